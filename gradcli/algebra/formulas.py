@@ -1,0 +1,169 @@
+"""A graph as formulas: for every element of an output a SymPy expression in the elements of the leaves.
+
+Formulas that would be too deep to read are cut: a named intermediate becomes a symbol of its own, and its
+definition is kept beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+
+from gradcli.algebra.functions import apply, constant
+from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.node import Graph, Node, element_names, fresh_names
+from gradcli.graph.structural import STRUCTURAL
+
+READABLE = 80  # operations in a formula that a person still reads
+_WHOLE = 20_000  # operations in a formula that is differentiated, but not shown
+_MAX_DEPTH = 60  # SymPy recurses
+_SMALL = 3  # a named intermediate below this is not worth a name of its own
+
+Exprs = np.ndarray[Any, Any]  # of SymPy expressions
+
+
+class TooDeep(Exception):
+    """The formulas of this graph have to be cut."""
+
+
+@dataclass
+class Formulas:
+    """Expressions of the outputs, and the definitions of the intermediates that stand in them, in order."""
+
+    outputs: list[Exprs]
+    definitions: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+
+
+def formulas(
+    graph: Graph,
+    cut: bool = False,
+    given: Mapping[Node, Exprs] | None = None,
+    names: Mapping[Node, str] | None = None,
+) -> Formulas:
+    """Return the formulas of the outputs, arrays of their shapes.
+
+    With `cut`, intermediates stand for themselves; without, a graph too deep to be written out raises `TooDeep`.
+    `given` holds formulas to use for nodes as they are; a node in `names` that is too large to read is cut under
+    that name instead of the user's or a new one.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf("x", (2,))
+    >>> formulas(Graph.of([x], [(3 * x**2).called("y")])).outputs[0].tolist()
+    [3*x[0]**2, 3*x[1]**2]
+    """
+    return _Interpreter(graph, cut, given or {}, names).run()
+
+
+class _Interpreter:
+    """Runs the graph on arrays of expressions; remembers how large each expression is."""
+
+    def __init__(
+        self, graph: Graph, cut: bool, given: Mapping[Node, Exprs], names: Mapping[Node, str] | None
+    ) -> None:
+        self.graph = graph
+        self.cut = cut
+        self.given = given
+        self.names = names
+        self.sizes: dict[Any, tuple[int, int]] = {}
+        self.outputs = set(graph.outputs) if names is None else set()
+        self.bounds: dict[Node, int] = {}
+        self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
+        self.fresh = fresh_names({n.name for n in graph.nodes if n.name})
+
+    def run(self) -> Formulas:
+        values: dict[Node, Exprs] = {}
+        for node in self.graph.nodes:
+            if node in self.given:
+                values[node] = self.given[node]
+                continue
+            result = self.interpret(node, [values[a] for a in node.args])
+            if node.op not in ("input", "const"):
+                result = self.bounded(node, result)
+            values[node] = result
+        return Formulas([values[n] for n in self.graph.outputs], self.definitions)
+
+    def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
+        if node.op == "input":
+            return symbols(node, node.name or "")
+        if node.op == "const":
+            return _array([constant(node.params[0])] * node.size, node)
+        if node.op in ELEMENTWISE:
+            flat = [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
+            return _array([apply(node.op, *elements) for elements in zip(*flat, strict=True)], node)
+        row = STRUCTURAL[node.op]
+        if row.definition is not None:
+            return self.inline(row.definition(*node.params, *node.args), dict(zip(node.args, args, strict=True)))
+        result = row.forward(*node.params, *(a[..., None] for a in args))[..., 0]
+        return _array([sympy.sympify(e) for e in np.ravel(result)], node)
+
+    def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
+        """Interpret the definition of an operation in terms of its arguments."""
+        for inner in Graph.of(known, [node]).nodes:
+            if inner not in known:
+                known[inner] = self.interpret(inner, [known[a] for a in inner.args])
+        return known[node]
+
+    def bounded(self, node: Node, result: Exprs) -> Exprs:
+        """Give elements that are too large a name, or complain if there is to be no cut."""
+        if not self.cut and self.at_most(node) <= _MAX_DEPTH:
+            return result
+        measured = [self.size(e) for e in result.ravel()]
+        if not self.cut:
+            if any(size > _WHOLE or depth > _MAX_DEPTH for size, depth in measured):
+                raise TooDeep
+            return result
+        limit = READABLE if self.names is not None or not node.name else _SMALL
+        if node in self.outputs or all(size < limit for size, _ in measured):
+            return result
+        name = self.names.get(node) if self.names is not None else node.name
+        names = element_names(name or next(self.fresh), node.shape)
+        cut = [
+            self.define(name, e) if size >= limit else e
+            for name, e, (size, _) in zip(names, result.ravel(), measured, strict=True)
+        ]
+        return _array(cut, node)
+
+    def at_most(self, node: Node) -> int:
+        """Return a bound of the size of a scalar's expression that costs nothing to work out."""
+        if node.op not in ELEMENTWISE or node.shape:
+            return _WHOLE
+        self.bounds[node] = bound = 1 + sum(self.bounds.get(a, 1 if not a.args else _WHOLE) for a in node.args)
+        return bound
+
+    def define(self, name: str, expr: sympy.Expr) -> sympy.Symbol:
+        symbol = sympy.Symbol(name)
+        self.definitions[symbol] = expr
+        return symbol
+
+    def size(self, expr: Any) -> tuple[int, int]:
+        """Return the number of nodes of an expression and its depth; parts that were measured before are known."""
+        known = self.sizes.get(expr)
+        if known is None:
+            parts = [self.size(a) for a in expr.args]
+            known = (1 + sum(s for s, _ in parts), 1 + max((d for _, d in parts), default=0))
+            self.sizes[expr] = known
+        return known
+
+
+def symbols(node: Node, name: str) -> Exprs:
+    """Return a symbol for each element of a node."""
+    return _array([sympy.Symbol(n) for n in element_names(name, node.shape)], node)
+
+
+def _array(elements: list[Any], node: Node) -> Exprs:
+    """Return expressions as an array of a node's shape; NumPy is not to look into them."""
+    result = np.empty(node.shape, dtype=object)
+    if node.shape:
+        result.reshape(-1)[:] = elements
+    else:
+        result[()] = elements[0]
+    return result
+
+
+def size(expr: Any) -> int:
+    """Return the number of nodes of an expression."""
+    return 1 + sum(size(a) for a in expr.args)

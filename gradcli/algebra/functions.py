@@ -1,0 +1,111 @@
+"""The operations of the table as SymPy functions.
+
+An operation that asks SymPy for its derivative is SymPy's own function.  One that states its slopes becomes a
+SymPy function here, with those slopes, so that a formula says what the engine computes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import sympy
+
+from gradcli.graph.calculus import slope, sympy_function
+from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
+
+# An exact power beyond this is kept as it was typed: (3*x)**10**9 would be a number of a billion digits.
+_MAX_EXPONENT = 128
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "sign": sympy.sign,
+    "floor": sympy.floor,
+    "ceil": sympy.ceiling,
+    "maximum": max,
+    "minimum": min,
+    "relu": lambda x: max(x, sympy.S.Zero),
+}
+
+
+class TableFunction(sympy.Function):  # type: ignore[misc]
+    """A SymPy function whose derivative is the slope that the table states."""
+
+    op: str
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        """Work out exact numbers, and a choice between equal branches."""
+        if cls.op == "where" and args[1] == args[2]:
+            return args[1]
+        if cls.op in _EXACT and all(a.is_Rational for a in args):
+            return _EXACT[cls.op](*args)
+        return None
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Return the derivative with respect to an argument, counted from 1."""
+        places = [leaf(f"a{i}") for i in range(len(self.args))]
+        node = elementwise(self.op, *places)
+        return expression(slope(node, argindex - 1), dict(zip(places, self.args, strict=True)) | {node: self})
+
+
+def expression(node: Node, known: dict[Node, Any]) -> Any:
+    """Return a small scalar node as a SymPy expression; `known` holds what stands for the nodes below it."""
+    if node not in known:
+        if node.op == "const":
+            known[node] = constant(node.params[0])
+        else:
+            known[node] = apply(node.op, *(expression(a, known) for a in node.args))
+    return known[node]
+
+
+def constant(value: Constant) -> Any:
+    """Return an exact number as SymPy's; inf and nan stay names, so that no algebra is done with them."""
+    if value in ("pi", "e"):
+        return sympy.pi if value == "pi" else sympy.E
+    if isinstance(value, float) and not math.isfinite(value):
+        return -sympy.Symbol("inf") if value < 0 else sympy.Symbol("nan" if math.isnan(value) else "inf")
+    return sympy.Rational(str(value))
+
+
+def apply(op: str, *args: Any) -> Any:
+    """Return a scalar operation of SymPy expressions."""
+    match op:
+        case "add":
+            return args[0] + args[1]
+        case "sub":
+            return args[0] - args[1]
+        case "mul":
+            return args[0] * args[1]
+        case "div":
+            return args[0] / args[1]
+        case "neg":
+            return -args[0]
+        case "identity":
+            return args[0]
+        case "pow":
+            return _power(*args)
+        case "gamma" | "lgamma" if args[0].is_number:
+            return sympy_function(op)(args[0], evaluate=False)  # gamma(10**6) has five million digits
+    return function(op)(*args)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    coefficient = base.as_coeff_Mul()[0] if not base.is_number else base
+    number = coefficient if coefficient.is_Rational else sympy.S.One
+    large = exponent.is_Rational and abs(exponent) > _MAX_EXPONENT
+    if large and number not in (1, -1) and bits(max(abs(number.p), number.q)) * abs(exponent) > 10 * _MAX_EXPONENT:
+        return sympy.Pow(base, sympy.Symbol(str(exponent) if exponent.is_Integer else f"({exponent})"))
+    return base**exponent
+
+
+@cache
+def function(op: str) -> Any:
+    """Return the SymPy function of an operation."""
+    row = ELEMENTWISE[op]
+    if row.sympy:
+        return sympy_function(op)
+    return type(op, (TableFunction,), {"op": op, "nargs": row.arity})

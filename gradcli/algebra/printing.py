@@ -1,0 +1,168 @@
+"""SymPy expressions as text that gradcli reads back, and as LaTeX."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
+
+from gradcli.algebra.functions import TableFunction
+from gradcli.graph.elementwise import ELEMENTWISE
+
+# Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
+_PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
+_RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
+
+
+class _CodePrinter(StrPrinter):  # type: ignore[misc]
+    """Prints in the language of gradcli.  `decimals` writes 1/5 as 0.2; `taken` are names that mean variables."""
+
+    def __init__(self, decimals: bool, taken: frozenset[str]) -> None:
+        super().__init__()
+        self.decimals = decimals
+        self.taken = taken
+
+    def _print_Exp1(self, expr: Any) -> str:
+        return "exp(1)" if "e" in self.taken else "e"
+
+    def _print_Pi(self, expr: Any) -> str:
+        return "acos(-1)" if "pi" in self.taken else "pi"
+
+    def _print_Rational(self, expr: Any) -> str:
+        short = _decimal(expr) if self.decimals else None
+        return short or str(super()._print_Rational(expr))
+
+    def _print_Mul(self, expr: Any) -> str:
+        coefficient, rest = expr.as_coeff_Mul()
+        short = _decimal(abs(coefficient)) if self.decimals else None
+        if short is None or rest.is_Add:
+            return str(super()._print_Mul(expr))
+        factor = self.parenthesize(rest, PRECEDENCE["Mul"])
+        sign = "-" if coefficient < 0 else ""
+        if factor.startswith("1/"):
+            return f"{sign}{short}{factor[1:]}"
+        return f"{sign}{short}*{factor}"
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        if expr.exp.is_Rational and expr.exp.is_negative:
+            inverse = sympy.Pow(expr.base, -expr.exp, evaluate=False) if expr.exp != -1 else expr.base
+            return f"1/{self.parenthesize(inverse, PRECEDENCE['Mul'], strict=False)}"
+        return str(super()._print_Pow(expr, rational))
+
+    def _print_Function(self, expr: Any) -> str:
+        infix = ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) else ""
+        if infix == "~":
+            return f"~({self._print(expr.args[0])})"
+        if infix in _PRECEDENCE:
+            return f" {infix} ".join(_grouped(self, a, infix) for a in expr.args)
+        name = _RENAMED.get(expr.func.__name__, expr.func.__name__)
+        return f"{name}({self.stringify(expr.args, ', ')})"
+
+    def _print_polygamma(self, expr: Any) -> str:
+        order, x = expr.args
+        return f"digamma({self._print(x)})" if order == 0 else f"polygamma({self._print(order)}, {self._print(x)})"
+
+    _print_expm1 = _print_log1p = _print_log2 = _print_log10 = _print_Function
+
+
+def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
+    text = str(printer._print(expr))
+    inner = ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) else ""
+    level = _PRECEDENCE.get(inner, 100 if infix not in ("&", "|") else 0)
+    return text if level > _PRECEDENCE[infix] else f"({text})"
+
+
+def _decimal(number: Any) -> str | None:
+    """Return a number that is no whole number, or a very large one, as a decimal of at most 17 digits."""
+    if not number.is_Rational or (number.q == 1 and abs(number.p) < 10**15):
+        return None
+    short = Decimal(repr(int(number.p) / int(number.q)))
+    return str(short) if sympy.Rational(str(short)) == number else None
+
+
+def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:
+    """Return an expression as gradcli reads it.
+
+    >>> x = sympy.Symbol("x")
+    >>> code(x**2 / 5), code(x**2 / 5, decimals=True)
+    ('x**2/5', '0.2*x**2')
+    """
+    if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
+        return "nan"  # outside of the real numbers, where PyTorch has nan as well
+    return str(_CodePrinter(decimals, taken).doprint(expr))
+
+
+class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
+    """SymPy's LaTeX, with `x[0]` as a subscript and the functions of the table by name."""
+
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
+        return latex_name(expr.name)
+
+    def _print_Exp1(self, expr: Any, exp: Any = None) -> str:
+        return "e" if exp is None else f"e^{{{exp}}}"
+
+    def _print_where(self, expr: Any, exp: Any = None) -> str:
+        condition, a, b = map(self._print, expr.args)
+        text = rf"\begin{{cases}} {a} & \text{{if }} {condition} \\ {b} & \text{{otherwise}} \end{{cases}}"
+        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
+
+    def _print_abs(self, expr: Any, exp: Any = None) -> str:
+        text = rf"\left|{self._print(expr.args[0])}\right|"
+        return text if exp is None else f"{text}^{{{exp}}}"
+
+    def _print_table(self, expr: Any, exp: Any = None) -> str:
+        infix = ELEMENTWISE[expr.op].infix
+        if infix:
+            sign = _LATEX_INFIX.get(infix, infix)
+            text = rf"\left({f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
+        else:
+            inside = ", ".join(self._print(a) for a in expr.args)
+            text = rf"\operatorname{{{expr.op.replace('_', chr(92) + '_')}}}\left({inside}\right)"
+        return text if exp is None else f"{text}^{{{exp}}}"
+
+
+_LATEX_INFIX = {
+    "<=": r"\leq",
+    ">=": r"\geq",
+    "==": "=",
+    "!=": r"\neq",
+    "&": r"\wedge",
+    "|": r"\vee",
+    "~": r"\neg",
+    "%": r"\bmod",
+}
+for _op, _row in ELEMENTWISE.items():
+    if not _row.sympy and not hasattr(_LatexPrinter, f"_print_{_op}"):
+        setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)
+
+
+def latex(expr: Any) -> str:
+    """Return an expression as LaTeX for math mode.
+
+    >>> latex(sympy.Symbol("theta") / sympy.Symbol("x[0]"))
+    '\\\\frac{\\\\theta}{x_{0}}'
+    """
+    return str(_LatexPrinter().doprint(expr))
+
+
+def latex_name(name: str) -> str:
+    """Return a variable's name as LaTeX: `x0` and `x[0]` have subscripts, Greek names are letters.
+
+    >>> latex_name("x[0,1]"), latex_name("theta2"), latex_name("loss")
+    ('x_{0,1}', '\\\\theta_{2}', '\\\\mathit{loss}')
+    """
+    match = re.fullmatch(r"([A-Za-z_]\w*?)(\d*)(?:\[([\d,]*)\])?", name)
+    if not match:
+        return name  # a number kept as it was typed
+    stem, digits, key = match.groups()
+    subscript = ",".join(part for part in (digits, key) if part)
+    if hasattr(sympy.abc, stem) and len(stem) > 1:
+        letter = rf"\{stem.rstrip('_')}"
+    else:
+        letter = stem if len(stem) == 1 else rf"\mathit{{{stem}}}".replace("_", r"\_")
+    return f"{letter}_{{{subscript}}}" if subscript else letter

@@ -1,0 +1,123 @@
+"""gradcli backward: the vector–Jacobian product that PyTorch's `backward` leaves in `.grad`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import Situation, read_situation, read_sources, system_options
+
+if TYPE_CHECKING:
+    from gradcli.engine.cotangents import Call
+    from gradcli.errors import Notes
+    from gradcli.lang.system import System
+
+EXAMPLES = """\b
+Examples:
+  gradcli backward "y=x**2" --at x=3
+  gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+  gradcli backward "y=3*x**2" --at x=[1,2] --v onehot:1
+  gradcli backward "h=2*x" "z=h**3" --at x=0.5 --retain h --steps
+  gradcli backward "y=x**2" --at x=1 --v 1 --v 10 -f json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@system_options
+@click.option(
+    "--v",
+    "cotangents",
+    metavar="V",
+    multiple=True,
+    help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, onehot:1, "
+    "onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
+)
+@click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
+@click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")
+@click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
+def backward(
+    expr: tuple[str, ...],
+    files: tuple[str, ...],
+    points: tuple[str, ...],
+    shapes: tuple[str, ...],
+    wrt: str | None,
+    outputs: str | None,
+    style: str,
+    cotangents: tuple[str, ...],
+    strict: bool,
+    retain: str | None,
+    steps: bool,
+) -> None:
+    """Show x.grad = vᵀJ, with the arithmetic that leads to it.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  The cotangent v weights the outputs; a
+    single scalar output needs none.  Without --at, the gradients are formulas.
+    """
+    from gradcli.cli.run import show
+    from gradcli.errors import Notes
+    from gradcli.lang.system import read_system
+    from gradcli.report import explain, render
+
+    notes = Notes()
+    system = read_system(read_sources(expr, files, reserved="-" in cotangents))
+    situation = read_situation(system, points, shapes, wrt, outputs)
+    kept = _retained(system, situation, retain)
+    calls = _calls(situation, cotangents, strict, notes)
+    wanted = explain.Wanted(kept, steps, formulas=style in ("table", "latex", "markdown"))
+    result = explain.backward(situation.graph, situation.wrt, situation.points, calls, wanted, notes)
+    if result.forgotten and not kept and style == "table":
+        names = ", ".join(f"{n}.grad" for n in result.forgotten[:4]) + (", …" if len(result.forgotten) > 4 else "")
+        notes.add(
+            "note",
+            f"{names}: None in PyTorch, which keeps the gradients of leaves only."
+            f"\n  --retain {result.forgotten[0]} shows it, as {result.forgotten[0]}.retain_grad() would keep it.",
+        )
+    show(render.backward(result, style), notes)
+
+
+def _retained(system: System, situation: Situation, retain: str | None) -> tuple[str, ...]:
+    """Return the intermediates that are to keep their gradients."""
+    from gradcli.errors import InputError, did_you_mean
+    from gradcli.lang.values import read_names
+
+    if retain is None:
+        return ()
+    computed = [n.name for n in situation.graph.nodes if n.name and n.op != "input"]
+    if retain.strip() == "all":
+        return tuple(computed)
+    names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
+    for name in names:
+        if name not in computed:
+            leaf = name in system.uses
+            raise InputError(
+                f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",
+                hint=None if leaf else did_you_mean(name, computed),
+            )
+    return tuple(names)
+
+
+def _calls(situation: Situation, cotangents: tuple[str, ...], strict: bool, notes: Notes) -> list[list[Call]]:
+    """Return for each point the cotangents of its `backward` calls; without a point, those of the formula."""
+    from gradcli.engine import cotangents as engine
+    from gradcli.errors import InputError
+    from gradcli.files import read_stdin
+    from gradcli.lang.values import read_cotangent
+
+    points = max(1, len(situation.points))
+    outputs = situation.graph.outputs
+    calls: list[list[Call]] = [[] for _ in range(points)]
+    if not cotangents:
+        return [[engine.implicit(outputs)]] * points
+    for text in cotangents:
+        said = read_cotangent(text)
+        if said.keyword != "stdin":
+            found = [engine.explicit(said, outputs, strict, notes)] * points
+        else:
+            lines = engine.from_json(read_stdin(engine.MAX_JSON_BYTES), outputs)
+            if len(lines) not in (1, points):
+                raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
+            found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
+        for mine, new in zip(calls, found, strict=True):
+            mine.extend(new)
+    return calls

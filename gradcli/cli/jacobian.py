@@ -1,0 +1,43 @@
+"""gradcli jacobian: the symbolic Jacobian, and its value at points."""
+
+from __future__ import annotations
+
+import click
+
+from gradcli.cli.options import read_situation, read_sources, system_options
+
+EXAMPLES = """\b
+Examples:
+  gradcli jacobian "y=x**2"
+  gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2
+  gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
+  gradcli jacobian "y=sin(a*b)" -f json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@system_options
+def jacobian(
+    expr: tuple[str, ...],
+    files: tuple[str, ...],
+    points: tuple[str, ...],
+    shapes: tuple[str, ...],
+    wrt: str | None,
+    outputs: str | None,
+    style: str,
+) -> None:
+    """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
+    never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
+    """
+    from gradcli.cli.run import show
+    from gradcli.errors import Notes
+    from gradcli.lang.system import read_system
+    from gradcli.report import explain, render
+
+    notes = Notes()
+    system = read_system(read_sources(expr, files))
+    situation = read_situation(system, points, shapes, wrt, outputs)
+    result = explain.jacobian(situation.graph, situation.wrt, situation.points, notes)
+    show(render.jacobian(result, style), notes)

@@ -1,0 +1,36 @@
+"""The `gradcli` command: its subcommands, its version, and its help.  Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from gradcli.cli.backward import backward
+from gradcli.cli.jacobian import jacobian
+from gradcli.cli.run import run
+from gradcli.version import VERSION
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, message="gradcli %(version)s")
+def gradcli() -> None:
+    """Explain gradients: what does y.backward(gradient) do?
+
+    It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument, times the Jacobian J.  gradcli shows your
+    numbers beside your formulas.
+
+    \b
+    Examples:
+      gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1"
+      gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+    """
+
+
+gradcli.add_command(jacobian)
+gradcli.add_command(backward)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(gradcli))

@@ -1,0 +1,106 @@
+"""The options that the commands share, and what they mean: the system, the points, the names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gradcli.errors import Source
+    from gradcli.graph.node import Graph
+    from gradcli.lang.system import System
+
+    Named = dict[str, np.ndarray[Any, Any]]
+
+FORMATS = ("table", "json", "csv", "latex", "markdown")
+MAX_SYSTEM_BYTES = 2**24
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def system_options(command: Command) -> Command:
+    """Add the arguments and options that say what the system is, where it is looked at, and how it is shown."""
+    for decorate in reversed(
+        (
+            click.argument("expr", nargs=-1),
+            click.option("-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
+                         help="Read statements from FILE; - is standard input."),
+            click.option("--at", "points", metavar="NAME=VALUE,…", multiple=True,
+                         help="One point; repeat the option for more."),
+            click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
+                         help="Shapes of the inputs when there is no point: x=3,M=2x2."),
+            click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."),
+            click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
+            click.option("-f", "--format", "style", type=click.Choice(FORMATS), default="table", show_default=True,
+                         help="How the result is written."),
+        )
+    ):
+        command = decorate(command)
+    return command
+
+
+def read_sources(expr: Sequence[str], files: Sequence[str], reserved: bool = False) -> list[Source]:
+    """Return the texts of the system: the files', then the arguments', or standard input where there are neither.
+
+    `reserved` tells that standard input is read for something else.
+    """
+    from gradcli.errors import InputError, Source
+
+    if not expr and not files:
+        if reserved or sys.stdin is None or sys.stdin.isatty():
+            raise InputError(
+                "no system is given" + (": standard input is read for --v -" if reserved else ""),
+                hint='for example: gradcli jacobian "y=x**2"',
+            )
+        files = ["-"]
+    if files.count("-") > 1 or (reserved and "-" in files):
+        raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
+    return [_read_file(name) for name in files] + [Source(text) for text in expr]
+
+
+def _read_file(name: str) -> Source:
+    from gradcli.errors import Source
+    from gradcli.files import read_path, read_stdin
+
+    if name == "-":
+        return Source(read_stdin(MAX_SYSTEM_BYTES), "standard input")
+    return Source(read_path(name, MAX_SYSTEM_BYTES), name)
+
+
+class Situation:
+    """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
+
+    def __init__(self, graph: Graph, wrt: list[str], points: list[Named]) -> None:
+        self.graph = graph
+        self.wrt = wrt
+        self.points = points
+
+
+def read_situation(
+    system: System, points: Sequence[str], shapes: Sequence[str], wrt: str | None, outputs: str | None
+) -> Situation:
+    """Return the graph of a system at its points, with everything that names something checked."""
+    from gradcli.cli.points import default_point, read_points, read_shape_options
+    from gradcli.errors import InputError, did_you_mean
+    from gradcli.lang.values import read_names
+
+    known = read_shape_options(system, shapes)
+    found = read_points(system, points, known)
+    wanted = read_names(wrt, "--wrt") if wrt is not None else None
+    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
+    graph = system.graph(known, read_names(outputs, "--outputs") if outputs is not None else None)
+    leaves = [n.name or "" for n in graph.inputs]
+    for name in wanted or []:
+        if name not in leaves:
+            computed = name in system.assigned
+            raise InputError(
+                f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
+                hint=f"--retain {name} shows its gradient" if computed else did_you_mean(name, leaves),
+            )
+    return Situation(graph, leaves if wanted is None else wanted, found)
+

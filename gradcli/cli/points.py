@@ -1,0 +1,98 @@
+"""The points of a run: `--at`, the defaults that a file declares, and `--shape` where there is no point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.arrays import array_of, assemble
+from gradcli.errors import InputError, did_you_mean
+from gradcli.graph.node import Shape
+from gradcli.lang.builder import build
+from gradcli.lang.system import System
+from gradcli.lang.values import Assignment, read_point, read_shapes
+
+Named = dict[str, np.ndarray[Any, Any]]
+
+
+def default_point(system: System) -> Named:
+    """Return the default values that the system declares."""
+    return {name: array_of(build(expression, {})) for name, expression in system.defaults.items()}
+
+
+def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shape]:
+    """Return the shapes that `--shape` gives, of inputs that the system has."""
+    shapes: dict[str, Shape] = {}
+    for option in options:
+        for name, shape in read_shapes(option).items():
+            if name in shapes:
+                raise InputError(f"--shape: `{name}` is given two shapes")
+            _known(name, system, "--shape")
+            shapes[name] = shape
+    return shapes
+
+
+def _known(name: str, system: System, option: str) -> None:
+    """Refuse a name that is no input of the system."""
+    if name in system.uses or name in system.defaults:
+        return
+    if name in system.assigned:
+        raise InputError(f"{option}: `{name}` is computed by the system", hint="only inputs have values")
+    inputs = system.leaves()
+    hint = did_you_mean(name, inputs) or f"the inputs are {', '.join(inputs[:8])}{', …' if len(inputs) > 8 else ''}"
+    raise InputError(f"{option}: `{name}` is not in the system", hint=hint)
+
+
+def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Shape]) -> list[Named]:
+    """Return the points, each with a value for every input; without `--at`, the defaults if they are complete.
+
+    Errors: `InputError` for a point that lacks a variable, repeats one or has an unknown one, and for points of
+    different shapes.
+    """
+    declared = default_point(system)
+    points = [{**declared, **_point(read_point(option), system)} for option in options]
+    if not points:
+        complete = bool(declared) and set(system.leaves(shapes)) <= set(declared)
+        points = [declared] if complete else []
+    names = system.leaves({*shapes, *(n for p in points for n in p)})
+    ordered = []
+    for k, point in enumerate(points, 1):
+        which = f"point {k}" if len(points) > 1 else "the point"
+        missing = [n for n in names if n not in point]
+        if missing:
+            raise InputError(
+                f"{which} lacks a value for `{'`, `'.join(missing[:6])}`{' and more' * (len(missing) > 6)}",
+                hint=f"add it: --at {','.join([*(f'{n}=…' for n in point), *(f'{n}=1' for n in missing)][:6])}",
+            )
+        for name in names:
+            wanted = shapes.get(name, points[0][name].shape)
+            if point[name].shape != wanted:
+                raise InputError(
+                    f"{which} has `{name}` of shape {point[name].shape}, but its shape is {wanted}",
+                    hint="all points have the same shapes",
+                )
+        ordered.append({n: point[n] for n in names})
+    return ordered
+
+
+def _point(assignments: Sequence[Assignment], system: System) -> Named:
+    """Return the values of one `--at`."""
+    point: Named = {}
+    elements: dict[str, dict[tuple[int, ...], Any]] = {}
+    for a in assignments:
+        try:
+            _known(a.name, system, "--at")
+            repeated = a.name in point or (a.key is None and a.name in elements)
+            if repeated or a.key in elements.get(a.name, {}):
+                raise InputError(f"`{a.span.text}` is given twice in one point", hint="repeat --at for another point")
+            if a.key is None:
+                point[a.name] = array_of(a.value)
+            else:
+                elements.setdefault(a.name, {})[a.key] = array_of(a.value)
+        except InputError as error:
+            raise error.at(a.span) from None
+    for name, given in elements.items():
+        point[name] = assemble(name, given.items())
+    return point

@@ -1,0 +1,65 @@
+"""The outside of every command: how it ends, what it prints where, and with which exit status."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gradcli.errors import InputError, Notes
+
+DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+
+
+def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
+    # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
+    gc.set_threshold(1_000_000, 50, 50)
+    try:
+        result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else DONE
+    except click.ClickException as error:
+        error.show()
+        return MISTAKE
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough.  What Python would still flush at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _mistake(error)
+
+
+def _mistake(error: Exception) -> int:
+    """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
+    from gradcli.errors import InputError
+
+    if isinstance(error, InputError):
+        click.echo(f"error: {error.render()}", err=True)
+        return MISTAKE
+    if isinstance(error, MemoryError):
+        click.echo("error: this needs more memory than there is", err=True)
+        return MISTAKE
+    if isinstance(error, OSError):
+        from gradcli.files import reason
+
+        click.echo(f"error: the result cannot be written: {reason(error)}", err=True)
+        return MISTAKE
+    raise error
+
+
+def show(text: str | Iterable[str], notes: Notes) -> None:
+    """Print a result to standard output, and the notes to standard error."""
+    for line in [text.rstrip("\n")] if isinstance(text, str) else text:
+        click.echo(line)
+    sys.stdout.flush()
+    for line in notes.lines:
+        click.echo(line, err=True)

@@ -1,0 +1,117 @@
+"""The numbers of constant values: from nodes, and from `.npy` and `.csv` files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gradcli.engine.evaluate import evaluate
+from gradcli.errors import InputError
+from gradcli.files import read_text, reason
+from gradcli.graph.node import Graph, Node, Shape, check_size
+
+Array = np.ndarray[Any, Any]
+
+MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
+
+
+def array_of(value: Node | Path) -> Array:
+    """Return a constant value as a float64 array of its shape.
+
+    Errors: `InputError` for a file that cannot be read as an array of numbers.
+
+    >>> from gradcli.graph.node import const
+    >>> array_of(const(3))
+    array(3.)
+    """
+    if isinstance(value, Path):
+        return load(value)
+    constant = value.called("value")
+    return np.asarray(evaluate(Graph.of([], [constant]), {})[constant][..., 0], dtype=float)
+
+
+def load(path: Path) -> Array:
+    """Return the array in a `.npy` file (never unpickled) or a `.csv` file of numbers, one row a line."""
+    if path.suffix not in (".npy", ".csv"):
+        raise InputError(f"`{path}`: values are read from .npy and .csv files")
+    try:
+        with path.open("rb") as file:
+            return _npy(path, file) if path.suffix == ".npy" else _csv(path, file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"`{path}` cannot be read: {reason(error)}") from None
+
+
+def _npy(path: Path, file: BinaryIO) -> Array:
+    """Read the header first: it may promise an array of any size, and a file may be endless."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject or dtype.kind not in "iufb":
+        raise InputError(f"`{path}` holds {dtype}, not numbers")
+    check_size(shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    data = file.read(count * dtype.itemsize)
+    if len(data) < count * dtype.itemsize:
+        raise InputError(f"`{path}` ends early: {count} numbers are promised in its header")
+    return _finite_size(np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(float))
+
+
+def _csv(path: Path, file: BinaryIO) -> Array:
+    text = read_text(file, str(path), MAX_BYTES)
+    rows: list[list[float]] = []
+    for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            rows.append([float(cell) for cell in row])
+        except ValueError:
+            column, cell = next((i, c) for i, c in enumerate(row, 1) if not _is_number(c))
+            raise InputError(f"`{path}`, line {number}, column {column}: `{cell[:40]}` is not a number") from None
+        if len(row) != len(rows[0]):
+            raise InputError(f"`{path}`, line {number}: {len(row)} columns, where the first has {len(rows[0])}")
+    if not rows:
+        raise InputError(f"`{path}` holds no numbers")
+    array = np.array(rows)
+    # A single row or column is a vector, a single number a scalar.
+    return _finite_size(array.reshape(()) if array.size == 1 else array.ravel() if 1 in array.shape else array)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _finite_size(array: Array) -> Array:
+    check_size(array.shape)
+    if not array.size:
+        raise InputError("an empty array has no elements to differentiate")
+    return array
+
+
+def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Array:
+    """Return the array whose elements were given one by one: x[0]=1, x[1]=2.
+
+    >>> assemble("x", [((1,), np.array(5.0)), ((0,), np.array(4.0))])
+    array([4., 5.])
+    """
+    given = dict(elements)
+    ranks = {len(k) for k in given}
+    if len(ranks) > 1 or any(v.shape for v in given.values()):
+        raise InputError(f"the elements of `{name}` are numbers, all under one or all under two indices")
+    shape: Shape = tuple(max(k[i] for k in given) + 1 for i in range(ranks.pop()))
+    check_size(shape)
+    result = np.full(shape, np.nan)
+    for key, value in given.items():
+        result[key] = value
+    if len(given) < result.size:
+        missing = next(k for k in np.ndindex(*shape) if k not in given)
+        raise InputError(f"`{name}[{','.join(map(str, missing))}]` is missing")
+    return result

@@ -1,0 +1,206 @@
+"""The cotangents of a run: what `--v` says, as one array for each output, one dictionary for each `backward` call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.arrays import array_of
+from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.graph.node import Node, element_names
+from gradcli.lang.values import Assignment, Cotangent
+
+Array = np.ndarray[Any, Any]
+Call = dict[str, Array]  # an array of its shape for each output
+
+MAX_CALLS = 100_000
+MAX_JSON_BYTES = 2**28
+_IMPLICIT = "grad can be implicitly created only for scalar outputs"
+
+
+def implicit(outputs: Sequence[Node]) -> Call:
+    """Return the cotangent of `y.backward()`: 1, which only a scalar output has.
+
+    Errors: `InputError` with PyTorch's words for anything else.
+    """
+    if len(outputs) == 1 and outputs[0].size == 1:
+        return {outputs[0].name or "": np.ones(outputs[0].shape)}
+    if len(outputs) == 1:
+        what = f"`{outputs[0].name}` has {outputs[0].size} elements"
+        example = f"[{','.join('1' * min(outputs[0].size, 3))}{',…' * (outputs[0].size > 3)}]"
+    else:
+        what = f"there are {len(outputs)} outputs"
+        example = ",".join("1" * min(len(outputs), 3)) + ",…" * (len(outputs) > 3)
+    raise InputError(
+        f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
+        hint="vᵀJ is one row of numbers only once v weights the outputs:\n"
+        f"  --v {example} weights each, --v ones is the gradient of their sum, --v onehot:0 is the first row of J",
+    )
+
+
+def explicit(cotangent: Cotangent, outputs: Sequence[Node], strict: bool, notes: Notes) -> list[Call]:
+    """Return the calls of one `--v`: one, or one for each entry of a v that is longer than a scalar output.
+
+    Errors: `InputError` when v does not fit the outputs; with `strict`, also for the longer v.
+    """
+    try:
+        if cotangent.keyword == "ones":
+            return [{y.name or "": np.ones(y.shape) for y in outputs}]
+        if cotangent.keyword == "onehot":
+            return [_onehot(cotangent.target, outputs)]
+        if cotangent.named:
+            return [_by_name(cotangent.named, outputs)]
+        return _in_order([array_of(v) for v in cotangent.values], outputs, strict, notes)
+    except InputError as error:
+        raise error.at(cotangent.span) from None
+
+
+def _zeros(outputs: Sequence[Node]) -> Call:
+    return {y.name or "": np.zeros(y.shape) for y in outputs}
+
+
+def _onehot(target: str, outputs: Sequence[Node]) -> Call:
+    """Return zeros with a 1 at an element, by name or counted through all outputs."""
+    names = [(y.name or "", i, e) for y in outputs for i, e in enumerate(element_names(y.name or "", y.shape))]
+    if target.lstrip("-").isdigit():
+        k = int(target[:12])
+        if not -len(names) <= k < len(names):
+            raise InputError(f"onehot:{target[:12]}: there are {len(names)} outputs, counted from 0")
+        name, i, _ = names[k]
+    else:
+        wanted = target.replace(" ", "")
+        found = [(n, i) for n, i, e in names if e == wanted]
+        if not found:
+            whole = next((y for y in outputs if y.name == wanted), None)
+            hint = f"`{wanted}` has elements: onehot:{names[0][2]}" if whole else did_you_mean(wanted, [e for *_, e in names])
+            raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
+        name, i = found[0]
+    call = _zeros(outputs)
+    call[name].reshape(-1)[i] = 1
+    return call
+
+
+def _by_name(named: Sequence[Assignment], outputs: Sequence[Node]) -> Call:
+    """Return the values under their outputs' names, and 0 for the rest."""
+    call = _zeros(outputs)
+    seen: set[tuple[str, tuple[int, ...] | None]] = set()
+    for a in named:
+        if a.name not in call:
+            raise InputError(f"`{a.name}` is not an output", a.span, did_you_mean(a.name, call) or _listed(outputs))
+        if (a.name, a.key) in seen or (a.name, None) in seen:
+            raise InputError(f"`{a.span.text}` is given twice", a.span)
+        seen.add((a.name, a.key))
+        value = array_of(a.value)
+        shape = call[a.name].shape
+        if a.key is None:
+            if value.shape != shape:
+                raise InputError(_mismatch(value, a.name, shape), a.span)
+            call[a.name] = value.copy()
+        elif len(a.key) != len(shape) or any(k >= n for k, n in zip(a.key, shape, strict=True)) or value.shape:
+            raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
+        else:
+            call[a.name][a.key] = value
+    return call
+
+
+def _listed(outputs: Sequence[Node]) -> str:
+    names = [y.name or "" for y in outputs]
+    return "the outputs are " + ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
+    return f"shape {v.shape} of v against shape {shape} of {name}"
+
+
+def _in_order(values: list[Array], outputs: Sequence[Node], strict: bool, notes: Notes) -> list[Call]:
+    """Return the calls for values without names: as the only output, element by element, or output by output."""
+    if len(values) == len(outputs) > 1 and all(v.shape == y.shape for v, y in zip(values, outputs, strict=True)):
+        return [{y.name or "": v for v, y in zip(values, outputs, strict=True)}]
+    if len(values) > 1 and len({v.shape for v in values}) > 1:
+        raise InputError("the values of v have different shapes", hint=_wanted(outputs))
+    v = values[0] if len(values) == 1 else np.stack(values)
+    if len(outputs) == 1:
+        return _for_one(v, outputs[0], strict, notes)
+    total = sum(y.size for y in outputs)
+    if v.shape != (total,):
+        raise InputError(
+            f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements", hint=_wanted(outputs)
+        )
+    parts = np.split(v, np.cumsum([y.size for y in outputs])[:-1])
+    return [{y.name or "": part.reshape(y.shape) for y, part in zip(outputs, parts, strict=True)}]
+
+
+def _wanted(outputs: Sequence[Node]) -> str:
+    names = [e for y in outputs for e in element_names(y.name or "", y.shape)[:5]]
+    return f"v has one number for each of {', '.join(names[:4])}{', …' if len(names) > 4 else ''}"
+
+
+def _for_one(v: Array, output: Node, strict: bool, notes: Notes) -> list[Call]:
+    name = output.name or ""
+    if v.shape == output.shape:
+        return [{name: v}]
+    longer = not output.shape and v.size and v.size <= MAX_CALLS
+    if not longer or strict:
+        size = ", ".join(map(str, v.shape))
+        wanted = ", ".join(map(str, output.shape))
+        raise InputError(
+            _mismatch(v, name, output.shape),
+            hint=f'PyTorch says "Mismatch in shape: grad_output[0] has a shape of torch.Size([{size}]) and output[0] '
+            f'has a shape of torch.Size([{wanted}])"'
+            + ("\n  without --strict, gradcli makes one call for each entry" if longer else ""),
+        )
+    notes.add(
+        "note",
+        f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
+        "\n  Today's PyTorch refuses this (as --strict does); old versions did it.",
+    )
+    return [{name: entry} for entry in v.reshape(-1)[:, None].reshape(-1, *output.shape)]
+
+
+def from_json(text: str, outputs: Sequence[Node]) -> list[Call]:
+    """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad`, matched by name, a call a line.
+
+    Errors: `InputError` for what is no such JSON, and when no gradient belongs to an output.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise InputError(
+            "there is no JSON on standard input for `--v -`",
+            hint="for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
+        )
+    return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
+
+
+def _from_line(line: str, number: int, outputs: Sequence[Node]) -> Call:
+    try:
+        grads = json.loads(line)["grad"]
+        items = dict(grads)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"line {number} of standard input is not the JSON of a `gradcli backward -f json`", hint="it has no `grad`"
+        ) from None
+    call = _zeros(outputs)
+    if not set(items) & set(call):
+        names = ", ".join(list(items)[:6])
+        raise InputError(f"none of the gradients on standard input ({names}) is an output here", hint=_listed(outputs))
+    for name in call:
+        if name in items:
+            call[name] = _json_array(items[name], name, call[name].shape)
+    return call
+
+
+def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
+    try:
+        # float() reads the strings "NaN" and "Infinity" as JSON writes them.
+        array = np.array(value, dtype=object)
+        result = np.array([float(e) for e in array.reshape(-1)]).reshape(array.shape)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"the gradient of `{name}` on standard input is not a number", hint="give the first command a point: --at"
+        ) from None
+    if result.shape != shape:
+        raise InputError(_mismatch(result, name, shape))
+    return result

@@ -1,0 +1,133 @@
+"""What the user did, where, and how to mend it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+# An error is read on a terminal: a longer line is shown as a window around the caret.
+_WINDOW = 76
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text the user gave, and where it came from (`None` for the command line)."""
+
+    text: str
+    label: str | None = None
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0] + [i + 1 for i, c in enumerate(self.text) if c == "\n"]
+
+    def locate(self, offset: int) -> tuple[int, int]:
+        """Return the line and column, from 0, of a character offset.
+
+        >>> Source("a = 1\\nb = 2").locate(6)
+        (1, 0)
+        """
+        line = bisect_right(self._line_starts, offset) - 1
+        return line, offset - self._line_starts[line]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    @property
+    def place(self) -> str:
+        """Where this is, in words: `line 3 of net.grad`, or the text itself."""
+        line, _ = self.source.locate(self.start)
+        if self.source.label is None:
+            return f"`{self.text}`"
+        return f"line {line + 1} of {self.source.label}"
+
+
+@dataclass
+class InputError(Exception):
+    """A mistake in what was asked: exit status 2, a caret, and a way out.
+
+    `message` says what is wrong in one sentence, `hint` what would mend it.
+    """
+
+    message: str
+    span: Span | None = None
+    hint: str | None = None
+
+    def at(self, span: Span | None) -> InputError:
+        """Return the error, placed at `span` unless it has a place already."""
+        if self.span is None:
+            self.span = span
+        return self
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self) -> str:
+        """Return the message, the line with a caret under the place, and the hint.
+
+        >>> print(InputError("unknown function `sinn`", Span(Source("y = sinn(x)"), 4, 8)).render())
+        unknown function `sinn`
+          y = sinn(x)
+              ^^^^
+        """
+        lines = [self.message]
+        if self.span is not None:
+            lines += _excerpt(self.span)
+        if self.hint:
+            lines.append(f"  {self.hint}")
+        return "\n".join(lines)
+
+
+def _excerpt(span: Span) -> list[str]:
+    """Return the line of a span and the carets below it."""
+    number, column = span.source.locate(span.start)
+    start = span.start - column
+    end = span.source.text.find("\n", start)
+    line = span.source.text[start : end if end >= 0 else None].rstrip("\r")
+    width = max(1, min(span.end, start + len(line)) - span.start)
+    if len(line) > _WINDOW:
+        cut = max(0, min(column - _WINDOW // 2, len(line) - _WINDOW))
+        line = ("…" if cut else "") + line[cut : cut + _WINDOW] + ("…" if cut + _WINDOW < len(line) else "")
+        column -= cut - (1 if cut else 0)
+        width = min(width, _WINDOW - min(column, _WINDOW - 1))
+    # Control characters would move the caret, or the reader's terminal.
+    line = "".join(c if c.isprintable() else "�" for c in line)
+    head = [f"  {span.source.label}, line {number + 1}:"] if span.source.label else []
+    return [*head, f"  {line}", f"  {' ' * column}{'^' * width}"]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return a hint with the known names nearest to `name`, if any is near.
+
+    >>> did_you_mean("sihn", ["sinh", "cosh"])
+    'did you mean `sinh`?'
+    """
+    import difflib
+
+    near = difflib.get_close_matches(name[:40], list(islice(known, 5000)), n=2, cutoff=0.6)
+    return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else None
+
+
+@dataclass
+class Notes:
+    """Notes and warnings that a computation wants told, in order and once each."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, text: str) -> None:
+        """Add a line such as `note: …` or `warning: …`, unless it is there already."""
+        line = f"{kind}: {text}"
+        if line not in self.lines:
+            self.lines.append(line)

@@ -1,0 +1,52 @@
+"""Reading text that may be anything: of any length, endless, or no text at all."""
+
+from __future__ import annotations
+
+import sys
+from typing import BinaryIO
+
+from gradcli.errors import InputError
+
+
+def read_path(path: str, limit: int) -> str:
+    """Return the text of a file, of at most `limit` bytes.
+
+    Errors: `InputError` for a file that is not there, is no UTF-8 text, or is longer.
+    """
+    try:
+        with open(path, "rb") as file:
+            return read_text(file, path, limit)
+    except (OSError, ValueError) as error:
+        raise InputError(f"`{path}` cannot be read: {reason(error)}") from None
+
+
+def read_stdin(limit: int) -> str:
+    """Return the text of standard input, of at most `limit` bytes."""
+    return read_text(sys.stdin.buffer, "standard input", limit)
+
+
+def read_text(file: BinaryIO, name: str, limit: int) -> str:
+    """Return the whole text of a file, which may be endless: at most `limit` bytes are read.
+
+    Errors: `InputError` for a longer file, and for one that is not UTF-8 text.
+    """
+    data = file.read(min(4096, limit))
+    if b"\0" in data:
+        raise InputError(f"`{name}` is not a text: it has NUL bytes")
+    data += file.read(limit + 1 - len(data))
+    if len(data) > limit:
+        raise InputError(f"`{name}` is longer than {limit // 2**20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"`{name}` is not UTF-8 text (byte {error.start})") from None
+
+
+def reason(error: Exception) -> str:
+    """Return why a file cannot be read, in words.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory"))
+    'no such file or directory'
+    """
+    text = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
+    return text[0].lower() + text[1:]

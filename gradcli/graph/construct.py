@@ -1,0 +1,221 @@
+"""Constructors of structural nodes: each checks shapes and complains in the user's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.errors import InputError
+from gradcli.graph.node import Node, Shape, broadcast_shapes, check_size, const, size_of
+
+# A slice with known ends is a range: hashable, and its length is its size.
+Index = tuple[int | range | None, ...]
+Axes = tuple[int, ...]
+
+
+
+def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
+    """Return the axes as counted from the front; `None` means all.
+
+    >>> axes_of(-1, 3), axes_of(None, 2)
+    ((2,), (0, 1))
+    """
+    if axis is None:
+        return tuple(range(rank))
+    wanted = (axis,) if isinstance(axis, int) else tuple(axis)
+    if any(isinstance(a, bool) or not isinstance(a, int) for a in wanted):
+        raise InputError("an axis is a whole number, or several", hint="for example `axis=0` or `axis=(0, 1)`")
+    for a in wanted:
+        if not -rank <= a < rank:
+            raise InputError(f"there is no axis {a} in an array of {rank} dimension{'s' * (rank != 1)}")
+    axes = tuple(a % rank for a in wanted)
+    if len(set(axes)) < len(axes):
+        raise InputError("an axis is named twice")
+    return tuple(sorted(axes))
+
+
+def one_axis(axis: int, rank: int) -> int:
+    """Return one axis as counted from the front."""
+    if not isinstance(axis, int):
+        raise InputError("one axis is wanted here", hint="for example `axis=0`")
+    return axes_of(axis, rank)[0]
+
+
+def without(shape: Shape, axes: Axes) -> Shape:
+    """Return the shape that is left when the axes are reduced."""
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def reduce(op: str, x: Node, axes: Axes) -> Node:
+    """Return `sum`, `mean`, `prod`, `norm` or `logsumexp` over the axes."""
+    return Node(op, (x,), without(x.shape, axes), (axes,))
+
+
+def extremum(op: str, x: Node, axes: Axes, ties: str) -> Node:
+    """Return `max` or `min` over the axes; at a tie the gradient goes to the `first`, or is shared `even`ly."""
+    if not size_of(x.shape):
+        raise InputError(f"`{op}` of an empty array has no value")
+    return Node(op, (x,), without(x.shape, axes), (axes, ties))
+
+
+def spreadness(op: str, x: Node, axes: Axes, correction: int) -> Node:
+    """Return `var` or `std`, divided by n - correction (1 by default, as in PyTorch)."""
+    return Node(op, (x,), without(x.shape, axes), (axes, correction))
+
+
+def softmax(x: Node, axis: int) -> Node:
+    """Return exp(x) over its sum along the axis."""
+    return Node("softmax", (x,), x.shape, (axis,))
+
+
+def cumsum(x: Node, axis: int) -> Node:
+    """Return the running sums along the axis."""
+    return Node("cumsum", (x,), x.shape, (axis,))
+
+
+def matmul(a: Node, b: Node) -> Node:
+    """Return `a @ b` by NumPy's rules: vectors, matrices, and stacks of matrices that broadcast.
+
+    Errors: `InputError` for scalars, and when the inner sizes differ.
+    """
+    for x in (a, b):
+        if not x.shape:
+            name = f"`{x.name}`" if x.name else "one of the two"
+            raise InputError(
+                f"`@` multiplies vectors and matrices, but {name} is a scalar",
+                hint="scalars are multiplied with `*`; an input without a value needs `--shape`, e.g. --shape x=3,M=2x2",
+            )
+    inner = b.shape[0] if len(b.shape) == 1 else b.shape[-2]
+    if a.shape[-1] != inner:
+        raise InputError(
+            f"shapes {a.shape} and {b.shape} cannot be multiplied: {a.shape[-1]} columns meet {inner} rows",
+            hint="`.T` transposes a matrix",
+        )
+    stack = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+    rows = a.shape[-2:-1]
+    columns = b.shape[-1:] if len(b.shape) > 1 else ()
+    return Node("matmul", (a, b), check_size((*stack, *rows, *columns)))
+
+
+def outer(a: Node, b: Node) -> Node:
+    """Return the matrix of products a_i·b_j of two vectors."""
+    if len(a.shape) != 1 or len(b.shape) != 1:
+        raise InputError(f"`outer` takes two vectors, not shapes {a.shape} and {b.shape}")
+    return Node("outer", (a, b), check_size(a.shape + b.shape))
+
+
+def trace(x: Node) -> Node:
+    """Return the sum of a matrix's diagonal."""
+    _matrix("trace", x)
+    return Node("trace", (x,), ())
+
+
+def diagonal(x: Node) -> Node:
+    """Return a matrix's diagonal as a vector."""
+    _matrix("diag", x)
+    return Node("diagonal", (x,), (min(x.shape),))
+
+
+def _matrix(name: str, x: Node) -> None:
+    if len(x.shape) != 2:
+        raise InputError(f"`{name}` takes a matrix, not an array of shape {x.shape}")
+
+
+def from_diagonal(x: Node, shape: Shape) -> Node:
+    """Return a matrix of that shape with the vector on its diagonal and zeros elsewhere."""
+    return Node("from_diagonal", (x,), check_size(shape), (shape,))
+
+
+def inverse(order: Axes) -> Axes:
+    """Return the order of axes that undoes a transposition."""
+    return tuple(order.index(i) for i in range(len(order)))
+
+
+def transpose(x: Node, order: Axes) -> Node:
+    """Return the array with its axes in that order."""
+    if sorted(order) != list(range(len(x.shape))):
+        raise InputError(f"axes {order} are not an order of the {len(x.shape)} axes")
+    if order == tuple(range(len(order))):
+        return x
+    return Node("transpose", (x,), tuple(x.shape[i] for i in order), (order,))
+
+
+def swap(x: Node) -> Node:
+    """Return the array with its last two axes exchanged."""
+    n = len(x.shape)
+    return transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def reshape(x: Node, shape: Sequence[int]) -> Node:
+    """Return the same elements in another shape; one size may be -1.
+
+    Errors: `InputError` when the number of elements differs.
+    """
+    shape = tuple(shape)
+    if shape.count(-1) == 1:
+        known = size_of(tuple(n for n in shape if n != -1))
+        if known and x.size % known == 0:
+            shape = tuple(x.size // known if n == -1 else n for n in shape)
+    if any(n < 0 for n in shape) or size_of(shape) != x.size:
+        raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {shape}")
+    return x if shape == x.shape else Node("reshape", (x,), shape, (shape,))
+
+
+def broadcast(x: Node, shape: Shape) -> Node:
+    """Return the array broadcast to the shape, by NumPy's rule."""
+    if broadcast_shapes([x.shape, shape]) != shape:
+        raise InputError(f"shape {x.shape} does not broadcast to {shape}")
+    if x.op == "const":
+        return const(x.params[0], shape)
+    return x if x.shape == shape else Node("broadcast", (x,), shape, (shape,))
+
+
+def sum_to(g: Node, shape: Shape) -> Node:
+    """Undo a broadcast: sum over the axes along which `shape` was repeated."""
+    if g.shape == shape:
+        return g
+    extra = len(g.shape) - len(shape)
+    axes = tuple(i for i, n in enumerate(g.shape) if i < extra or shape[i - extra] != n)
+    return reshape(reduce("sum", g, axes), shape)
+
+
+def index(x: Node, key: Index) -> Node:
+    """Return `x[key]`; ints count from the front, ranges lie within their axis, `None` is a new axis."""
+    axes = iter(x.shape)
+    shape: list[int] = []
+    for k in key:
+        if k is None:
+            shape.append(1)
+        else:
+            next(axes)
+            if isinstance(k, range):
+                shape.append(len(k))
+    result = (*shape, *axes)
+    if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
+        return x
+    return Node("index", (x,), check_size(result), (key,))
+
+
+def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:
+    """Return zeros of that shape to which each part is added at its index: the pullback of indexing."""
+    return Node("scatter", tuple(p for _, p in parts), shape, (shape, tuple(k for k, _ in parts)))
+
+
+def concatenate(parts: Sequence[Node], axis: int) -> Node:
+    """Return the arrays joined along an axis; their other sizes agree."""
+    parts = [p for p in parts if p.shape[axis]] or list(parts[:1])
+    if len({without(p.shape, (axis,)) for p in parts}) > 1:
+        raise InputError("shapes " + " and ".join(str(p.shape) for p in parts[:6]) + f" do not join along axis {axis}")
+    if len(parts) == 1:
+        return parts[0]
+    shape = parts[0].shape
+    joined = sum(p.shape[axis] for p in parts)
+    return Node("concatenate", tuple(parts), check_size((*shape[:axis], joined, *shape[axis + 1 :])), (axis,))
+
+
+def stack(parts: Sequence[Node], axis: int = 0) -> Node:
+    """Return the arrays, all of one shape, as slices of a new axis."""
+    shapes = list(dict.fromkeys(p.shape for p in parts))
+    if len(shapes) > 1:
+        raise InputError(f"elements of shapes {shapes[0]} and {shapes[1]} do not stack into one array")
+    shape = shapes[0]
+    return Node("stack", tuple(parts), check_size((*shape[:axis], len(parts), *shape[axis:])), (axis,))

@@ -1,0 +1,182 @@
+"""The table of elementwise operations: what each is to NumPy and to SymPy, and its slopes.
+
+A row without `slopes` asks SymPy for its derivative (see `calculus.py`).  A row states them where SymPy
+lacks the function, differentiates it in a numerically poor form, or where the function has a corner;
+there the slope is what PyTorch 2.13 gives, with the reason beside it.
+
+A slope is a function of the node `y` and its arguments; the i-th slope is ∂y/∂(i-th argument).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from gradcli.graph.node import Exact, Node, const, elementwise, is_const, lift
+
+Slope = Callable[..., Node | Exact]
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """One row: NumPy's name (the op's own unless given), SymPy's name, the slopes, and how it is written.
+
+    `exact` names the Python function with which formulas evaluate it on rational numbers.
+    """
+
+    arity: int = 1
+    numpy: str = ""
+    sympy: str = ""
+    slopes: tuple[Slope, ...] = ()
+    infix: str = ""
+    constant: bool = False  # piecewise constant: its slope is 0 everywhere
+
+
+def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
+    """Return the node that is `a` where the condition holds and `b` elsewhere."""
+    a, b = lift(a), lift(b)
+    if a.op == b.op == "const" and a.value == b.value:
+        return const(a.params[0], elementwise("where", condition, a, b).shape)
+    return elementwise("where", condition, a, b)
+
+
+def equal(a: Node, b: Node | Exact) -> Node:
+    """Return the node of the comparison `a == b`."""
+    return elementwise("eq", a, lift(b))
+
+
+def call(op: str, *args: Node | Exact) -> Node:
+    """Return the node of a function of the table."""
+    return elementwise(op, *map(lift, args))
+
+
+def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
+    # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
+    if b.op == "const":
+        return 0 if is_const(b, 0) else b * a ** (b - 1)
+    return where(equal(b, 0), 0, b * a ** (b - 1))
+
+
+def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
+    # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
+    if a.op == "const" and isinstance(a.value, int | Fraction | Decimal) and a.value > 0:
+        return y * call("log", a)
+    return where(equal(a, 0) & (b >= 0), 0, y * call("log", a))
+
+
+def _normal_density(x: Node) -> Node:
+    return call("exp", -(x**2) / 2) / call("sqrt", 2 * const("pi"))
+
+
+def _normal_distribution(x: Node) -> Node:
+    return (1 + call("erf", x / call("sqrt", const(2)))) / 2
+
+
+ELEMENTWISE: dict[str, Elementwise] = {
+    # Arithmetic
+    "add": Elementwise(2, infix="+", slopes=(lambda y, a, b: 1, lambda y, a, b: 1)),
+    "sub": Elementwise(2, "subtract", infix="-", slopes=(lambda y, a, b: 1, lambda y, a, b: -1)),
+    "mul": Elementwise(2, "multiply", infix="*", slopes=(lambda y, a, b: b, lambda y, a, b: a)),
+    "div": Elementwise(2, "true_divide", infix="/", slopes=(lambda y, a, b: 1 / b, lambda y, a, b: -(a / b**2))),
+    "neg": Elementwise(1, "negative", infix="-", slopes=(lambda y, a: -1,)),
+    "pow": Elementwise(2, "power", infix="**", slopes=(_pow_base, _pow_exponent)),
+    "identity": Elementwise(1, "positive", slopes=(lambda y, x: 1,)),
+    # Powers and logarithms
+    "sqrt": Elementwise(sympy="sqrt"),
+    # SymPy's cbrt is complex below 0; NumPy's, like a textbook's, is real.
+    "cbrt": Elementwise(slopes=(lambda y, x: 1 / (3 * y**2),)),
+    "exp": Elementwise(sympy="exp"),
+    "expm1": Elementwise(sympy="expm1"),
+    "log": Elementwise(sympy="log"),
+    "log1p": Elementwise(sympy="log1p"),
+    "log2": Elementwise(sympy="log2"),
+    "log10": Elementwise(sympy="log10"),
+    "hypot": Elementwise(2, slopes=(lambda y, a, b: a / y, lambda y, a, b: b / y)),
+    # Trigonometric
+    "sin": Elementwise(sympy="sin"),
+    "cos": Elementwise(sympy="cos"),
+    "tan": Elementwise(sympy="tan"),
+    "sec": Elementwise(sympy="sec"),
+    "csc": Elementwise(sympy="csc"),
+    "cot": Elementwise(sympy="cot"),
+    "asin": Elementwise(1, "arcsin", "asin"),
+    "acos": Elementwise(1, "arccos", "acos"),
+    "atan": Elementwise(1, "arctan", "atan"),
+    # PyTorch: 0 at the origin, where the angle has no slope.
+    "atan2": Elementwise(
+        2,
+        "arctan2",
+        slopes=(
+            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
+            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
+        ),
+    ),
+    # Hyperbolic
+    "sinh": Elementwise(sympy="sinh"),
+    "cosh": Elementwise(sympy="cosh"),
+    # SymPy's 1 - tanh(x)**2 cancels: at x = 10 it has lost 8 digits.
+    "tanh": Elementwise(slopes=(lambda y, x: 1 / call("cosh", x) ** 2,)),
+    "asinh": Elementwise(1, "arcsinh", "asinh"),
+    "acosh": Elementwise(1, "arccosh", "acosh"),
+    "atanh": Elementwise(1, "arctanh", "atanh"),
+    # Special
+    "erf": Elementwise(sympy="erf"),
+    "erfc": Elementwise(sympy="erfc"),
+    "gamma": Elementwise(sympy="gamma"),
+    "lgamma": Elementwise(sympy="loggamma"),
+    "digamma": Elementwise(slopes=(lambda y, x: call("polygamma", 1, x),)),
+    "polygamma": Elementwise(2, slopes=(lambda y, n, x: 0, lambda y, n, x: call("polygamma", n + 1, x))),
+    # Activations
+    # PyTorch: 0 at 0, and the slope of NaN is 1, hence `<=`.
+    "relu": Elementwise(slopes=(lambda y, x: where(x <= 0, 0, 1),)),
+    "leaky_relu": Elementwise(2, slopes=(lambda y, x, s: where(x > 0, 1, s), lambda y, x, s: where(x > 0, 0, x))),
+    # y·(1 - y) cancels where y is near 1.
+    "sigmoid": Elementwise(slopes=(lambda y, x: y * call("sigmoid", -x),)),
+    "softplus": Elementwise(slopes=(lambda y, x: call("sigmoid", x),)),
+    "silu": Elementwise(slopes=(lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)),)),
+    "gelu": Elementwise(slopes=(lambda y, x: _normal_distribution(x) + x * _normal_density(x),)),
+    # Corners.  Ties are split evenly, and a clamp passes its gradient at its bounds, as in PyTorch.
+    "abs": Elementwise(slopes=(lambda y, x: call("sign", x),)),
+    "maximum": Elementwise(
+        2,
+        slopes=(
+            lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a < b, 0, 1)),
+            lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(b < a, 0, 1)),
+        ),
+    ),
+    "minimum": Elementwise(
+        2,
+        slopes=(
+            lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a > b, 0, 1)),
+            lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(b > a, 0, 1)),
+        ),
+    ),
+    "clamp": Elementwise(
+        3,
+        "clip",
+        slopes=(
+            lambda y, x, low, high: where((x >= low) & (x <= high), 1, 0),
+            lambda y, x, low, high: where((x < low) & (low < high), 1, 0),
+            lambda y, x, low, high: where((x > high) | (high < low), 1, 0),
+        ),
+    ),
+    "where": Elementwise(3, slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1))),
+    "mod": Elementwise(2, slopes=(lambda y, a, b: 1, lambda y, a, b: -call("floor", a / b)), infix="%"),
+    # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
+    "heaviside": Elementwise(2, slopes=(lambda y, x, h: 0, lambda y, x, h: where(equal(x, 0), 1, 0))),
+    # Piecewise constant
+    "sign": Elementwise(constant=True),
+    "floor": Elementwise(constant=True),
+    "ceil": Elementwise(constant=True),
+    "lt": Elementwise(2, "less", infix="<", constant=True),
+    "le": Elementwise(2, "less_equal", infix="<=", constant=True),
+    "gt": Elementwise(2, "greater", infix=">", constant=True),
+    "ge": Elementwise(2, "greater_equal", infix=">=", constant=True),
+    "eq": Elementwise(2, "equal", infix="==", constant=True),
+    "ne": Elementwise(2, "not_equal", infix="!=", constant=True),
+    "and": Elementwise(2, "logical_and", infix="&", constant=True),
+    "or": Elementwise(2, "logical_or", infix="|", constant=True),
+    "not": Elementwise(1, "logical_not", infix="~", constant=True),
+}

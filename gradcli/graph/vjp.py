@@ -1,0 +1,145 @@
+"""Reverse mode: the graph of a vector–Jacobian product, and the passes that make it up.
+
+The sweep knows no operation by name: the tables do.  Source: Griewank and Walther, *Evaluating Derivatives*
+(SIAM, 2008), section 3.2, with the adjoint t̄ = ∂L/∂t of L = Σ v_i·y_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradcli.graph.calculus import slope
+from gradcli.graph.construct import scatter, sum_to
+from gradcli.graph.elementwise import ELEMENTWISE, where
+from gradcli.graph.node import Graph, Node, const, is_const, leaf
+from gradcli.graph.structural import STRUCTURAL
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One adjoint passed on: from a node to one of its arguments.
+
+    `slope` is the local derivative of an elementwise node, and None for a structural one.
+    `contribution` has the argument's shape.
+    """
+
+    node: Node
+    adjoint: Node
+    argument: Node
+    slope: Node | None
+    contribution: Node
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A reverse sweep: the graph from leaves and cotangents to gradients, and its passes in order."""
+
+    graph: Graph
+    passes: tuple[Pass, ...]
+
+    def traced(self) -> Graph:
+        """Return the graph with every adjoint, slope and contribution among its nodes, needed or not."""
+        shown = (n for p in self.passes for n in (p.adjoint, p.slope, p.contribution) if n is not None)
+        return Graph.of(self.graph.inputs, [*shown, *self.graph.outputs], self.graph.nodes)
+
+
+def vjp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
+    """Return the graph of vᵀJ.
+
+    Its inputs are the leaves of `graph`, then a cotangent `y.v` of each output's shape; its outputs are
+    `x.grad`, of the shape of each leaf in `wrt` (all by default).  Source: what PyTorch's `backward` leaves in `.grad`.
+
+    >>> x = leaf("x")
+    >>> [n.name for n in vjp(Graph.of([x], [(x * x).called("y")])).outputs]
+    ['x.grad']
+    """
+    return sweep(graph, wrt).graph
+
+
+def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[Node] = ()) -> Sweep:
+    """Return the reverse sweep over `graph`: adjoints of the leaves `wrt` (all by default), then of the nodes `retain`.
+
+    >>> x = leaf("x")
+    >>> [(p.argument.name, p.slope) for p in sweep(Graph.of([x], [(3 * x).called("y")])).passes]
+    [('x', const(), shape ())]
+    """
+    names = {n.name for n in graph.inputs} if wrt is None else set(wrt)
+    wanted = [n for n in graph.inputs if n.name in names] + list(retain)
+    cotangents = [leaf(f"{y.name}.v", y.shape) for y in graph.outputs]
+    passes, adjoints = _reverse(graph, cotangents, _active(graph, wanted))
+    grads = [
+        Node("identity", (adjoints.get(n) or const(0, n.shape),), n.shape, (), f"{n.name}.grad") for n in wanted
+    ]
+    primal = (n for n in graph.nodes if n.op != "input")
+    return Sweep(Graph.of([*graph.inputs, *cotangents], grads, primal), tuple(passes))
+
+
+def _active(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
+    """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
+    active = set(wanted)
+    for node in graph.nodes:
+        if not active.isdisjoint(node.args):
+            active.add(node)
+    return active
+
+
+def _reverse(graph: Graph, cotangents: list[Node], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
+    pending: dict[Node, list[Node]] = {}
+    for output, v in zip(graph.outputs, cotangents, strict=True):
+        pending.setdefault(output, []).append(v)
+    passes: list[Pass] = []
+    adjoints: dict[Node, Node] = {}
+    for node in reversed(graph.nodes):
+        if node not in pending or node not in active:
+            continue
+        adjoints[node] = _total(pending.pop(node))
+        for step in _pull(node, adjoints[node], active):
+            passes.append(step)
+            if not is_const(step.contribution, 0):
+                pending.setdefault(step.argument, []).append(step.contribution)
+    return passes, adjoints
+
+
+def _total(terms: list[Node]) -> Node:
+    """Return the sum of the contributions; those to single elements are gathered into one array."""
+    parts = [t for t in terms if t.op == "scatter"]
+    if len(parts) > 1:
+        merged = [(key, arg) for t in parts for key, arg in zip(t.params[1], t.args, strict=True)]
+        terms = [t for t in terms if t.op != "scatter"] + [scatter(parts[0].shape, merged)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
+    """Return the passes from one node to its active arguments."""
+    steps = []
+    if node.op in ELEMENTWISE:
+        for i, argument in enumerate(node.args):
+            if argument in active:
+                local = slope(node, i)
+                steps.append(Pass(node, adjoint, argument, local, sum_to(scale(adjoint, local), argument.shape)))
+    elif (pullback := STRUCTURAL[node.op].pullback) if node.args else None:
+        contributions = pullback(adjoint, node, *node.params, *node.args)
+        for argument, contribution in zip(node.args, contributions, strict=True):
+            if argument in active:
+                steps.append(Pass(node, adjoint, argument, None, contribution))
+    return steps
+
+
+def scale(adjoint: Node, local: Node) -> Node:
+    """Return adjoint·slope.
+
+    A slope that selects (`relu`, `maximum`, `where`) selects the adjoint, so that the branch not taken stays 0
+    even when the adjoint is infinite, as in PyTorch: the gradient of `log(relu(x))` at -1 is 0, not nan.
+    """
+    if local.op == "where":
+        condition, a, b = local.args
+        return where(condition, scale(adjoint, a), scale(adjoint, b))
+    if local.op == "neg":
+        return -scale(adjoint, local.args[0])
+    if local.op == "div" and is_const(local.args[0], 1):
+        return adjoint / local.args[1]
+    return adjoint * local

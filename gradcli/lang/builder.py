@@ -1,0 +1,443 @@
+"""What an expression means: `ast` → nodes, checked against a whitelist.
+
+Nothing the user typed is ever evaluated by Python.  The walk keeps a stack of its own, as an expression may be
+nested more deeply than Python recurses.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from gradcli.errors import InputError, did_you_mean
+from gradcli.graph import construct
+from gradcli.graph.node import MAX_BITS, Node, bits, const, elementwise, fold
+from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
+from gradcli.lang.statements import Expression, is_module
+
+CONSTANTS = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.Mod: "mod",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+}
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
+_REFUSED = {
+    ast.Lambda: "`lambda`",
+    ast.ListComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.IfExp: "`if … else`",
+    ast.NamedExpr: "`:=`",
+    ast.Dict: "a dictionary",
+    ast.Set: "a set",
+    ast.Tuple: "a tuple",
+    ast.Starred: "`*`",
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield`",
+}
+
+
+def build(expression: Expression, scope: Mapping[str, Node]) -> Node:
+    """Return the node of an expression; `scope` holds the nodes of the names it may read.
+
+    Errors: `InputError` at its place, for what the language lacks, unknown names, and shapes that do not fit.
+
+    >>> from gradcli.errors import Source
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.lang.statements import read_expression
+    >>> build(read_expression(Source("3*x^2")), {"x": leaf("x")})
+    mul(const, pow), shape ()
+    """
+    return _Walk(expression, scope).run()
+
+
+class _Walk:
+    """One walk over one expression: a stack of work to do, and a stack of nodes that are done."""
+
+    def __init__(self, expression: Expression, scope: Mapping[str, Node]) -> None:
+        self.expression = expression
+        self.scope = scope
+        self.done: list[Node] = []
+
+    def run(self) -> Node:
+        work: list[tuple[ast.expr, Callable[[list[Node]], Node] | None, int]] = [(self.expression.tree, None, 0)]
+        while work:
+            tree, finish, count = work.pop()
+            try:
+                if finish is None:
+                    children, finish = self.visit(tree)
+                    if children:
+                        work.append((tree, finish, len(children)))
+                        work += [(child, None, 0) for child in reversed(children)]
+                        continue
+                args = self.done[len(self.done) - count :]
+                del self.done[len(self.done) - count :]
+                self.done.append(self.placed(finish(args), tree, args))
+            except InputError as error:
+                raise error.at(self.expression.span(tree)) from None
+        return self.done.pop()
+
+    def placed(self, node: Node, tree: ast.expr, args: list[Node]) -> Node:
+        """Return a new node with its place in the text; a node that was there before keeps its own."""
+        if node.span is not None or node.op == "input" or any(node is a for a in args):
+            return node
+        return Node(node.op, node.args, node.shape, node.params, node.name, self.expression.span(tree))
+
+    def visit(self, tree: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
+        """Return the parts of an expression, and what makes a node of the parts' nodes."""
+        match tree:
+            case ast.Constant():
+                value = _constant(tree)
+                return (), lambda _: value
+            case ast.Name():
+                node = self.variable(tree)
+                return (), lambda _: node
+            case ast.BinOp(left, operator, right):
+                op = self.operator(operator)
+                return (left, right), lambda args: _operate(op, *args)
+            case ast.UnaryOp(ast.USub(), operand):
+                return (operand,), lambda args: _operate("neg", *args)
+            case ast.UnaryOp(ast.UAdd(), operand):
+                return (operand,), lambda args: _numeric(args[0])
+            case ast.UnaryOp(ast.Invert() | ast.Not(), operand):
+                return (operand,), lambda args: _condition("not", *args)
+            case ast.BoolOp(operator, values):
+                op = "and" if isinstance(operator, ast.And) else "or"
+                return values, lambda args: _chain([_condition(op, a) for a in args], op)
+            case ast.Compare(left, operators, comparators):
+                ops = [_comparison(o) for o in operators]
+                return (left, *comparators), lambda args: _compare(ops, args)
+            case ast.Call():
+                return self.call(tree)
+            case ast.List(elements):
+                if not elements:
+                    raise InputError("an empty list has no shape")
+                return elements, lambda args: construct.stack([_numeric(a) for a in args])
+            case ast.Subscript(value, key):
+                return self.subscript(value, key)
+            case ast.Attribute(value, "T" | "mT" as attribute):
+                turn = construct.swap if attribute == "mT" else FUNCTIONS["transpose"]
+                return (value,), lambda args: turn(_numeric(args[0]))
+            case ast.Attribute():
+                raise _unknown_attribute(tree)
+        raise _refused(tree)
+
+    def variable(self, tree: ast.Name) -> Node:
+        name = tree.id
+        if name in self.scope:
+            return self.scope[name]
+        if name in CONSTANTS:
+            return const(CONSTANTS[name])
+        if name in FUNCTIONS:
+            raise InputError(f"`{name}` is a function", hint=f"call it: `{name}(…)`")
+        raise InputError(f"unknown name `{name}`", hint=did_you_mean(name, self.scope))
+
+    def operator(self, operator: ast.operator) -> str:
+        op = _BINARY.get(type(operator))
+        if op is None:
+            hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else None
+            raise InputError("this operator is not part of the language", hint=hint)
+        return op
+
+    def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
+        if isinstance(value, ast.Name):
+            element = _element_name(value.id, key)
+            if element in self.scope:
+                node = self.scope[element]
+                return (), lambda _: node
+        return (value,), lambda args: construct.index(args[0], _index(key, _numeric(args[0])))
+
+    def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
+        """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
+        function, name, given = self.callee(tree)
+        signature = _signature(function)
+        keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in tree.keywords}
+        try:
+            bound = signature.bind(*given, **keywords)
+        except TypeError as error:
+            raise InputError(_arguments(name, str(error)), hint=_usage(name, signature)) from None
+        parts: list[ast.expr] = []
+        plan = [(p, _plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.arguments.items()]
+
+        def finish(args: list[Node]) -> Node:
+            rest = iter(args)
+            ready = {p: _take(slot, rest) for p, slot in plan}
+            values = inspect.BoundArguments(signature, ready)  # type: ignore[arg-type]
+            try:
+                return _checked(function(*values.args, **values.kwargs))
+            except TypeError:
+                raise InputError(f"`{name}` does not take these settings", hint=_usage(name, signature)) from None
+
+        return parts, finish
+
+    def callee(self, tree: ast.Call) -> tuple[Builder, str, list[ast.expr]]:
+        """Return the function that is called, its name, and its arguments with the object of a method in front."""
+        match tree.func:
+            case ast.Name(name):
+                if name in FUNCTIONS:
+                    return FUNCTIONS[name], name, tree.args
+                hint = f"`{name}` is a variable; multiply with `*`" if name in self.scope else did_you_mean(name, FUNCTIONS)
+                raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
+            case ast.Attribute(value, name):
+                if name in METHODS and not is_module(value):
+                    return METHODS[name], name, [value, *tree.args]
+                raise _unknown_attribute(tree.func)
+        raise InputError("only functions can be called", hint="multiply with `*`: 3*(x + 1)")
+
+
+# Operators
+
+
+def _operate(op: str, *args: Node) -> Node:
+    """Return an arithmetic operation as the user wrote it; numbers among themselves are worked out exactly."""
+    if op in ("and", "or"):
+        return _condition(op, *args)
+    args = tuple(map(_numeric, args))
+    if op == "matmul":
+        return construct.matmul(*args)
+    values = [a.value for a in args]
+    if all(isinstance(v, int | Decimal) or hasattr(v, "numerator") for v in values) and op != "mod":
+        exact = fold(op, values)
+        if exact is not None:
+            return const(exact)
+        _check_constant(op, *values)
+    return elementwise(op, *args)
+
+
+def _check_constant(op: str, *values: Any) -> None:
+    """Refuse a number that float64 cannot hold before anything computes it: 9**9**9 has 370 million digits."""
+    if op == "div" or (op == "pow" and values[0] == 0):
+        raise InputError("division by zero")
+    if op == "pow" and bits(values[0]) * abs(values[1]) <= MAX_BITS:
+        return  # a root, such as 2**(1/2)
+    raise InputError("this number is too large", hint="float64 ends near 1.8e308")
+
+
+def _numeric(node: Node) -> Node:
+    if node.op in _CONDITIONS or node.value is True:
+        raise InputError(
+            "a condition is not a number", node.span, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`"
+        )
+    return node
+
+
+def _condition(op: str, *args: Node) -> Node:
+    for a in args:
+        if a.op not in _CONDITIONS:
+            raise InputError("a condition is wanted here", a.span, "for example `x > 0`")
+    return args[0] if op in ("and", "or") and len(args) == 1 else elementwise(op, *args)
+
+
+def _chain(args: Sequence[Node], op: str) -> Node:
+    result = args[0]
+    for a in args[1:]:
+        result = elementwise(op, result, a)
+    return result
+
+
+def _comparison(operator: ast.cmpop) -> str:
+    op = _COMPARISONS.get(type(operator))
+    if op is None:
+        raise InputError("this comparison is not part of the language", hint="compare with < <= > >= == !=")
+    return op
+
+
+def _compare(ops: Sequence[str], args: Sequence[Node]) -> Node:
+    args = [_numeric(a) for a in args]
+    return _chain([elementwise(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)], "and")
+
+
+# Numbers, names, indices
+
+
+def _constant(tree: ast.Constant) -> Node:
+    value = tree.value
+    if value is True:
+        return const(True)  # the last condition of a Piecewise
+    if type(value) is int:
+        if value.bit_length() > MAX_BITS:
+            raise InputError("this number is too large", hint="float64 ends near 1.8e308")
+        return const(value)
+    if type(value) is float:
+        if math.isinf(value):
+            raise InputError("this number is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
+        return const(Decimal(repr(value)))
+    kind = {str: "text", bytes: "text", complex: "a complex number"}.get(type(value), f"`{value}`")
+    raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
+
+
+def _element_name(name: str, key: ast.expr) -> str | None:
+    """Return `y[0]` for a subscript of whole numbers, under which an assembled element is known."""
+    keys = key.elts if isinstance(key, ast.Tuple) else [key]
+    if all(isinstance(k, ast.Constant) and type(k.value) is int for k in keys):
+        return f"{name}[{','.join(str(k.value) for k in keys if isinstance(k, ast.Constant))}]"
+    return None
+
+
+def _index(key: ast.expr, x: Node) -> construct.Index:
+    """Return a subscript as whole numbers from the front and ranges.
+
+    Errors: `InputError` for an index outside of the array, or too many of them.
+    """
+    keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
+    dots = [i for i, k in enumerate(keys) if isinstance(k, ast.Constant) and k.value is ...]
+    axes = sum(1 for k in keys if not (isinstance(k, ast.Constant) and k.value is None)) - len(dots)
+    rank = len(x.shape)
+    if axes > rank or len(dots) > 1:
+        name = f"`{x.name}`" if x.name else "this"
+        what = "a scalar and has no elements" if not rank else f"an array of {rank} dimension{'s' * (rank > 1)}"
+        hint = None if rank or x.op != "input" else f"give it a shape: --shape {x.name}=3, or --at {x.name}=[1,2,3]"
+        raise InputError(f"{name} is {what}", hint=hint)
+    if dots:
+        keys[dots[0] : dots[0] + 1] = [ast.Slice()] * (rank - axes)
+    sizes = iter(x.shape)
+    return tuple(_one_index(k, sizes) for k in keys)
+
+
+def _one_index(key: ast.expr, sizes: Iterator[int]) -> int | range | None:
+    if isinstance(key, ast.Constant) and key.value is None:
+        return None
+    size = next(sizes)
+    if isinstance(key, ast.Slice):
+        ends = [None if part is None else _whole(part) for part in (key.lower, key.upper, key.step)]
+        if ends[2] == 0:
+            raise InputError("a slice cannot have step 0")
+        return range(*slice(*ends).indices(size))
+    i = _whole(key)
+    if not -size <= i < size:
+        raise InputError(f"there is no element {i} among {size}", hint=f"elements are counted from 0 to {size - 1}")
+    return i % size
+
+
+def _whole(tree: ast.expr) -> int:
+    value = _setting(tree)
+    if type(value) is not int:
+        raise InputError("an index is a whole number", hint="for example `x[0]`, `x[-1]`, `x[1:3]`")
+    return value
+
+
+# Calls
+
+
+@cache
+def _signature(function: Builder) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def _plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
+    """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
+    if isinstance(given, tuple):
+        return tuple(_plan(annotation, g, parts) for g in given)
+    if annotation == "Sequence[Node]":
+        if not isinstance(given, ast.List | ast.Tuple):
+            raise InputError("a list of expressions is wanted here", hint="for example `stack([a, b])`")
+        return [_plan("Node", g, parts) for g in given.elts]
+    if "Node" in annotation:
+        parts.append(given)
+        return _EXPRESSION
+    return _Setting(_setting(given))
+
+
+_EXPRESSION = object()
+
+
+class _Setting:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _take(slot: Any, rest: Iterator[Node]) -> Any:
+    if isinstance(slot, _Setting):
+        return slot.value
+    if isinstance(slot, tuple | list):
+        return type(slot)(_take(s, rest) for s in slot)
+    return next(rest)
+
+
+def _setting(tree: ast.expr) -> Any:
+    """Return a plain value: a number, a tuple of them, True, False or None."""
+    if isinstance(tree, ast.Name) and tree.id == "inf":
+        return math.inf
+    try:
+        return ast.literal_eval(tree)
+    except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
+        raise InputError("a plain number is wanted here", hint="for example `axis=0`") from None
+
+
+def _checked(node: Node) -> Node:
+    """Return a function's node, unless a condition was given where a number is due, or the other way round."""
+    for i, a in enumerate(node.args):
+        if node.op == "where" and i == 0:
+            _condition("", a)
+        elif node.op not in _CONDITIONS:
+            _numeric(a)
+    return node
+
+
+def _arguments(name: str, error: str) -> str:
+    """Return Python's complaint about a call in our words."""
+    words = {
+        "missing a required argument": f"`{name}` lacks an argument",
+        "missing a required keyword": f"`{name}` lacks an argument",
+        "too many positional": f"`{name}` has too many arguments",
+        "got an unexpected keyword": f"`{name}` has no such setting",
+        "multiple values": f"`{name}` is given an argument twice",
+    }
+    return next((w for e, w in words.items() if e in error), f"`{name}` does not take these arguments")
+
+
+def _usage(name: str, signature: inspect.Signature) -> str:
+    shown = []
+    for p in signature.parameters.values():
+        star = "*" if p.kind is inspect.Parameter.VAR_POSITIONAL else ""
+        plain = p.default is inspect.Parameter.empty or isinstance(p.default, Node)
+        shown.append(f"{star}{p.name}" if plain else f"{p.name}={p.default}")
+    return f"it is `{name}({', '.join(shown)})`"
+
+
+def _unknown_attribute(tree: ast.Attribute) -> InputError:
+    name = tree.attr
+    if is_module(tree.value):
+        known = name if name in FUNCTIONS else next(iter(_near(name)), "sin")
+        return InputError("functions go without a module's name", hint=f"write `{known}(…)`")
+    return InputError(f"`.{name}` is not part of the language", hint=did_you_mean(name, [*METHODS, "T"]))
+
+
+def _near(name: str) -> list[str]:
+    import difflib
+
+    return difflib.get_close_matches(name, list(FUNCTIONS), n=1)
+
+
+def _refused(tree: ast.expr) -> InputError:
+    what = _REFUSED.get(type(tree), "this")
+    hint = "write `where(condition, a, b)`" if isinstance(tree, ast.IfExp) else None
+    if isinstance(tree, ast.Tuple):
+        hint = "a list of values is written in brackets: [a, b]"
+    return InputError(f"{what} is not part of the language", hint=hint)
+
+

@@ -1,0 +1,242 @@
+"""Text → statements: what is assigned, declared or left bare, each with its expression read by `ast`.
+
+Nothing here knows shapes or values; see `builder.py` for what an expression means.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradcli.errors import InputError, Source, Span
+
+_TOKEN = re.compile(r"[()\[\]{};\n]")
+_COMMENT = re.compile(r"#[^\n]*")
+_TARGET = re.compile(r"(input\s+)?([A-Za-z_]\w*)\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
+_FOREIGN = re.compile(r"[^\x20-\x7e\n]")
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
+_MODULES = {"np", "numpy", "torch", "math", "sympy", "jnp", "scipy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression as `ast` read it, and the way back from its columns to the text the user gave."""
+
+    tree: ast.expr
+    source: Source
+    start: int
+    carets: tuple[int, ...] = ()  # columns of `^`, which `ast` saw as `**`
+    names: tuple[ast.Name, ...] = ()  # the variables that it reads
+
+    def span(self, node: ast.AST) -> Span:
+        """Return where in the user's text an `ast` node stands."""
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        return Span(self.source, self._offset(start), self._offset(end))
+
+    def _offset(self, column: int) -> int:
+        # The k-th caret stands k columns further right in what `ast` saw.
+        shift = sum(1 for k, c in enumerate(self.carets) if c + k < column)
+        return self.start + column - shift
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME = VALUE`, or a bare expression (no name)."""
+
+    name: str | None
+    key: tuple[int, ...] | None
+    declares: bool
+    expression: Expression
+    span: Span  # of the name; of the whole where there is none
+
+
+def read_statements(source: Source) -> list[Statement]:
+    """Return the statements of a text, parted by `;` or newlines; `#` starts a comment.
+
+    Errors: `InputError`, with its place.
+
+    >>> [s.name for s in read_statements(Source("a = 1; b = 2  # two"))]
+    ['a', 'b']
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
+        return [_read(source, text, start) for text, start in _split(source)]
+
+
+def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:
+    """Return one expression: the characters of a source from `start` to `end`."""
+    text = _clean(source)[start:end]
+    _check_characters(source, text, start)
+    for _ in _pieces(source, text, start):
+        pass  # brackets are checked on the way
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _parse(source, text.replace("\n", " "), start)
+
+
+def _clean(source: Source) -> str:
+    """Return the text with comments and odd white space blanked, every character at its place.
+
+    `·` is the product sign of gradcli's own tables: what is printed can be typed.
+    """
+    text = source.text
+    if "#" in text:
+        text = _COMMENT.sub(lambda m: " " * len(m.group()), text)
+    return text.translate({ord("\r"): " ", ord("\t"): " ", ord("·"): "*", 0xFEFF: " "})
+
+
+def _split(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the text and the offset of each statement that is not empty."""
+    text = _clean(source)
+    _check_characters(source, text, 0)
+    for start, end in _pieces(source, text, 0):
+        piece = text[start:end]
+        stripped = piece.lstrip()
+        if stripped:
+            yield stripped.rstrip().replace("\n", " "), start + len(piece) - len(stripped)
+
+
+def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of what `;` and newlines outside of brackets part, and check the brackets."""
+    start = 0
+    opened: list[re.Match[str]] = []
+    for token in _TOKEN.finditer(text):
+        sign = token.group()
+        if sign in _PAIRS:
+            opened.append(token)
+            if len(opened) > _MAX_DEPTH:
+                raise InputError(
+                    f"brackets are nested more than {_MAX_DEPTH} deep",
+                    _at(source, offset, token),
+                    "give the inner part a name of its own",
+                )
+        elif sign in ")]}":
+            if not opened:
+                raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), f"remove it, or open it before")
+            if _PAIRS[opened[-1].group()] != sign:
+                wanted = _PAIRS[opened[-1].group()]
+                raise InputError(f"`{sign}` stands where `{wanted}` is due", _at(source, offset, token))
+            opened.pop()
+        elif sign == ";" and opened:
+            break
+        elif not opened:
+            yield start, token.start()
+            start = token.end()
+    if opened:
+        sign = opened[-1].group()
+        raise InputError(f"`{sign}` is never closed", _at(source, offset, opened[-1]), f"add a `{_PAIRS[sign]}`")
+    yield start, len(text)
+
+
+def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
+    return Span(source, offset + match.start(), offset + match.end())
+
+
+_LOOKALIKES = {"×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "—": "-", "÷": "/", "∕": "/", "⁄": "/", "²": "**2", "³": "**3"}
+
+
+def _check_characters(source: Source, text: str, offset: int) -> None:
+    """Refuse what is not ASCII: a Cyrillic х would be another variable than x, and look the same."""
+    found = _FOREIGN.search(text)
+    if not found:
+        return
+    character = found.group()
+    name = unicodedata.name(character, "a control character")
+    plain = _LOOKALIKES.get(character) or unicodedata.normalize("NFKC", character)
+    if plain != character and plain.isascii() and plain.isprintable():
+        hint = f"type `{plain}`"
+    elif name.startswith("GREEK"):
+        hint = f"spell it out: `{name.split()[-1].lower()}`"
+    else:
+        hint = "names and operators are plain ASCII"
+    raise InputError(f"unexpected character U+{ord(character):04X} ({name})", _at(source, offset, found), hint)
+
+
+def _read(source: Source, text: str, start: int) -> Statement:
+    match = _TARGET.match(text)
+    if not match:
+        expression = _parse(source, text, start)
+        return Statement(None, None, False, expression, Span(source, start, start + len(text)))
+    declares, name, subscript = match.groups()
+    span = Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
+    body = text[match.end() :]
+    if not body.strip():
+        raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
+    key = _element(subscript, span) if subscript else None
+    if declares and key is not None:
+        raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
+    return Statement(name, key, bool(declares), _parse(source, body, start + match.end()), span)
+
+
+def _element(subscript: str, span: Span) -> tuple[int, ...]:
+    """Return the indices of an assigned element: `[0]`, `[1, 2]`."""
+    parts = [part.strip() for part in subscript[1:-1].split(",")]
+    if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
+        raise InputError("an element is assigned by whole numbers from 0", span, "for example `y[0] = …`")
+    return tuple(map(int, parts))
+
+
+def _parse(source: Source, text: str, start: int) -> Expression:
+    start += len(text) - len(text.lstrip())
+    text = text.strip()
+    carets = tuple(i for i, c in enumerate(text) if c == "^")
+    whole = Span(source, start, start + len(text))
+    try:
+        tree = ast.parse(text.replace("^", "**"), mode="eval").body
+    except SyntaxError as error:
+        raise _syntax_error(error, Expression(ast.Constant(0), source, start, carets), whole) from None
+    except (RecursionError, MemoryError):
+        raise InputError(
+            "this expression is nested too deeply", whole, "give parts of it names of their own: t1 = …; y = t1 + …"
+        ) from None
+    return Expression(tree, source, start, carets, tuple(_names_in(tree)))
+
+
+def is_module(tree: ast.expr) -> bool:
+    """Tell whether this is the `np` of a pasted `np.sin(x)`."""
+    return isinstance(tree, ast.Name) and tree.id in _MODULES
+
+
+def _names_in(tree: ast.expr) -> Iterator[ast.Name]:
+    """Yield the variables that an expression reads; a name that is called is a function."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            yield node
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+                stack.append(node.func.value)
+            stack += node.args
+            stack += (k.value for k in node.keywords)
+        elif isinstance(node, ast.BinOp):
+            stack += (node.left, node.right)
+        elif not isinstance(node, ast.Constant):
+            stack += ast.iter_child_nodes(node)
+
+
+def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> InputError:
+    """Return Python's complaint in our words, at its place."""
+    column = max(0, (error.offset or 1) - 1)
+    here = ast.Constant(0, col_offset=column, end_col_offset=max(column + 1, (error.end_offset or 0) - 1))
+    span = expression.span(here)
+    span = Span(span.source, min(span.start, max(whole.start, whole.end - 1)), min(span.end, whole.end))
+    message = (error.msg or "").partition(". ")[0]
+    if "integer string conversion" in message:
+        return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
+    rest = span.source.text[span.start : whole.end]
+    if rest.startswith("=") and not rest.startswith("=="):
+        return InputError("`=` stands inside an expression", span, "a statement is NAME = EXPRESSION; compare with `==`")
+    if message.startswith("invalid") and "literal" in message:
+        return InputError("this is not a number", span, "a product is written with `*`: 3*x")
+    if not message or message.startswith(("invalid syntax", "f-string", "invalid character")):
+        message = "this cannot be read as an expression"
+    if "cannot assign" in message or "==" in message or "assignment" in message:
+        return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
+    return InputError(message[0].lower() + message[1:], span)
+

@@ -1,0 +1,262 @@
+"""A system of statements: which names are leaves, intermediates and outputs, and the graph that it describes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gradcli.errors import InputError, Source, Span, did_you_mean
+from gradcli.graph import construct
+from gradcli.graph.node import Graph, Node, Shape, leaf
+from gradcli.lang.builder import CONSTANTS, build
+from gradcli.lang.statements import Expression, Statement, read_statements
+
+
+@dataclass(frozen=True)
+class System:
+    """Statements in order, with what each name is.
+
+    `uses` holds for each name that is read and never assigned the first place where it is read: the leaves, and
+    `pi` and `e`, which are leaves only where the user supplies them.
+    """
+
+    statements: tuple[Statement, ...]
+    defaults: Mapping[str, Expression]
+    uses: Mapping[str, Span]
+    assigned: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inferred: Mapping[str, Shape] = field(default_factory=dict)  # of leaves that are only read by element
+
+    def leaves(self, supplied: Iterable[str] = ()) -> list[str]:
+        """Return the names of the inputs, in natural order; `supplied` names may turn a constant into an input.
+
+        >>> read_system([Source("y = x10*x2 + pi")]).leaves()
+        ['x2', 'x10']
+        """
+        constants = set(CONSTANTS) - set(supplied)
+        return sorted({n for n in self.uses if n not in constants} | set(self.defaults), key=natural)
+
+    def graph(self, shapes: Mapping[str, Shape], outputs: Sequence[str] | None = None) -> Graph:
+        """Return the graph of the system, its leaves in the given shapes (others are inferred, or scalars).
+
+        Errors: `InputError` with its place, when shapes do not fit or a name is not known.
+
+        >>> graph = read_system([Source("h = x**2; y = sum(h)")]).graph({"x": (3,)})
+        >>> [(n.name, n.shape) for n in graph.nodes if n.name]
+        [('x', (3,)), ('h', (3,)), ('y', ())]
+        """
+        leaves = self.leaves(shapes)
+        scope = {n: leaf(n, shapes.get(n, self.inferred.get(n, ())), self.uses.get(n)) for n in leaves}
+        inputs = list(scope.values())
+        assembly = _Assembly(scope)
+        first = []
+        for statement in self.statements:
+            if statement.declares:
+                continue
+            if assembly.open:
+                read = {n.id for n in statement.expression.names}
+                first += [assembly.close(name) for name in read & assembly.open - {statement.name}]
+            first.append(assembly.assign(statement, build(statement.expression, scope)))
+        first += [assembly.close(name) for name in sorted(assembly.open)]
+        if not leaves:
+            raise InputError("the system has no input to differentiate with respect to", hint="for example `y = x**2`")
+        return Graph.of(inputs, [scope[n] for n in self._chosen(outputs)], _needed(first, scope, self._chosen(outputs)))
+
+    def _chosen(self, outputs: Sequence[str] | None) -> Sequence[str]:
+        """Return the outputs, checked: assigned names, each once."""
+        if outputs is None:
+            return self.outputs
+        for i, name in enumerate(outputs):
+            if name in outputs[:i]:
+                raise InputError(f"`--outputs` names `{name}` twice")
+            if name not in self.assigned:
+                what = "an input" if name in self.uses else "not assigned in the system"
+                raise InputError(f"`--outputs` names `{name}`, which is {what}", hint=did_you_mean(name, self.assigned))
+        return outputs
+
+
+class _Assembly:
+    """The scope while statements are read: names, and vectors that are assigned element by element."""
+
+    def __init__(self, scope: dict[str, Node]) -> None:
+        self.scope = scope
+        self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
+        self.open: set[str] = set()
+
+    def assign(self, statement: Statement, node: Node) -> Node:
+        name = statement.name or ""
+        full = name if statement.key is None else f"{name}[{','.join(map(str, statement.key))}]"
+        if node.op in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"):
+            raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
+        if node.name or node.op == "input":  # y = x: another name for the same value
+            node = Node("identity", (node,), node.shape)
+        named = node.called(full, node.span or statement.expression.span(statement.expression.tree))
+        if statement.key is not None:
+            if name in self.elements and name not in self.open:
+                raise InputError(
+                    f"`{name}` has been used as a whole, and cannot get another element", statement.span
+                )
+            self.elements.setdefault(name, {})[statement.key] = named
+            self.open.add(name)
+        self.scope[full] = named
+        return named
+
+    def close(self, name: str) -> Node:
+        """Put the elements of a vector or matrix together, at its first use as a whole or at the end."""
+        self.open.remove(name)
+        elements = self.elements[name]
+        key, first = next(iter(elements.items()))
+        if any(len(k) != len(key) for k in elements):
+            raise InputError(f"elements of `{name}` are assigned by one index and by several", first.span)
+        shape = tuple(max(k[i] for k in elements) + 1 for i in range(len(key)))
+        count = 1
+        for n in shape:
+            count *= n
+        if count != len(elements):
+            missing = next(k for k in _places(shape) if k not in elements)
+            raise InputError(f"`{name}[{','.join(map(str, missing))}]` is never assigned", first.span)
+        whole = construct.stack([elements[k] for k in sorted(elements)])
+        whole = construct.reshape(whole, shape + first.shape)
+        self.scope[name] = whole.called(name, first.span)
+        return self.scope[name]
+
+
+def _places(shape: Shape) -> Iterable[tuple[int, ...]]:
+    from itertools import product
+
+    return product(*map(range, shape))
+
+
+def _needed(first: Sequence[Node], scope: Mapping[str, Node], outputs: Sequence[str]) -> list[Node]:
+    """Return the statements that the chosen outputs need, in the order in which they were written."""
+    needed = set(Graph.of((), [scope[n] for n in outputs]).nodes)
+    return [n for n in first if n in needed]
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return the key of natural order, in which `x2` stands before `x10`."""
+    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", name) if p]
+
+
+def read_system(sources: Iterable[Source]) -> System:
+    """Return the system that the texts describe together.
+
+    Errors: `InputError`, with its place: what cannot be read; a name assigned twice, used before it is assigned, or
+    used in its own definition.
+
+    >>> read_system([Source("h = x**2"), Source("y = sin(h)")]).outputs
+    ('y',)
+    """
+    statements = _name_bare([s for source in sources for s in read_statements(source)])
+    if not any(not s.declares for s in statements):
+        raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
+    assigned = _assigned(statements)
+    uses = _uses(statements, assigned)
+    read = {n for s in statements for n in _reads(s)}
+    outputs = tuple(n for n in assigned if n not in read)
+    defaults = {s.name or "": s.expression for s in statements if s.declares}
+    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, _inferred(statements, uses))
+
+
+def _name_bare(statements: list[Statement]) -> list[Statement]:
+    """Name bare expressions `y`, or `y0`, `y1`, … when there are several."""
+    bare = [s for s in statements if s.name is None]
+    taken = {n for s in statements for n in _reads(s)} | {s.name for s in statements}
+    names = iter(["y"] if len(bare) == 1 else [f"y{i}" for i in range(len(bare))])
+    named = []
+    for s in statements:
+        if s.name is None:
+            name = next(names)
+            if name in taken:
+                raise InputError(
+                    f"a bare expression is called `{name}`, but the system has a `{name}` already",
+                    s.span,
+                    f"give it a name: `f = {s.span.text[:40]}`",
+                )
+            s = Statement(name, None, False, s.expression, s.span)
+        named.append(s)
+    return named
+
+
+def _reads(statement: Statement) -> set[str]:
+    """Return the names that a statement reads; an element's own vector does not count."""
+    if statement.declares:
+        return set()
+    read = {n.id for n in statement.expression.names}
+    return read - {statement.name or ""} if statement.key is not None else read
+
+
+def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
+    """Return the assigned names with their first statements; each is assigned once, and no input is."""
+    first: dict[str, Statement] = {}
+    keys: set[tuple[str, tuple[int, ...] | None]] = set()
+    for s in statements:
+        name = s.name or ""
+        before = first.setdefault(name, s)
+        clash = before is not s and (s.key is None or before.key is None)
+        if clash or (name, s.key) in keys:
+            what = "declared as an input" if before.declares else "assigned"
+            twice = " twice" if s.declares and before.declares else f" already ({before.span.place})"
+            raise InputError(f"`{s.span.text}` is {what}{twice}", s.span, "every name is assigned once")
+        keys.add((name, s.key))
+    return {n: s for n, s in first.items() if not s.declares}
+
+
+def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) -> dict[str, Span]:
+    """Return where each name that is never assigned is first read; complain of a use before the assignment."""
+    uses: dict[str, Span] = {}
+    ready: set[str] = set()
+    for s in statements:
+        for name in [] if s.declares else s.expression.names:
+            if name.id not in assigned:
+                uses.setdefault(name.id, s.expression.span(name))
+            elif name.id not in ready:
+                raise _too_early(name.id, s, assigned[name.id], s.expression.span(name))
+        ready.add(s.name or "")
+    return uses
+
+
+def _too_early(name: str, user: Statement, definition: Statement, span: Span) -> InputError:
+    if name == user.name and user.key is None:
+        return InputError(f"`{name}` is used in its own definition", span, f"call the new value something else: `{name}1 = …`")
+    if name == user.name:
+        return InputError(f"an element of `{name}` is used before any is assigned", span)
+    return InputError(
+        f"`{name}` is used before it is assigned ({definition.span.place})",
+        span,
+        "statements are read in order; an input is never assigned",
+    )
+
+
+def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict[str, Shape]:
+    """Return the smallest shapes of leaves of which only elements are read: x[0], x[1] make a vector of 2."""
+    keys: dict[str, set[tuple[int, ...]]] = {}
+    whole: set[str] = set()
+    for s in statements:
+        elements = {id(n.value): _static_key(n.slice) for n in _subscripts(s.expression)}
+        for name in s.expression.names:
+            key = elements.get(id(name))
+            if key is None:
+                whole.add(name.id)
+            else:
+                keys.setdefault(name.id, set()).add(key)
+    return {
+        n: tuple(max(k[i] for k in ks) + 1 for i in range(len(next(iter(ks)))))
+        for n, ks in keys.items()
+        if n in uses and n not in whole and len({len(k) for k in ks}) == 1
+    }
+
+
+def _subscripts(expression: Expression) -> list[ast.Subscript]:
+    end = expression.start + (expression.tree.end_col_offset or 0)
+    if expression.source.text.find("[", expression.start, end) < 0:
+        return []
+    return [n for n in ast.walk(expression.tree) if isinstance(n, ast.Subscript)]
+
+
+def _static_key(key: ast.expr) -> tuple[int, ...] | None:
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    values = tuple(p.value for p in parts if isinstance(p, ast.Constant) and type(p.value) is int)
+    return values if len(values) == len(parts) else None

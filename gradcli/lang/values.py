@@ -1,0 +1,182 @@
+"""Points, shapes and cotangents as the user types them: `x=[1,2],M=@m.npy`, `x=3,M=2x2`, `1,10,100`, `onehot:y1`.
+
+Values are read as constant nodes or as files to load; their numbers are the engine's business.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradcli.errors import InputError, Source, Span
+from gradcli.graph.node import Node, Shape, check_size
+from gradcli.lang.builder import build
+from gradcli.lang.statements import read_expression
+
+Value = Node | Path
+
+_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[([\d\s,]*)\])?\s*=(?!=)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`NAME=VALUE` or `NAME[i,j]=VALUE` in an option."""
+
+    name: str
+    key: tuple[int, ...] | None
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True)
+class Cotangent:
+    """What `--v` says: a keyword (`ones`, `onehot`, `stdin`), values in order, or values by name."""
+
+    source: Source
+    keyword: str | None = None
+    target: str = ""  # of onehot
+    values: tuple[Value, ...] = ()
+    bracketed: bool = False  # one list, as opposed to values parted by commas
+    named: tuple[Assignment, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        return Span(self.source, 0, len(self.source.text))
+
+
+def read_point(text: str) -> list[Assignment]:
+    """Return the assignments of one `--at`.
+
+    Errors: `InputError`, with its place in the option.
+
+    >>> [(a.name, a.value.shape) for a in read_point("x0=1, M=[[1,2],[3,4]]")]
+    [('x0', ()), ('M', (2, 2))]
+    """
+    source = Source(text, "--at")
+    return [_assignment(source, start, end) for start, end in _parts(source)]
+
+
+def read_shapes(text: str) -> dict[str, Shape]:
+    """Return the shapes of one `--shape`.
+
+    >>> read_shapes("x=3,M=2x2,c=scalar")
+    {'x': (3,), 'M': (2, 2), 'c': ()}
+    """
+    source = Source(text, "--shape")
+    shapes: dict[str, Shape] = {}
+    for start, end in _parts(source):
+        part = text[start:end]
+        span = Span(source, start, max(end, start + 1))
+        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(scalar|\d{1,9}(?:[x×]\d{1,9})*)\s*", part, re.ASCII)
+        if not match:
+            raise InputError("a shape is NAME=SIZE or NAME=ROWSxCOLUMNS", span, "for example --shape x=3,M=2x2")
+        name, sizes = match.groups()
+        if name in shapes:
+            raise InputError(f"`{name}` is given two shapes", span)
+        shape = () if sizes == "scalar" else tuple(map(int, re.split("[x×]", sizes)))
+        if 0 in shape:
+            raise InputError(f"`{name}` would be empty", span, "sizes are counted from 1")
+        try:
+            shapes[name] = check_size(shape)
+        except InputError as error:
+            raise error.at(span) from None
+    return shapes
+
+
+def read_cotangent(text: str) -> Cotangent:
+    """Return what one `--v` says.
+
+    >>> read_cotangent("onehot:y1").target
+    'y1'
+    """
+    source = Source(text, "--v")
+    stripped = text.strip()
+    if stripped == "-":
+        return Cotangent(source, "stdin")
+    if stripped == "ones":
+        return Cotangent(source, "ones")
+    if stripped.startswith("onehot"):
+        target = stripped.removeprefix("onehot").removeprefix(":").strip()
+        if not target:
+            raise InputError(
+                "`onehot` needs an output", Span(source, 0, len(text)), "for example onehot:1, onehot:y1 or onehot:y[0,1]"
+            )
+        return Cotangent(source, "onehot", target)
+    parts = _parts(source)
+    if any(_NAME.match(text, start, end) for start, end in parts):
+        return Cotangent(source, named=tuple(_assignment(source, start, end) for start, end in parts))
+    values = tuple(_value(source, start, end) for start, end in parts)
+    return Cotangent(source, values=values, bracketed=stripped.startswith("[") and len(parts) == 1)
+
+
+def read_names(text: str, option: str) -> list[str]:
+    """Return the names in a list such as `x1,x0`.
+
+    >>> read_names("x1, x0", "--wrt")
+    ['x1', 'x0']
+    """
+    source = Source(text, option)
+    names: list[str] = []
+    for start, end in _parts(source):
+        name = text[start:end].strip()
+        span = Span(source, start, max(end, start + 1))
+        if not re.fullmatch(r"[A-Za-z_]\w*(\[[\d,\s]+\])?", name, re.ASCII):
+            raise InputError("a name is wanted here", span, f"for example {option} x0,x1")
+        if name in names:
+            raise InputError(f"`{name}` is named twice", span)
+        names.append(name)
+    return names
+
+
+def _parts(source: Source) -> list[tuple[int, int]]:
+    """Return start and end of what commas outside of brackets part."""
+    depth, start, parts = 0, 0, []
+    for token in re.finditer(r"[\[\](),]", source.text):
+        if token.group() in "[(":
+            depth += 1
+        elif token.group() in "])":
+            depth -= 1
+        elif depth <= 0:
+            parts.append((start, token.start()))
+            start = token.end()
+    parts.append((start, len(source.text)))
+    for first, end in parts:
+        if not source.text[first:end].strip():
+            place = min(first, max(0, len(source.text) - 1))
+            raise InputError("something is missing here", Span(source, place, place + 1), "values are parted by one comma")
+    return parts
+
+
+def _assignment(source: Source, start: int, end: int) -> Assignment:
+    match = _NAME.match(source.text, start, end)
+    if not match:
+        span = Span(source, start, end)
+        text = span.text.strip()
+        if "=" in text:
+            raise InputError(f"`{text.split('=')[0].strip()[:40]}` is not a name", span, "write NAME=VALUE")
+        raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
+    name, key = match.groups()
+    span = Span(source, match.start(1), match.end(2) + 1 if key is not None else match.end(1))
+    indices = tuple(int(k) for k in key.split(",") if k.strip()) if key is not None else None
+    if key is not None and not indices:
+        raise InputError("an index is missing", span, f"write {name}[0]=…")
+    if not source.text[match.end() : end].strip():
+        raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
+    return Assignment(name, indices, _value(source, match.end(), end), span)
+
+
+def _value(source: Source, start: int, end: int) -> Value:
+    text = source.text[start:end].strip()
+    if text.startswith("@"):
+        if len(text) == 1 or "\0" in text:
+            raise InputError("a file's name is missing", Span(source, start, end), "for example @x.npy")
+        return Path(text[1:])
+    expression = read_expression(source, start, end)
+    if expression.names:
+        free = [n for n in expression.names if n.id not in ("pi", "e", "inf", "nan")]
+        if free:
+            raise InputError(
+                f"`{free[0].id}` is not a number", expression.span(free[0]), "a value is a number, or a list such as [1, 2]"
+            )
+    return build(expression, {})

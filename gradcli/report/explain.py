@@ -1,0 +1,252 @@
+"""The data that `jacobian` and `backward` show, computed from a graph, points and cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import evaluate
+from gradcli.errors import InputError, Notes
+from gradcli.graph.node import Graph, Node, element_names, size_of
+from gradcli.graph.vjp import Sweep, sweep
+from gradcli.report import steps
+from gradcli.report.numbers import exact, number_text
+from gradcli.report.results import (
+    Array,
+    BackwardPoint,
+    BackwardResult,
+    Call,
+    JacobianPoint,
+    JacobianResult,
+    Named,
+)
+
+MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
+SHOWN_ENTRIES = 400  # of a Jacobian that is shown beside a gradient
+SHOWN_NODES = 2000  # of a graph whose formulas are shown beside a gradient
+MAX_STEPPED_CALLS = 16
+
+
+def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes) -> JacobianResult:
+    """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
+
+    Errors: `InputError` when it would have more than a million entries.
+    """
+    rows, columns = _dimensions(graph, wrt)
+    if rows * columns > MAX_ENTRIES:
+        raise InputError(
+            f"the Jacobian would have {rows:,} × {columns:,} entries",
+            hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
+        )
+    from gradcli.algebra.jacobian import symbolic_jacobian
+    from gradcli.engine.jacobian import numeric_jacobian
+
+    symbolic = symbolic_jacobian(graph, wrt)
+    found = []
+    for at in points:
+        matrix = _structural_zeros(numeric_jacobian(graph, wrt, at), symbolic)
+        values = _evaluate(graph, at)
+        if not np.isfinite(matrix).all():
+            _warn_jacobian(graph, wrt, at, matrix, symbolic, notes)
+        found.append(JacobianPoint(at, {y.name or "": values[y] for y in graph.outputs}, matrix))
+    return JacobianResult(graph, tuple(wrt), symbolic, *_style(graph), points=tuple(found))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `backward` is to show beside the gradients."""
+
+    retain: tuple[str, ...] = ()
+    steps: bool = False
+    formulas: bool = False  # the Jacobian, with its formulas
+
+
+def backward(
+    graph: Graph,
+    wrt: Sequence[str],
+    points: Sequence[Named],
+    calls: Sequence[Sequence[Named]],
+    wanted: Wanted,
+    notes: Notes,
+) -> BackwardResult:
+    """Return vᵀJ at each point: `calls[p]` are the cotangents of the `backward` calls at point p, which accumulate.
+
+    Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
+    """
+    named = [n for n in graph.nodes if n.name and n.op != "input"]
+    retain = [n for n in named if n.name in wanted.retain]
+    swept = sweep(graph, wrt, retain)
+    symbolic = None
+    rows, columns = _dimensions(graph, wrt)
+    small = rows * columns <= SHOWN_ENTRIES and len(graph.nodes) <= SHOWN_NODES
+    if not points or (wanted.formulas and small):
+        from gradcli.algebra.jacobian import symbolic_jacobian
+
+        symbolic = symbolic_jacobian(graph, wrt)
+    common = (graph, tuple(wrt), symbolic, *_style(graph, calls[0]))
+    if points:
+        found = [_at_point(graph, wrt, swept, at, calls[p], wanted, symbolic, notes) for p, at in enumerate(points)]
+    else:
+        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
+    forgotten = [n.name or "" for n in named if n not in retain and n not in graph.outputs and "[" not in n.name]
+    return BackwardResult(
+        *common,
+        points=tuple(found),
+        numeric=bool(points),
+        steps=wanted.steps,
+        retained=tuple(n.name or "" for n in retain),
+        forgotten=tuple(forgotten),
+    )
+
+
+def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
+    return sum(y.size for y in graph.outputs), sum(n.size for n in graph.inputs if n.name in wrt)
+
+
+def _style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
+    """Return whether formulas are written with decimals, and which names mean variables."""
+    decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
+    weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
+    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(
+        n.name for n in graph.nodes if n.name
+    )
+
+
+def _evaluate(graph: Graph, at: Mapping[str, Array], keep: Iterable[Node] | None = None) -> dict[Node, Array]:
+    """Return values at one point, in their own shapes."""
+    found = evaluate(graph, {n: v[..., None] for n, v in at.items()}, keep)
+    return {n: v[..., 0].astype(float) for n, v in found.items()}
+
+
+def _structural_zeros(matrix: Array, symbolic: Any) -> Array:
+    """Return J with 0 where there is no dependence: 0·inf in the sweep of a neighbour is no derivative."""
+    mask = np.zeros(matrix.shape, dtype=bool)
+    for place in symbolic.entries:
+        mask[place] = True
+    return np.where(mask | np.isfinite(matrix), matrix, 0.0)
+
+
+def _at_point(
+    graph: Graph,
+    wrt: Sequence[str],
+    swept: Sweep,
+    at: Named,
+    calls: Sequence[Named],
+    wanted: Wanted,
+    symbolic: Any,
+    notes: Notes,
+) -> BackwardPoint:
+    """Run all calls at one point in a batch: the point once, the cotangents along the batch axis."""
+    inputs = {n: v[..., None] for n, v in at.items()}
+    inputs |= {f"{y.name}.v": np.stack([c[y.name or ""] for c in calls], axis=-1) for y in graph.outputs}
+    named = [n for n in graph.nodes if n.name and n.op != "input"] if wanted.formulas or wanted.steps else []
+    found = evaluate(swept.graph, inputs, [*swept.graph.outputs, *graph.outputs, *named])
+    running = {
+        (n.name or "").removesuffix(".grad"): np.cumsum(
+            np.broadcast_to(found[n], (*n.shape, len(calls))), axis=-1, dtype=float
+        )
+        for n in swept.graph.outputs
+    }
+    grads = [{name: running[name][..., k] for name in wrt} for k in range(len(calls))]
+    if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
+        _warn(swept, inputs, {name: g[..., -1] for name, g in running.items()}, notes)
+    matrix = None
+    if symbolic is not None:
+        from gradcli.engine.jacobian import numeric_jacobian
+
+        matrix = _structural_zeros(numeric_jacobian(graph, wrt, at), symbolic)
+    return BackwardPoint(
+        at,
+        {y.name or "": found[y][..., 0].astype(float) for y in graph.outputs},
+        {n.name or "": found[n][..., 0].astype(float) for n in named},
+        tuple(Call(v, g) for v, g in zip(calls, grads, strict=True)),
+        {name: running[name][..., -1] for name in wanted.retain},
+        matrix,
+        *_steps(graph, swept, inputs, calls, wanted, notes),
+    )
+
+
+def _steps(
+    graph: Graph, swept: Sweep, inputs: Named, calls: Sequence[Named], wanted: Wanted, notes: Notes
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    if not wanted.steps:
+        return (), ()
+    if len(calls) > MAX_STEPPED_CALLS:
+        notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls)} calls")
+    return steps.numeric(graph, swept, inputs, min(len(calls), MAX_STEPPED_CALLS))
+
+
+def _in_formulas(
+    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: Any
+) -> BackwardPoint:
+    """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
+    import sympy
+
+    from gradcli.algebra.jacobian import tidy
+
+    total: dict[int, list[Any]] = {}
+    found: list[Call] = []
+    shapes = {n.name: n.shape for n in graph.inputs}
+    for call in calls:
+        weights = [_exact(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
+        for (i, j), entry in symbolic.entries.items():
+            total.setdefault(j, []).append(weights[i] * entry)
+        elements = [tidy(sympy.Add(*total.get(j, []))) for j in range(len(symbolic.columns))]
+        grads: Named = {}
+        start = 0
+        for name in wrt:
+            stop = start + size_of(shapes[name])
+            grads[name] = _object_array(elements[start:stop], shapes[name])
+            start = stop
+        found.append(Call(call, grads))
+    retained = steps.retained_formulas(graph, swept, calls, wanted.retain)
+    tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
+    return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
+
+
+def _exact(value: float) -> Any:
+    """Return a weight as an exact number of SymPy's, where it stands for one."""
+    from gradcli.algebra.functions import constant
+
+    fraction = exact(value)
+    return constant(value) if fraction is None else constant(fraction)
+
+
+def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    result = np.empty(len(elements), dtype=object)
+    result[:] = elements
+    return result.reshape(shape)
+
+
+def _warn(swept: Sweep, inputs: Named, grads: Named, notes: Notes) -> None:
+    """Warn of gradients that are not finite, and name the operation where the first such number arose."""
+    where = steps.origin(swept, inputs)
+    for name, grad in grads.items():
+        bad = ~np.isfinite(grad)
+        if bad.any():
+            place = element_names(f"{name}.grad", grad.shape)[int(np.argmax(bad.reshape(-1)))]
+            value = number_text(grad.reshape(-1)[int(np.argmax(bad.reshape(-1)))])
+            notes.add("warning", f"{place} is {value}: {where}")
+
+
+def _warn_jacobian(
+    graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, symbolic: Any, notes: Notes
+) -> None:
+    """Warn of the first row of J that is not finite."""
+    i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
+    start = 0
+    for y in graph.outputs:
+        if i < start + y.size:
+            v = np.zeros(y.size)
+            v[i - start] = 1
+            alone = sweep(Graph.of(graph.inputs, [y]), wrt)
+            inputs = {n: a[..., None] for n, a in at.items()} | {f"{y.name}.v": v.reshape(*y.shape, 1)}
+            where = steps.origin(alone, inputs)
+            value = number_text(matrix[i, j])
+            notes.add("warning", f"d{symbolic.rows[i]}/d{symbolic.columns[j]} is {value}: {where}")
+            return
+        start += y.size

@@ -1,0 +1,47 @@
+"""Numbers and arrays of them as text.  No number is cut short: float64 is written with all the digits it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that reads back as the same float64.
+
+    >>> number_text(26.0), number_text(0.1), number_text(float("nan")), number_text(1e22)
+    ('26', '0.1', 'nan', '1e+22')
+    """
+    value = float(value)
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)
+
+
+def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str:
+    """Return an array as a nested list.
+
+    >>> array_text(np.array([[1.0, 2.5], [3.0, 4.0]]))
+    '[[1, 2.5], [3, 4]]'
+    """
+    if not array.shape:
+        return element(array[()])
+    return "[" + ", ".join(array_text(row, element) for row in array) + "]"
+
+
+def exact(value: float) -> Fraction | None:
+    """Return the simple fraction that a float64 stands for, if there is one.
+
+    >>> exact(1 / 3), exact(0.1), exact(float("inf"))
+    (Fraction(1, 3), Fraction(1, 10), None)
+    """
+    if not math.isfinite(value):
+        return None
+    near = Fraction(value).limit_denominator(1000)
+    return near if float(near) == value else Fraction(repr(value))

@@ -1,0 +1,139 @@
+"""What a command shows, as plain data.  Arrays hold float64, or SymPy expressions where there is no point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.graph.node import Graph, Node, Shape
+from gradcli.report.notation import Notation, node_names
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
+
+Array = np.ndarray[Any, Any]
+Named = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class ForwardStep:
+    """One node of the forward pass: what it computes from what, and its primal (None without a point)."""
+
+    node: str
+    operation: str
+    arguments: tuple[str, ...]
+    expression: str
+    shape: Shape
+    value: Array | None
+
+
+@dataclass(frozen=True)
+class ReverseStep:
+    """One adjoint passed on, in one `backward` call.
+
+    `slope` is the local derivative of an elementwise node, in words and as a value; a structural node has a rule
+    instead, and no slope value.  `total` is the argument's adjoint so far.
+    """
+
+    call: int
+    node: str
+    adjoint: Array
+    argument: str
+    slope: str
+    slope_value: Array | None
+    contribution: Array
+    total: Array
+
+
+@dataclass(frozen=True)
+class Call:
+    """One `backward` call: its cotangent, and what has accumulated in `.grad` after it."""
+
+    v: Named
+    grad: Named
+
+
+@dataclass(frozen=True)
+class BackwardPoint:
+    """The gradients at one point; without a point, `at` and `value` are empty and the gradients are formulas."""
+
+    at: Named
+    value: Named
+    intermediates: Named
+    calls: tuple[Call, ...]
+    retained: Named
+    jacobian: Array | None
+    forward: tuple[ForwardStep, ...]
+    reverse: tuple[ReverseStep, ...]
+
+    @property
+    def grad(self) -> Named:
+        """What has accumulated after the last call."""
+        return self.calls[-1].grad
+
+
+@dataclass(frozen=True)
+class JacobianPoint:
+    """The Jacobian at one point."""
+
+    at: Named
+    value: Named
+    jacobian: Array
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What every result knows of its system.
+
+    `decimals` tells that the user wrote decimals, so that formulas do, `taken` which names mean variables.
+    """
+
+    graph: Graph
+    wrt: tuple[str, ...]
+    symbolic: SymbolicJacobian | None
+    decimals: bool
+    taken: frozenset[str]
+
+    def formula(self, expr: Any) -> str:
+        """Return an expression as gradcli reads it."""
+        from gradcli.algebra.printing import code
+
+        return code(expr, self.decimals, self.taken)
+
+    @property
+    def statements(self) -> list[tuple[str, str]]:
+        """The assigned names with their expressions, as the user wrote them."""
+        notation = Notation(node_names(self.graph), times="*")
+        shown = []
+        for node in self.graph.nodes:
+            if node.name and node.op != "input":
+                assembled = node.args and (node.args[0].name or "").startswith(f"{node.name}[")
+                written = None if assembled or node.span is None else " ".join(node.span.text.split())
+                shown.append((node.name, written or notation.expression(node)))
+        return shown
+
+    @property
+    def leaves(self) -> list[Node]:
+        """The leaves that gradients are taken by, in the order wanted."""
+        named = {n.name: n for n in self.graph.inputs}
+        return [named[n] for n in self.wrt]
+
+
+@dataclass(frozen=True)
+class JacobianResult(Shown):
+    """The result of `gradcli jacobian`."""
+
+    points: tuple[JacobianPoint, ...] = ()
+
+
+@dataclass(frozen=True)
+class BackwardResult(Shown):
+    """The result of `gradcli backward`."""
+
+    points: tuple[BackwardPoint, ...] = ()
+    numeric: bool = True
+    steps: bool = False
+    retained: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = field(default=())  # intermediates whose gradient PyTorch does not keep

@@ -1,0 +1,169 @@
+"""The steps of a run: the forward pass node by node, and the reverse pass adjoint by adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import evaluate
+from gradcli.graph.node import Graph, Node
+from gradcli.graph.vjp import Pass, Sweep
+from gradcli.report.notation import Notation, bar, node_names
+from gradcli.report.numbers import exact
+from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
+
+Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
+
+
+def numeric(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Steps:
+    """Return the forward steps and the reverse steps of each call at a point.
+
+    `inputs` holds the leaves and the cotangents, the calls along the last axis of the cotangents.
+    """
+    traced = swept.traced()
+    values = evaluate(traced, inputs, traced.nodes)
+    names = node_names(graph)
+    forward = _forward(graph, names, lambda n: values[n][..., 0].astype(float))
+
+    def at(call: int) -> Any:
+        return lambda n: values[n][..., min(call, values[n].shape[-1] - 1)].astype(float)
+
+    reverse = [step for k in range(calls) for step in _reverse(swept, names, k, at(k))]
+    return forward, tuple(reverse)
+
+
+def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
+    """Return the same steps in formulas: primals stand under their names, adjoints as formulas in them."""
+    names = node_names(graph)
+    bars = _bars(swept, names)
+    reverse: list[ReverseStep] = []
+    for k, call in enumerate(calls):
+        found = _formulas(swept, names, bars, call, swept.traced())
+        reverse += _reverse(swept, names, k, found.__getitem__)
+    return _forward(graph, names, lambda n: None), tuple(reverse)
+
+
+def retained_formulas(graph: Graph, swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:
+    """Return the accumulated adjoints of intermediates as formulas in the names that the user gave."""
+    if not retain:
+        return {}
+    named = {n: n.name for n in graph.nodes if n.name}
+    wanted = {f"{name}.grad": name for name in retain}
+    total: Named = {}
+    for call in calls:
+        found = _formulas(swept, named, _bars(swept, node_names(graph)), call, swept.graph)
+        for node in swept.graph.outputs:
+            if node.name in wanted:
+                name = wanted[node.name]
+                total[name] = found[node] + total[name] if name in total else found[node]
+    return {name: total[name] for name in retain}
+
+
+def _bars(swept: Sweep, names: Mapping[Node, str]) -> dict[Node, str]:
+    """Return the names of the adjoints: t̄ of t."""
+    return {p.adjoint: bar(names[p.node]) for p in swept.passes if p.node in names}
+
+
+def _formulas(
+    swept: Sweep, names: Mapping[Node, str], bars: Mapping[Node, str], call: Named, graph: Graph
+) -> dict[Node, Array]:
+    """Return the formula of every node of a sweep, with the cotangents as numbers and the primals as symbols."""
+    from gradcli.algebra.formulas import formulas, symbols
+    from gradcli.algebra.functions import constant
+
+    given = {n: symbols(n, name) for n, name in names.items()}
+    for v in (n for n in graph.inputs if (n.name or "").endswith(".v")):
+        weights = np.empty(v.shape, dtype=object)
+        for place in np.ndindex(*v.shape):
+            number = float(call[(v.name or "").removesuffix(".v")][place])
+            weights[place] = constant(number if exact(number) is None else exact(number) or 0)
+        given[v] = weights
+    every = Graph(graph.nodes, graph.inputs, graph.nodes)
+    return dict(zip(graph.nodes, formulas(every, cut=True, given=given, names=bars).outputs, strict=True))
+
+
+def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[ForwardStep, ...]:
+    notation = Notation(names)
+    return tuple(
+        ForwardStep(
+            names[n],
+            "leaf" if n.op == "input" else n.op,
+            tuple(notation.arguments(n)),
+            "" if n.op == "input" else notation.expression(n),
+            n.shape,
+            value(n),
+        )
+        for n in graph.nodes
+        if n in names
+    )
+
+
+def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> list[ReverseStep]:
+    """Return one step for each pass; the adjoint of an argument grows from pass to pass."""
+    outputs = [n for n in swept.graph.inputs if (n.name or "").endswith(".v")]
+    seeds = {v: "v" if len(outputs) == 1 else bar((v.name or "").removesuffix(".v")) for v in outputs}
+    # An output that another one uses starts from its own v.
+    totals: dict[Node, Array] = {}
+    by_name = {n.name: n for n in swept.graph.nodes if n.name and n.op != "input"}
+    for v in outputs:
+        output = by_name.get((v.name or "").removesuffix(".v"))
+        if output is not None:
+            totals[output] = value(v)
+    bars = _bars(swept, names) | seeds
+    found = []
+    for p in swept.passes:
+        contribution = value(p.contribution)
+        before = totals.get(p.argument)
+        totals[p.argument] = contribution if before is None else before + contribution
+        found.append(
+            ReverseStep(
+                call,
+                names[p.node],
+                value(p.adjoint),
+                names[p.argument],
+                _slope(p, names, bars),
+                None if p.slope is None else value(p.slope),
+                contribution,
+                totals[p.argument],
+            )
+        )
+    return found
+
+
+def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> str:
+    """Return the local derivative as ∂t2/∂x0 = 2·x0, or the rule of a structural node as dL/dx = v @ M.T."""
+    if p.slope is None:
+        # An intermediate's name is taken before its adjoint's, should both be one node.
+        rule = Notation({**bars, **names}).expression(p.contribution)
+        return f"dL/d{names[p.argument]} = {rule}"
+    slope = Notation(names).name(p.slope)
+    return f"∂{names[p.node]}/∂{names[p.argument]} = {slope}"
+
+
+def origin(swept: Sweep, inputs: Named) -> str:
+    """Return where in a sweep the first number arose that is not finite, in words."""
+    traced = swept.traced()
+    values = evaluate(traced, inputs, traced.nodes)
+
+    def bad(node: Node) -> bool:
+        return not np.isfinite(values[node]).all()
+
+    for node in swept.graph.inputs:
+        if bad(node):
+            what = "v itself" if (node.name or "").endswith(".v") else f"the input {node.name} itself"
+            return f"{what} is not finite"
+    passes = {p.node for p in swept.passes}
+    for node in traced.nodes:
+        if bad(node) and node in passes:
+            return f"it arises in {_words(node)}, whose value is not finite"
+    for p in swept.passes:
+        if bad(p.contribution):
+            return f"it arises in {_words(p.node)}, whose local derivative is not finite here"
+    return "it arises where contributions are added"
+
+
+def _words(node: Node) -> str:
+    """Return an operation with the place where the user wrote it."""
+    return f"`{node.op}` ({' '.join(node.span.text.split())[:60]})" if node.span else f"`{node.op}`"

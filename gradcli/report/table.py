@@ -1,0 +1,269 @@
+"""Results for a reader at a terminal: the system with its values, J, v, and the arithmetic that leads to the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gradcli.graph.node import Node, element_names
+from gradcli.report.numbers import array_text, number_text
+from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
+from gradcli.report.words import arithmetic, element_text, loss, outputs_line, point_text, pytorch
+
+_WIDE = 1_000_000  # no line is wrapped by rich: a number cut in two is no number
+_COLUMNS = 78  # a Jacobian wider than this is listed entry by entry
+_STATEMENTS = 60
+_CALLS = 40
+
+
+class Page:
+    """Text in sections, each a heading with lines or a grid below it."""
+
+    def __init__(self) -> None:
+        self.console = Console(width=_WIDE, highlight=False, markup=False, emoji=False)
+        self.parts: list[str] = []
+
+    def heading(self, text: str) -> None:
+        """Start a section, after an empty line unless it is the first."""
+        if self.parts:
+            self.parts.append("")
+        self.parts.append(self._rendered(Text(text, style="bold")))
+
+    def line(self, text: str) -> None:
+        """Add an indented line."""
+        self.parts.append(f"  {text}".rstrip())
+
+    def grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None = None) -> None:
+        """Add lines whose columns are aligned."""
+        self.parts += [f"  {line}" for line in self._grid(rows, header)]
+
+    def _grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None) -> list[str]:
+        table = Table(box=None, show_header=header is not None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        rows = list(rows)
+        for title in header or [""] * max((len(r) for r in rows), default=1):
+            table.add_column(Text(title), no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        return self._rendered(table).split("\n")
+
+    def fits(self, rows: Sequence[Sequence[str]]) -> bool:
+        """Tell whether a grid is narrow enough for 80 columns."""
+        return sum(max(len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 3 <= _COLUMNS
+
+    def _rendered(self, item: Any) -> str:
+        with self.console.capture() as capture:
+            self.console.print(item, soft_wrap=True)
+        return "\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n"))
+
+    def __str__(self) -> str:
+        return "\n".join(self.parts) + "\n"
+
+
+def jacobian_table(result: JacobianResult) -> str:
+    """Return the Jacobian as text: formulas, and at each point its value."""
+    page = Page()
+    for k, point in enumerate(result.points or (None,)):
+        if k == 0 or point is None:
+            _system(page, result, None if point is None else point.at, {} if point is None else point.value)
+        else:
+            page.heading(f"at {point_text(point.at)}")
+            for name, value in point.value.items():
+                page.line(f"{name} = {element_text(value, result)}")
+        _matrix(page, result, None if point is None else point.jacobian)
+    _where(page, result)
+    return str(page)
+
+
+def backward_table(result: BackwardResult) -> str:
+    """Return the gradients as text, with the arithmetic that leads to them."""
+    page = Page()
+    for point in result.points:
+        _system(page, result, point.at if result.numeric else None, {**point.intermediates, **point.value})
+        if result.symbolic is not None:
+            _matrix(page, result, point.jacobian)
+            _where(page, result)
+        else:
+            _too_large(page, result)
+        _calls(page, result, point)
+        if result.steps:
+            _steps(page, result, point)
+        _gradients(page, result, point)
+    return str(page)
+
+
+def _system(page: Page, result: Shown, at: Named | None, values: Named) -> None:
+    page.heading("system" if at is None else f"system at {point_text(at)}")
+    statements = result.statements
+    rows = []
+    for name, text in statements[:_STATEMENTS]:
+        value = f"= {element_text(values[name], result)}" if name in values else ""
+        rows.append((f"{name} = {text}", value))
+    page.grid(rows)
+    if len(statements) > _STATEMENTS:
+        page.line(f"… and {len(statements) - _STATEMENTS:,} statements more")
+
+
+def _matrix(page: Page, result: Shown, matrix: Array | None) -> None:
+    """Show each entry of J with its formula and number: as a grid where it fits, entry by entry where not."""
+    symbolic = result.symbolic
+    assert symbolic is not None
+    page.heading("Jacobian  J[i, j] = ∂y_i/∂x_j")
+    cells = {place: result.formula(entry) for place, entry in symbolic.entries.items()}
+    if matrix is not None:
+        cells = {place: _with_number(text, number_text(matrix[place])) for place, text in cells.items()}
+    shape = (len(symbolic.rows), len(symbolic.columns))
+    grid = [["", *(f"∂/∂{c}" for c in symbolic.columns)]]
+    if shape[0] * shape[1] <= 200:
+        grid += [[name, *(cells.get((i, j), "0") for j in range(shape[1]))] for i, name in enumerate(symbolic.rows)]
+    if len(grid) > 1 and page.fits(grid):
+        page.grid(grid[1:], grid[0])
+        return
+    page.line(f"{shape[0]} × {shape[1]}; entries that are not listed are 0")
+    page.grid((f"∂{symbolic.rows[i]}/∂{symbolic.columns[j]}", f"= {text}") for (i, j), text in cells.items())
+
+
+def _with_number(formula: str, number: str) -> str:
+    return formula if formula == number else f"{formula} = {number}"
+
+
+def _where(page: Page, result: Shown) -> None:
+    if result.symbolic is not None and result.symbolic.where:
+        page.heading("where")
+        page.grid((name, f"= {result.formula(e)}") for name, e in result.symbolic.where.items())
+
+
+def _too_large(page: Page, result: BackwardResult) -> None:
+    rows = sum(y.size for y in result.graph.outputs)
+    columns = sum(n.size for n in result.leaves)
+    page.heading(f"Jacobian  {rows:,} × {columns:,}")
+    page.line("too large to show here: `gradcli jacobian -f csv` writes it, vᵀJ does not need it")
+
+
+def _calls(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
+    outputs = result.graph.outputs
+    if len(point.calls) == 1:
+        v = point.calls[0].v
+        page.heading(f"v = {outputs_line(outputs, v)}")
+        if sum(y.size for y in outputs) > 1:
+            page.line("one weight for each of " + _listed([e for y in outputs for e in _elements(y)]))
+        if point.jacobian is not None:
+            page.heading("grad = vᵀJ")
+            for text in arithmetic(result, point.jacobian, v, point.grad):
+                page.line(text)
+    else:
+        _accumulation(page, result, point)
+    page.heading("the same in other words")
+    for label, text in (("gradient of", loss(outputs, point.calls)), ("PyTorch", pytorch(outputs, point.calls))):
+        first, *rest = text
+        page.line(f"{label:<12} {first}")
+        for line in rest:
+            page.line(f"{'':<12} {line}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
+
+
+def _elements(node: Node) -> list[str]:
+    return element_names(node.name or "", node.shape)
+
+
+def _accumulation(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
+    """Show the running sum in .grad: one row for each call."""
+    page.heading(f"{len(point.calls)} calls of backward: gradients accumulate in .grad")
+    rows = []
+    before: Named = {}
+    for k, call in enumerate(point.calls, 1):
+        cells = [str(k), outputs_line(result.graph.outputs, call.v)]
+        for name, after in call.grad.items():
+            cells.append(_running(before.get(name), after, result))
+        rows.append(cells)
+        before = call.grad
+    header = ["call", "v", *(f"{name}.grad after it" for name in point.grad)]
+    if len(rows) > _CALLS:
+        page.grid([*rows[: _CALLS - 1], ["…"] + [""] * (len(header) - 1), rows[-1]], header)
+    else:
+        page.grid(rows, header)
+
+
+def _running(before: Array | None, after: Array, result: Shown) -> str:
+    text = element_text(after, result)
+    if before is None or after.dtype == object or after.size > 4:
+        return text
+    return f"{element_text(before, result)} + {element_text(after - before, result)} = {text}"
+
+
+def _gradients(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
+    """End with the result itself, where a reader's eye falls."""
+    page.parts.append("")
+    for name, grad in point.grad.items():
+        page.parts.append(f"{name}.grad = {element_text(grad, result)}")
+    for name, grad in point.retained.items():
+        page.parts.append(f"{name}.grad = {element_text(grad, result)}   (retained)")
+
+
+def _steps(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
+    page.heading("forward")
+    shaped = any(s.shape for s in point.forward)
+    header = ["node", "operation", "arguments", *(["shape"] if shaped else []), "value"]
+    page.grid(
+        (
+            [
+                s.node,
+                s.operation,
+                ", ".join(s.arguments[:6]) + (", …" if len(s.arguments) > 6 else ""),
+                *([_shape(s.shape)] if shaped else []),
+                _value(s.expression, s.value, result),
+            ]
+            for s in point.forward
+        ),
+        header,
+    )
+    for k in range(max((s.call for s in point.reverse), default=-1) + 1):
+        many = len(point.calls) > 1
+        page.heading(f"reverse, call {k + 1}: v = {outputs_line(result.graph.outputs, point.calls[k].v)}" if many else "reverse")
+        header = ["node", "adjoint", "passes to", "local derivative", "contribution", "adjoint so far"]
+        page.grid((reverse_row(s, result) for s in point.reverse if s.call == k), header)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "scalar"
+
+
+def _value(expression: str, value: Array | None, result: Shown) -> str:
+    if value is None:
+        return expression
+    text = brief(value, result)
+    return f"{expression} = {text}" if expression and expression != text else text
+
+
+def brief(value: Array, result: Shown) -> str:
+    """Return an array with its entries up to a readable size, with its shape beyond."""
+    return element_text(value, result) if value.size <= 12 else f"{_shape(value.shape)} numbers"
+
+
+def reverse_row(step: Any, result: Shown) -> list[str]:
+    """Return the cells of one reverse step: the adjoint times the local derivative, and where it adds up."""
+    from gradcli.report.notation import bar
+
+    adjoint, contribution = brief(step.adjoint, result), brief(step.contribution, result)
+    slope = step.slope
+    if step.slope_value is not None:
+        number = brief(np.broadcast_to(step.slope_value, step.slope_value.shape), result)
+        same = slope.endswith(f"= {number}") or step.slope_value.dtype == object
+        slope = slope if same else f"{slope} = {number}"
+        if not step.adjoint.shape:
+            contribution = f"{_factor(adjoint)}·{_factor(number)} = {contribution}"
+    return [step.node, adjoint, step.argument, slope, contribution, f"{bar(step.argument)} = {brief(step.total, result)}"]
+
+
+def _factor(text: str) -> str:
+    return f"({text})" if text.startswith("-") or " " in text else text
+
+
+__all__ = ["backward_table", "jacobian_table", "np"]
