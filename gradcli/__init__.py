@@ -1,0 +1,61 @@
+"""gradcli explains gradients: what `y.backward(gradient)` does, with your numbers beside your formulas.
+
+A system of statements is a graph; `vjp` maps it to the graph of its gradients; `evaluate` runs either in NumPy, and
+`symbolic_jacobian` writes it in formulas.
+
+>>> import numpy as np
+>>> from gradcli import evaluate, parse, symbolic_jacobian, vjp
+>>> graph = parse("y0 = 3*x0**2; y1 = x0**2 + 2*x1**3; y2 = 10*x1")
+>>> symbolic_jacobian(graph).entries
+{(0, 0): 6*x0, (1, 0): 2*x0, (1, 1): 6*x1**2, (2, 1): 10}
+>>> point = {"x0": 1.0, "x1": 2.0, "y0.v": 1.0, "y1.v": 10.0, "y2.v": 100.0}
+>>> grads = evaluate(vjp(graph), {name: np.array([value]) for name, value in point.items()})
+>>> {node.name: value.tolist() for node, value in grads.items()}
+{'x0.grad': [26.0], 'x1.grad': [1240.0]}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import InputError
+from gradcli.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import symbolic_jacobian
+    from gradcli.engine.evaluate import evaluate
+    from gradcli.engine.jacobian import numeric_jacobian
+    from gradcli.graph.node import Graph
+    from gradcli.graph.vjp import vjp
+
+__all__ = ["InputError", "__version__", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
+
+# `gradcli --help` imports this module, and neither NumPy nor SymPy.
+_LAZY = {
+    "evaluate": "gradcli.engine.evaluate",
+    "numeric_jacobian": "gradcli.engine.jacobian",
+    "symbolic_jacobian": "gradcli.algebra.jacobian",
+    "vjp": "gradcli.graph.vjp",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def parse(text: str, **shapes: tuple[int, ...]) -> Graph:
+    """Return the graph of a system of statements; `shapes` are those of its inputs, which are scalars otherwise.
+
+    Errors: `InputError`, whose text shows the place.
+
+    >>> parse("y = x @ M", x=(3,), M=(3, 2)).outputs[0].shape
+    (2,)
+    """
+    from gradcli.errors import Source
+    from gradcli.lang.system import read_system
+
+    return read_system([Source(text)]).graph(shapes)

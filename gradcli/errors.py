@@ -43,6 +43,7 @@ class Span:
 
     @property
     def text(self) -> str:
+        """The characters themselves."""
         return self.source.text[self.start : self.end]
 
     @property
@@ -104,7 +105,9 @@ def _excerpt(span: Span) -> list[str]:
         width = min(width, _WINDOW - min(column, _WINDOW - 1))
     # Control characters would move the caret, or the reader's terminal.
     line = "".join(c if c.isprintable() else "�" for c in line)
-    head = [f"  {span.source.label}, line {number + 1}:"] if span.source.label else []
+    label = span.source.label
+    place = f"in {label}" if label and label.startswith("--") else f"{label}, line {number + 1}"
+    head = [f"  {place}:"] if label else []
     return [*head, f"  {line}", f"  {' ' * column}{'^' * width}"]
 
 

@@ -1,0 +1,1 @@
+"""Graph ↔ SymPy: formulas, and the symbolic Jacobian."""

@@ -15,7 +15,8 @@ import sympy
 
 from gradcli.algebra.functions import apply, constant
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node, element_names, fresh_names
+from gradcli.graph.names import element_names, fresh_names
+from gradcli.graph.node import Graph, Node
 from gradcli.graph.structural import STRUCTURAL
 
 READABLE = 80  # operations in a formula that a person still reads
@@ -26,7 +27,7 @@ _SMALL = 3  # a named intermediate below this is not worth a name of its own
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
 
-class TooDeep(Exception):
+class TooDeepError(Exception):
     """The formulas of this graph have to be cut."""
 
 
@@ -46,7 +47,7 @@ def formulas(
 ) -> Formulas:
     """Return the formulas of the outputs, arrays of their shapes.
 
-    With `cut`, intermediates stand for themselves; without, a graph too deep to be written out raises `TooDeep`.
+    With `cut`, intermediates stand for themselves; without, a graph too deep to be written out raises `TooDeepError`.
     `given` holds formulas to use for nodes as they are; a node in `names` that is too large to read is cut under
     that name instead of the user's or a new one.
 
@@ -61,9 +62,7 @@ def formulas(
 class _Interpreter:
     """Runs the graph on arrays of expressions; remembers how large each expression is."""
 
-    def __init__(
-        self, graph: Graph, cut: bool, given: Mapping[Node, Exprs], names: Mapping[Node, str] | None
-    ) -> None:
+    def __init__(self, graph: Graph, cut: bool, given: Mapping[Node, Exprs], names: Mapping[Node, str] | None) -> None:
         self.graph = graph
         self.cut = cut
         self.given = given
@@ -114,7 +113,7 @@ class _Interpreter:
         measured = [self.size(e) for e in result.ravel()]
         if not self.cut:
             if any(size > _WHOLE or depth > _MAX_DEPTH for size, depth in measured):
-                raise TooDeep
+                raise TooDeepError
             return result
         limit = READABLE if self.names is not None or not node.name else _SMALL
         if node in self.outputs or all(size < limit for size, _ in measured):

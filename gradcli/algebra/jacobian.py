@@ -9,8 +9,9 @@ from typing import Any
 
 import sympy
 
-from gradcli.algebra.formulas import READABLE, Formulas, TooDeep, formulas, size
-from gradcli.graph.node import Graph, Node, element_names
+from gradcli.algebra.formulas import READABLE, Formulas, TooDeepError, formulas, size
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Graph, Node
 
 _SHORT = 12  # operations in an adjoint that is written out wherever it is passed on
 
@@ -46,7 +47,7 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
         entries, definitions = _entries(formulas(graph), rows, columns)
         if all(size(e) <= READABLE for e in entries.values()):
             return SymbolicJacobian(rows, columns, entries)
-    except (TooDeep, RecursionError):
+    except (TooDeepError, RecursionError):
         pass
     entries, definitions = _entries(formulas(graph, cut=True), rows, columns)
     return SymbolicJacobian(rows, columns, entries, _mentioned(entries, definitions))

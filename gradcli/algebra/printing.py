@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +12,7 @@ from sympy.printing.str import StrPrinter
 
 from gradcli.algebra.functions import TableFunction
 from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.names import latex_name
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
@@ -141,28 +141,15 @@ for _op, _row in ELEMENTWISE.items():
         setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)
 
 
-def latex(expr: Any) -> str:
+def latex(expr: Any, decimals: bool = False) -> str:
     """Return an expression as LaTeX for math mode.
 
     >>> latex(sympy.Symbol("theta") / sympy.Symbol("x[0]"))
     '\\\\frac{\\\\theta}{x_{0}}'
     """
+    if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
+        return r"\mathrm{nan}"
+    if decimals:
+        shorts = {n: _decimal(n) for n in expr.atoms(sympy.Rational)}
+        expr = expr.xreplace({n: sympy.Symbol(short) for n, short in shorts.items() if short})
     return str(_LatexPrinter().doprint(expr))
-
-
-def latex_name(name: str) -> str:
-    """Return a variable's name as LaTeX: `x0` and `x[0]` have subscripts, Greek names are letters.
-
-    >>> latex_name("x[0,1]"), latex_name("theta2"), latex_name("loss")
-    ('x_{0,1}', '\\\\theta_{2}', '\\\\mathit{loss}')
-    """
-    match = re.fullmatch(r"([A-Za-z_]\w*?)(\d*)(?:\[([\d,]*)\])?", name)
-    if not match:
-        return name  # a number kept as it was typed
-    stem, digits, key = match.groups()
-    subscript = ",".join(part for part in (digits, key) if part)
-    if hasattr(sympy.abc, stem) and len(stem) > 1:
-        letter = rf"\{stem.rstrip('_')}"
-    else:
-        letter = stem if len(stem) == 1 else rf"\mathit{{{stem}}}".replace("_", r"\_")
-    return f"{letter}_{{{subscript}}}" if subscript else letter

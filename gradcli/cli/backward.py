@@ -30,8 +30,8 @@ Examples:
     "cotangents",
     metavar="V",
     multiple=True,
-    help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, onehot:1, "
-    "onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
+    help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
+    "onehot:1, onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
 @click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")

@@ -15,10 +15,10 @@ from gradcli.version import VERSION
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, message="gradcli %(version)s")
 def gradcli() -> None:
-    """Explain gradients: what does y.backward(gradient) do?
+    """Explain gradients, with your numbers beside your formulas.
 
-    It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument, times the Jacobian J.  gradcli shows your
-    numbers beside your formulas.
+    What does y.backward(gradient) do? It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument, times the
+    Jacobian J.
 
     \b
     Examples:

@@ -28,16 +28,38 @@ def system_options(command: Command) -> Command:
     for decorate in reversed(
         (
             click.argument("expr", nargs=-1),
-            click.option("-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
-                         help="Read statements from FILE; - is standard input."),
-            click.option("--at", "points", metavar="NAME=VALUE,…", multiple=True,
-                         help="One point; repeat the option for more."),
-            click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
-                         help="Shapes of the inputs when there is no point: x=3,M=2x2."),
-            click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."),
+            click.option(
+                "-F",
+                "--file",
+                "files",
+                metavar="FILE",
+                multiple=True,
+                type=click.Path(allow_dash=True),
+                help="Read statements from FILE; - is standard input.",
+            ),
+            click.option(
+                "--at", "points", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."
+            ),
+            click.option(
+                "--shape",
+                "shapes",
+                metavar="NAME=SIZE,…",
+                multiple=True,
+                help="Shapes of the inputs when there is no point: x=3,M=2x2.",
+            ),
+            click.option(
+                "--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."
+            ),
             click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
-            click.option("-f", "--format", "style", type=click.Choice(FORMATS), default="table", show_default=True,
-                         help="How the result is written."),
+            click.option(
+                "-f",
+                "--format",
+                "style",
+                type=click.Choice(FORMATS),
+                default="table",
+                show_default=True,
+                help="How the result is written.",
+            ),
         )
     ):
         command = decorate(command)
@@ -103,4 +125,3 @@ def read_situation(
                 hint=f"--retain {name} shows its gradient" if computed else did_you_mean(name, leaves),
             )
     return Situation(graph, leaves if wanted is None else wanted, found)
-

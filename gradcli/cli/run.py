@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gradcli.errors import InputError, Notes
+    from gradcli.errors import Notes
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 
@@ -53,7 +53,14 @@ def _mistake(error: Exception) -> int:
 
         click.echo(f"error: the result cannot be written: {reason(error)}", err=True)
         return MISTAKE
-    raise error
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    click.echo(
+        f"error: gradcli failed: {type(error).__name__}: {error}\n"
+        "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where.",
+        err=True,
+    )
+    return MISTAKE
 
 
 def show(text: str | Iterable[str], notes: Notes) -> None:

@@ -1,0 +1,1 @@
+"""Graph → numbers, in NumPy."""

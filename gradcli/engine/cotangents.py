@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, did_you_mean
-from gradcli.graph.node import Node, element_names
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent
 
 Array = np.ndarray[Any, Any]
@@ -75,7 +76,11 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
         found = [(n, i) for n, i, e in names if e == wanted]
         if not found:
             whole = next((y for y in outputs if y.name == wanted), None)
-            hint = f"`{wanted}` has elements: onehot:{names[0][2]}" if whole else did_you_mean(wanted, [e for *_, e in names])
+            hint = (
+                f"`{wanted}` has elements: onehot:{names[0][2]}"
+                if whole
+                else did_you_mean(wanted, [e for *_, e in names])
+            )
             raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
         name, i = found[0]
     call = _zeros(outputs)
@@ -157,11 +162,11 @@ def _for_one(v: Array, output: Node, strict: bool, notes: Notes) -> list[Call]:
         f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
         "\n  Today's PyTorch refuses this (as --strict does); old versions did it.",
     )
-    return [{name: entry} for entry in v.reshape(-1)[:, None].reshape(-1, *output.shape)]
+    return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 
 
 def from_json(text: str, outputs: Sequence[Node]) -> list[Call]:
-    """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad`, matched by name, a call a line.
+    """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad` by name, a call a line.
 
     Errors: `InputError` for what is no such JSON, and when no gradient belongs to an output.
     """

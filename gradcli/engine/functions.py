@@ -108,7 +108,7 @@ def _scipy_polygamma(n: Array, x: Array) -> Array:
     import scipy.special
 
     # SciPy's polygamma(0, x) is right but slow, and its psi has the poles that PyTorch has.
-    return np.where(n == 0, scipy.special.psi(x), scipy.special.polygamma(n, x))
+    return np.asarray(np.where(n == 0, scipy.special.psi(x), scipy.special.polygamma(n, x)))
 
 
 def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., float]:

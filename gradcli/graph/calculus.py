@@ -63,7 +63,7 @@ def _to_node(expr: Any, known: dict[Any, Node]) -> Node:
     if expr.is_Add or expr.is_Mul:
         return _combine(expr, known)
     if expr.is_Pow and abs(expr.exp) == _half():
-        root = known.get(expr.base**_half()) or call("sqrt", _to_node(expr.base, known))
+        root = known.get(expr.base ** _half()) or call("sqrt", _to_node(expr.base, known))
         return root if expr.exp > 0 else 1 / root
     if expr.is_Pow and expr.exp.is_negative:
         return 1 / _to_node(expr.base**-expr.exp, known)

@@ -12,7 +12,6 @@ Index = tuple[int | range | None, ...]
 Axes = tuple[int, ...]
 
 
-
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
     """Return the axes as counted from the front; `None` means all.
 
@@ -82,7 +81,7 @@ def matmul(a: Node, b: Node) -> Node:
             name = f"`{x.name}`" if x.name else "one of the two"
             raise InputError(
                 f"`@` multiplies vectors and matrices, but {name} is a scalar",
-                hint="scalars are multiplied with `*`; an input without a value needs `--shape`, e.g. --shape x=3,M=2x2",
+                hint="scalars are multiplied with `*`; an input without a value needs a shape: --shape x=3,M=2x2",
             )
     inner = b.shape[0] if len(b.shape) == 1 else b.shape[-2]
     if a.shape[-1] != inner:

@@ -162,7 +162,9 @@ ELEMENTWISE: dict[str, Elementwise] = {
             lambda y, x, low, high: where((x > high) | (high < low), 1, 0),
         ),
     ),
-    "where": Elementwise(3, slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1))),
+    "where": Elementwise(
+        3, slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1))
+    ),
     "mod": Elementwise(2, slopes=(lambda y, a, b: 1, lambda y, a, b: -call("floor", a / b)), infix="%"),
     # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
     "heaviside": Elementwise(2, slopes=(lambda y, x, h: 0, lambda y, x, h: where(equal(x, 0), 1, 0))),

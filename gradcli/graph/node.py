@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 from gradcli.errors import InputError, Span
@@ -191,26 +190,6 @@ def size_of(shape: Shape) -> int:
     for n in shape:
         product *= n
     return product
-
-
-def element_names(name: str, shape: Shape) -> list[str]:
-    """Return the names of an array's elements, in row-major order; a scalar's name is its own.
-
-    >>> element_names("x", (2,)), element_names("M", (1, 2)), element_names("y", ())
-    (['x[0]', 'x[1]'], ['M[0,0]', 'M[0,1]'], ['y'])
-    """
-    if not shape:
-        return [name]
-    return [f"{name}[{','.join(map(str, key))}]" for key in product(*map(range, shape))]
-
-
-def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
-    """Yield `t1`, `t2`, … without the names that are taken."""
-    k = 0
-    while True:
-        k += 1
-        if f"{stem}{k}" not in taken:
-            yield f"{stem}{k}"
 
 
 def check_size(shape: Shape) -> Shape:

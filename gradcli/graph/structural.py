@@ -59,6 +59,8 @@ class Structural:
 def spread(g: Node, shape: Shape, axes: Axes) -> Node:
     """Return `g`, reduced over `axes` of an array of that shape, broadcast back to the shape."""
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    if kept[len(shape) - len(g.shape) :] == g.shape:  # axes in front come by broadcasting alone
+        return broadcast(g, shape)
     return broadcast(reshape(g, kept), shape)
 
 
@@ -202,13 +204,13 @@ def _matmul(a: Array, b: Array) -> Array:
         result = result[..., 0]
     if a_vector:
         result = result[..., 0] if b_vector else result[..., 0, :]
-    return np.moveaxis(result, 0, -1)
+    return np.asarray(np.moveaxis(result, 0, -1))
 
 
 def _logsumexp(axes: Axes, x: Array) -> Array:
     top = x.max(axis=axes, keepdims=True)
     top = np.where(np.isfinite(top), top, 0)
-    return np.log(np.exp(x - top).sum(axis=axes)) + top.reshape(np.delete(x.shape, axes))
+    return np.asarray(np.log(np.exp(x - top).sum(axis=axes)) + top.reshape(np.delete(x.shape, axes)))
 
 
 def _softmax(axis: int, x: Array) -> Array:

@@ -68,9 +68,7 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[Node]
     wanted = [n for n in graph.inputs if n.name in names] + list(retain)
     cotangents = [leaf(f"{y.name}.v", y.shape) for y in graph.outputs]
     passes, adjoints = _reverse(graph, cotangents, _active(graph, wanted))
-    grads = [
-        Node("identity", (adjoints.get(n) or const(0, n.shape),), n.shape, (), f"{n.name}.grad") for n in wanted
-    ]
+    grads = [Node("identity", (adjoints.get(n) or const(0, n.shape),), n.shape, (), f"{n.name}.grad") for n in wanted]
     primal = (n for n in graph.nodes if n.op != "input")
     return Sweep(Graph.of([*graph.inputs, *cotangents], grads, primal), tuple(passes))
 
@@ -121,7 +119,7 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
             if argument in active:
                 local = slope(node, i)
                 steps.append(Pass(node, adjoint, argument, local, sum_to(scale(adjoint, local), argument.shape)))
-    elif (pullback := STRUCTURAL[node.op].pullback) if node.args else None:
+    elif node.args and (pullback := STRUCTURAL[node.op].pullback) is not None:
         contributions = pullback(adjoint, node, *node.params, *node.args)
         for argument, contribution in zip(node.args, contributions, strict=True):
             if argument in active:

@@ -1,0 +1,1 @@
+"""Text → Graph: statements, points and cotangents."""

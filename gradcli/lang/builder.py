@@ -16,11 +16,11 @@ from typing import Any
 
 from gradcli.errors import InputError, did_you_mean
 from gradcli.graph import construct
-from gradcli.graph.node import MAX_BITS, Node, bits, const, elementwise, fold
+from gradcli.graph.node import MAX_BITS, Constant, Node, bits, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
 from gradcli.lang.statements import Expression, is_module
 
-CONSTANTS = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
+CONSTANTS: dict[str, Constant] = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -166,7 +166,7 @@ class _Walk:
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         if isinstance(value, ast.Name):
             element = _element_name(value.id, key)
-            if element in self.scope:
+            if element is not None and element in self.scope:
                 node = self.scope[element]
                 return (), lambda _: node
         return (value,), lambda args: construct.index(args[0], _index(key, _numeric(args[0])))
@@ -186,7 +186,7 @@ class _Walk:
         def finish(args: list[Node]) -> Node:
             rest = iter(args)
             ready = {p: _take(slot, rest) for p, slot in plan}
-            values = inspect.BoundArguments(signature, ready)  # type: ignore[arg-type]
+            values = inspect.BoundArguments(signature, ready)
             try:
                 return _checked(function(*values.args, **values.kwargs))
             except TypeError:
@@ -200,7 +200,11 @@ class _Walk:
             case ast.Name(name):
                 if name in FUNCTIONS:
                     return FUNCTIONS[name], name, tree.args
-                hint = f"`{name}` is a variable; multiply with `*`" if name in self.scope else did_you_mean(name, FUNCTIONS)
+                hint = (
+                    f"`{name}` is a variable; multiply with `*`"
+                    if name in self.scope
+                    else did_you_mean(name, FUNCTIONS)
+                )
                 raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
             case ast.Attribute(value, name):
                 if name in METHODS and not is_module(value):
@@ -286,7 +290,7 @@ def _constant(tree: ast.Constant) -> Node:
         if math.isinf(value):
             raise InputError("this number is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
         return const(Decimal(repr(value)))
-    kind = {str: "text", bytes: "text", complex: "a complex number"}.get(type(value), f"`{value}`")
+    kind = {str: "text", bytes: "text", complex: "a complex number"}.get(type(value), f"`{value!r}`")
     raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
 
 
@@ -439,5 +443,3 @@ def _refused(tree: ast.expr) -> InputError:
     if isinstance(tree, ast.Tuple):
         hint = "a list of values is written in brackets: [a, b]"
     return InputError(f"{what} is not part of the language", hint=hint)
-
-

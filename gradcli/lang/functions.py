@@ -59,17 +59,58 @@ def _binary(op: str) -> Builder:
     return build
 
 
-for _names in (
-    "sqrt; cbrt; exp; expm1; log ln; log1p; log2; log10; sin; cos; tan; sec; csc; cot; asin arcsin; acos arccos; "
-    "atan arctan; sinh; cosh; tanh; asinh arcsinh; acosh arccosh; atanh arctanh; erf; erfc; gamma; "
-    "lgamma loggamma gammaln; digamma psi; relu; sigmoid expit; softplus; silu; gelu; abs Abs absolute; "
-    "sign sgn; floor; ceil ceiling"
-).split("; "):
+for _names in [
+    "sqrt",
+    "cbrt",
+    "exp",
+    "expm1",
+    "log ln",
+    "log1p",
+    "log2",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "sec",
+    "csc",
+    "cot",
+    "asin arcsin",
+    "acos arccos",
+    "atan arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh arcsinh",
+    "acosh arccosh",
+    "atanh arctanh",
+    "erf",
+    "erfc",
+    "gamma",
+    "lgamma loggamma gammaln",
+    "digamma psi",
+    "relu",
+    "sigmoid expit",
+    "softplus",
+    "silu",
+    "gelu",
+    "abs Abs absolute",
+    "sign sgn",
+    "floor",
+    "ceil ceiling",
+]:
     _add(_unary(_names.split()[0]), *_names.split())
 
-for _names in (
-    "add; sub subtract; mul multiply; div divide; pow Pow power; hypot; atan2 arctan2; mod Mod remainder; polygamma"
-).split("; "):
+for _names in [
+    "add",
+    "sub subtract",
+    "mul multiply",
+    "div divide",
+    "pow Pow power",
+    "hypot",
+    "atan2 arctan2",
+    "mod Mod remainder",
+    "polygamma",
+]:
     _add(_binary(_names.split()[0]), *_names.split())
 
 
@@ -78,13 +119,17 @@ def _square(x: Node) -> Node:
     return call("pow", x, const(2))
 
 
+_SLOPE = const(Decimal("0.01"))  # PyTorch's default
+_HALF = const(Decimal("0.5"))
+
+
 @_named("leaky_relu")
-def _leaky_relu(x: Node, negative_slope: Node = const(Decimal("0.01"))) -> Node:
+def _leaky_relu(x: Node, negative_slope: Node = _SLOPE) -> Node:
     return call("leaky_relu", x, negative_slope)
 
 
 @_named("heaviside", "Heaviside")
-def _heaviside(x: Node, values: Node = const(Decimal("0.5"))) -> Node:
+def _heaviside(x: Node, values: Node = _HALF) -> Node:
     # SymPy's Heaviside(0) is 1/2; NumPy and PyTorch ask for the value.
     return call("heaviside", x, values)
 
@@ -108,7 +153,9 @@ def _piecewise(*pairs: Sequence[Node]) -> Node:
         if len(pair) != 2:
             raise InputError("`Piecewise` takes pairs", hint="for example `Piecewise((x, x > 0), (0, True))`")
         value, condition = pair
-        result = value if condition.op == "const" and condition.value is True else call("where", condition, value, result)
+        result = (
+            value if condition.op == "const" and condition.value is True else call("where", condition, value, result)
+        )
     return result
 
 
@@ -309,4 +356,3 @@ def _stack(parts: Sequence[Node], axis: int = 0) -> Node:
     if not parts:
         raise InputError("`stack` needs at least one element")
     return construct.stack(parts, one_axis(axis, len(parts[0].shape) + 1))
-

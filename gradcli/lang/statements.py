@@ -117,7 +117,7 @@ def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]
                 )
         elif sign in ")]}":
             if not opened:
-                raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), f"remove it, or open it before")
+                raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), "remove it, or open it before")
             if _PAIRS[opened[-1].group()] != sign:
                 wanted = _PAIRS[opened[-1].group()]
                 raise InputError(f"`{sign}` stands where `{wanted}` is due", _at(source, offset, token))
@@ -137,7 +137,19 @@ def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
     return Span(source, offset + match.start(), offset + match.end())
 
 
-_LOOKALIKES = {"×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "—": "-", "÷": "/", "∕": "/", "⁄": "/", "²": "**2", "³": "**3"}
+_LOOKALIKES = {
+    "×": "*",
+    "⋅": "*",
+    "∗": "*",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "÷": "/",
+    "∕": "/",
+    "⁄": "/",
+    "²": "**2",
+    "³": "**3",
+}
 
 
 def _check_characters(source: Source, text: str, offset: int) -> None:
@@ -231,7 +243,9 @@ def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> In
         return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
     rest = span.source.text[span.start : whole.end]
     if rest.startswith("=") and not rest.startswith("=="):
-        return InputError("`=` stands inside an expression", span, "a statement is NAME = EXPRESSION; compare with `==`")
+        return InputError(
+            "`=` stands inside an expression", span, "a statement is NAME = EXPRESSION; compare with `==`"
+        )
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, "a product is written with `*`: 3*x")
     if not message or message.startswith(("invalid syntax", "f-string", "invalid character")):
@@ -239,4 +253,3 @@ def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> In
     if "cannot assign" in message or "==" in message or "assignment" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
     return InputError(message[0].lower() + message[1:], span)
-

@@ -95,9 +95,7 @@ class _Assembly:
         named = node.called(full, node.span or statement.expression.span(statement.expression.tree))
         if statement.key is not None:
             if name in self.elements and name not in self.open:
-                raise InputError(
-                    f"`{name}` has been used as a whole, and cannot get another element", statement.span
-                )
+                raise InputError(f"`{name}` has been used as a whole, and cannot get another element", statement.span)
             self.elements.setdefault(name, {})[statement.key] = named
             self.open.add(name)
         self.scope[full] = named
@@ -220,7 +218,9 @@ def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) ->
 
 def _too_early(name: str, user: Statement, definition: Statement, span: Span) -> InputError:
     if name == user.name and user.key is None:
-        return InputError(f"`{name}` is used in its own definition", span, f"call the new value something else: `{name}1 = …`")
+        return InputError(
+            f"`{name}` is used in its own definition", span, f"call the new value something else: `{name}1 = …`"
+        )
     if name == user.name:
         return InputError(f"an element of `{name}` is used before any is assigned", span)
     return InputError(

@@ -42,6 +42,7 @@ class Cotangent:
 
     @property
     def span(self) -> Span:
+        """The whole option."""
         return Span(self.source, 0, len(self.source.text))
 
 
@@ -100,7 +101,9 @@ def read_cotangent(text: str) -> Cotangent:
         target = stripped.removeprefix("onehot").removeprefix(":").strip()
         if not target:
             raise InputError(
-                "`onehot` needs an output", Span(source, 0, len(text)), "for example onehot:1, onehot:y1 or onehot:y[0,1]"
+                "`onehot` needs an output",
+                Span(source, 0, len(text)),
+                "for example onehot:1, onehot:y1 or onehot:y[0,1]",
             )
         return Cotangent(source, "onehot", target)
     parts = _parts(source)
@@ -144,7 +147,9 @@ def _parts(source: Source) -> list[tuple[int, int]]:
     for first, end in parts:
         if not source.text[first:end].strip():
             place = min(first, max(0, len(source.text) - 1))
-            raise InputError("something is missing here", Span(source, place, place + 1), "values are parted by one comma")
+            raise InputError(
+                "something is missing here", Span(source, place, place + 1), "values are parted by one comma"
+            )
     return parts
 
 
@@ -177,6 +182,8 @@ def _value(source: Source, start: int, end: int) -> Value:
         free = [n for n in expression.names if n.id not in ("pi", "e", "inf", "nan")]
         if free:
             raise InputError(
-                f"`{free[0].id}` is not a number", expression.span(free[0]), "a value is a number, or a list such as [1, 2]"
+                f"`{free[0].id}` is not a number",
+                expression.span(free[0]),
+                "a value is a number, or a list such as [1, 2]",
             )
     return build(expression, {})

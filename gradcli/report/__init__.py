@@ -1,0 +1,1 @@
+"""Results → text: steps as plain data, one file a renderer."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes
-from gradcli.graph.node import Graph, Node, element_names, size_of
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Graph, Node, size_of
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.report import steps
 from gradcli.report.numbers import exact, number_text
@@ -92,7 +93,9 @@ def backward(
         found = [_at_point(graph, wrt, swept, at, calls[p], wanted, symbolic, notes) for p, at in enumerate(points)]
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
-    forgotten = [n.name or "" for n in named if n not in retain and n not in graph.outputs and "[" not in n.name]
+    forgotten = [
+        n.name or "" for n in named if n not in retain and n not in graph.outputs and "[" not in (n.name or "")
+    ]
     return BackwardResult(
         *common,
         points=tuple(found),
@@ -233,9 +236,7 @@ def _warn(swept: Sweep, inputs: Named, grads: Named, notes: Notes) -> None:
             notes.add("warning", f"{place} is {value}: {where}")
 
 
-def _warn_jacobian(
-    graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, symbolic: Any, notes: Notes
-) -> None:
+def _warn_jacobian(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, symbolic: Any, notes: Notes) -> None:
     """Warn of the first row of J that is not finite."""
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
     start = 0

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.graph.node import element_names
+from gradcli.graph.names import element_names
 from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node, fresh_names
+from gradcli.graph.names import fresh_names, latex_name
+from gradcli.graph.node import Graph, Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
 _ATOM = 9
@@ -26,15 +26,6 @@ def node_names(graph: Graph) -> dict[Node, str]:
     """
     fresh = fresh_names({n.name for n in graph.nodes if n.name})
     return {n: n.name or next(fresh) for n in graph.nodes if n.op != "const" or n.name}
-
-
-def bar(name: str) -> str:
-    """Return the name of an adjoint: t̄2 of t2.
-
-    >>> unicodedata.name(bar("t2")[1])
-    'COMBINING MACRON'
-    """
-    return f"{name[0]}\u0304{name[1:]}"
 
 
 class Notation:
@@ -74,7 +65,8 @@ class Notation:
             return f"-{self._argument(node.args[0], 2)}", 1
         if node.op in ELEMENTWISE:
             return self._function(node), _ATOM
-        return _STRUCTURAL.get(node.op, _call)(self, node), _ATOM
+        write: Callable[[Notation, Node], str] = _STRUCTURAL.get(node.op, _call)
+        return write(self, node), _ATOM
 
     def _argument(self, node: Node, level: int) -> str:
         if node in self.names:
@@ -135,7 +127,7 @@ def _scatter(notation: Notation, node: Node) -> str:
 
 
 def _size(shape: Any) -> str:
-    return f"({', '.join(map(str, shape))})"
+    return str(tuple(shape))
 
 
 def _transpose(notation: Notation, node: Node) -> str:
@@ -159,3 +151,111 @@ _STRUCTURAL = {
     "diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
     "from_diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
 }
+
+
+class LatexNotation:
+    """Writes nodes as LaTeX for math mode; those in `names` by their names."""
+
+    def __init__(self, names: Mapping[Node, str]) -> None:
+        self.names = names
+
+    def name(self, node: Node) -> str:
+        """Return a node's name, or what stands for it."""
+        return latex_name(self.names[node]) if node in self.names else self.expression(node)
+
+    def expression(self, node: Node) -> str:
+        """Return what a node computes, in terms of named nodes.
+
+        >>> from gradcli.graph.node import leaf
+        >>> x = leaf("x")
+        >>> LatexNotation({x: "x0"}).expression(2 * x**3)
+        '2 x_{0}^{3}'
+        """
+        return self._write(node)[0]
+
+    def _write(self, node: Node) -> tuple[str, int]:
+        if node.op == "const":
+            return _latex_constant(node)
+        name = self.name
+        match node.op, node.args:
+            case "add", (a, b):
+                return f"{name(a)} + {self._argument(b, 1)}", 1
+            case "sub", (a, b):
+                return f"{name(a)} - {self._argument(b, 2)}", 1
+            case "mul" | "matmul", (a, b):
+                dot = r" \cdot " if b.op == "const" else " "
+                return f"{self._argument(a, 2)}{dot}{self._argument(b, 2)}", 2
+            case "div", (a, b):
+                return rf"\frac{{{name(a)}}}{{{name(b)}}}", _ATOM
+            case "pow", (a, b):
+                return f"{self._argument(a, _ATOM)}^{{{name(b)}}}", 3
+            case "neg", (a,):
+                return f"-{self._argument(a, 2)}", 1
+            case "identity", (a,):
+                return name(a), _ATOM
+            case "sqrt", (a,):
+                return rf"\sqrt{{{name(a)}}}", _ATOM
+            case "abs" | "norm", (a,):
+                bars = r"\|" if node.op == "norm" else "|"
+                return rf"\left{bars}{name(a)}\right{bars}", _ATOM
+            case "exp", (a,):
+                return f"e^{{{name(a)}}}", 3
+            case "transpose", (a,):
+                return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
+            case "index", (a,):
+                return rf"{self._argument(a, _ATOM)}_{{{_latex_text(_subscript(node.params[0]))}}}", 3
+            case "where", (c, a, b):
+                cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
+                return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM
+        return self._call(node), _ATOM
+
+    def _argument(self, node: Node, level: int) -> str:
+        if node in self.names:
+            return latex_name(self.names[node])
+        text, binds = self._write(node)
+        return text if binds >= level else rf"\left({text}\right)"
+
+    def _call(self, node: Node) -> str:
+        infix = ELEMENTWISE[node.op].infix if node.op in ELEMENTWISE else ""
+        arguments = [self.name(a) for a in node.args[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
+        if infix and len(node.args) == 2:
+            return f"{arguments[0]} {_LATEX_INFIX.get(infix, infix)} {arguments[1]}"
+        if node.op in ("stack", "concatenate"):
+            return rf"\left[{', '.join(arguments)}\right]"
+        function = rf"\{node.op}" if node.op in _LATEX_FUNCTIONS else rf"\operatorname{{{_latex_text(node.op)}}}"
+        return rf"{function}\left({', '.join(arguments)}\right)"
+
+
+_SHOWN = 6
+_LATEX_FUNCTIONS = frozenset(["sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max", "min"])
+_LATEX_INFIX = {
+    "<=": r"\leq",
+    ">=": r"\geq",
+    "==": "=",
+    "!=": r"\neq",
+    "&": r"\wedge",
+    "|": r"\vee",
+    "%": r"\bmod",
+}
+
+
+def _latex_constant(node: Node) -> tuple[str, int]:
+    value = node.params[0]
+    if isinstance(value, Fraction):
+        return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", _ATOM if value >= 0 else 1
+    text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(str(value), str(value))
+    return latex_number(text), 1 if text.startswith("-") else _ATOM
+
+
+def latex_number(text: str) -> str:
+    """Return a number's text as LaTeX: 1e-05 as a power of ten.
+
+    >>> latex_number("2.5e-05")
+    '2.5 \\\\times 10^{-5}'
+    """
+    mantissa, exponent, power = text.lower().partition("e")
+    return rf"{mantissa} \times 10^{{{int(power)}}}" if exponent and power.lstrip("+-").isdigit() else text
+
+
+def _latex_text(text: str) -> str:
+    return text.replace("_", r"\_")

@@ -19,12 +19,16 @@ Named = dict[str, Array]
 
 @dataclass(frozen=True)
 class ForwardStep:
-    """One node of the forward pass: what it computes from what, and its primal (None without a point)."""
+    """One node of the forward pass: what it computes from what, and its primal (None without a point).
+
+    `expression` is written in the language of gradcli, `latex` as LaTeX.
+    """
 
     node: str
     operation: str
     arguments: tuple[str, ...]
     expression: str
+    latex: str
     shape: Shape
     value: Array | None
 
@@ -42,6 +46,7 @@ class ReverseStep:
     adjoint: Array
     argument: str
     slope: str
+    slope_latex: str
     slope_value: Array | None
     contribution: Array
     total: Array

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.graph.names import bar, latex_name
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.vjp import Pass, Sweep
-from gradcli.report.notation import Notation, bar, node_names
+from gradcli.report.notation import LatexNotation, Notation, node_names
 from gradcli.report.numbers import exact
 from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
 
@@ -85,13 +86,14 @@ def _formulas(
 
 
 def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[ForwardStep, ...]:
-    notation = Notation(names)
+    notation, latex = Notation(names), LatexNotation(names)
     return tuple(
         ForwardStep(
             names[n],
             "leaf" if n.op == "input" else n.op,
             tuple(notation.arguments(n)),
             "" if n.op == "input" else notation.expression(n),
+            "" if n.op == "input" else latex.expression(n),
             n.shape,
             value(n),
         )
@@ -123,7 +125,7 @@ def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> 
                 names[p.node],
                 value(p.adjoint),
                 names[p.argument],
-                _slope(p, names, bars),
+                *_slope(p, names, bars),
                 None if p.slope is None else value(p.slope),
                 contribution,
                 totals[p.argument],
@@ -132,14 +134,18 @@ def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> 
     return found
 
 
-def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> str:
-    """Return the local derivative as ∂t2/∂x0 = 2·x0, or the rule of a structural node as dL/dx = v @ M.T."""
+def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tuple[str, str]:
+    """Return the local derivative as ∂t2/∂x0 = 2·x0, or a structural node's rule as dL/dx = v @ M.T; and as LaTeX."""
+    node, argument = names[p.node], names[p.argument]
     if p.slope is None:
         # An intermediate's name is taken before its adjoint's, should both be one node.
-        rule = Notation({**bars, **names}).expression(p.contribution)
-        return f"dL/d{names[p.argument]} = {rule}"
-    slope = Notation(names).name(p.slope)
-    return f"∂{names[p.node]}/∂{names[p.argument]} = {slope}"
+        known = {**bars, **names}
+        return (
+            f"dL/d{argument} = {Notation(known).expression(p.contribution)}",
+            rf"\bar{{{latex_name(argument)}}} = {LatexNotation(known).expression(p.contribution)}",
+        )
+    left = rf"\frac{{\partial {latex_name(node)}}}{{\partial {latex_name(argument)}}}"
+    return f"∂{node}/∂{argument} = {Notation(names).name(p.slope)}", f"{left} = {LatexNotation(names).name(p.slope)}"
 
 
 def origin(swept: Sweep, inputs: Named) -> str:

@@ -1,19 +1,29 @@
-"""Results for a reader at a terminal: the system with its values, J, v, and the arithmetic that leads to the gradient."""
+"""Results for a reader at a terminal: the system with its values, J, v, and the arithmetic that leads to vᵀJ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gradcli.graph.node import Node, element_names
-from gradcli.report.numbers import array_text, number_text
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+from gradcli.report.numbers import number_text
 from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
-from gradcli.report.words import arithmetic, element_text, loss, outputs_line, point_text, pytorch
+from gradcli.report.words import (
+    accumulation,
+    arithmetic,
+    element_text,
+    forward_table,
+    loss,
+    outputs_line,
+    point_text,
+    pytorch,
+    reverse_table,
+)
 
 _WIDE = 1_000_000  # no line is wrapped by rich: a number cut in two is no number
 _COLUMNS = 78  # a Jacobian wider than this is listed entry by entry
@@ -43,13 +53,25 @@ class Page:
         self.parts += [f"  {line}" for line in self._grid(rows, header)]
 
     def _grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None) -> list[str]:
-        table = Table(box=None, show_header=header is not None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        table = Table(
+            box=None, show_header=header is not None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim"
+        )
         rows = list(rows)
         for title in header or [""] * max((len(r) for r in rows), default=1):
             table.add_column(Text(title), no_wrap=True)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         return self._rendered(table).split("\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Add a grid, or where it is too wide for 80 columns, each row as a small list of its cells."""
+        if self.fits([header, *rows]):
+            self.grid(rows, header)
+            return
+        for k, row in enumerate(rows):
+            if k:
+                self.parts.append("")
+            self.grid((title, cell) for title, cell in zip(header, row, strict=True) if cell)
 
     def fits(self, rows: Sequence[Sequence[str]]) -> bool:
         """Tell whether a grid is narrow enough for 80 columns."""
@@ -151,15 +173,15 @@ def _calls(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
         page.heading(f"v = {outputs_line(outputs, v)}")
         if sum(y.size for y in outputs) > 1:
             page.line("one weight for each of " + _listed([e for y in outputs for e in _elements(y)]))
-        if point.jacobian is not None:
+        if result.symbolic is not None:
             page.heading("grad = vᵀJ")
-            for text in arithmetic(result, point.jacobian, v, point.grad):
+            for text in arithmetic(result, point):
                 page.line(text)
     else:
         _accumulation(page, result, point)
     page.heading("the same in other words")
-    for label, text in (("gradient of", loss(outputs, point.calls)), ("PyTorch", pytorch(outputs, point.calls))):
-        first, *rest = text
+    for label, lines in (("gradient of", loss(outputs, point.calls)), ("PyTorch", pytorch(outputs, point.calls))):
+        first, *rest = lines
         page.line(f"{label:<12} {first}")
         for line in rest:
             page.line(f"{'':<12} {line}")
@@ -175,27 +197,11 @@ def _elements(node: Node) -> list[str]:
 
 def _accumulation(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
     """Show the running sum in .grad: one row for each call."""
-    page.heading(f"{len(point.calls)} calls of backward: gradients accumulate in .grad")
-    rows = []
-    before: Named = {}
-    for k, call in enumerate(point.calls, 1):
-        cells = [str(k), outputs_line(result.graph.outputs, call.v)]
-        for name, after in call.grad.items():
-            cells.append(_running(before.get(name), after, result))
-        rows.append(cells)
-        before = call.grad
-    header = ["call", "v", *(f"{name}.grad after it" for name in point.grad)]
+    page.heading(f"{len(point.calls):,} calls of backward: gradients accumulate in .grad")
+    header, rows = accumulation(result, point)
     if len(rows) > _CALLS:
-        page.grid([*rows[: _CALLS - 1], ["…"] + [""] * (len(header) - 1), rows[-1]], header)
-    else:
-        page.grid(rows, header)
-
-
-def _running(before: Array | None, after: Array, result: Shown) -> str:
-    text = element_text(after, result)
-    if before is None or after.dtype == object or after.size > 4:
-        return text
-    return f"{element_text(before, result)} + {element_text(after - before, result)} = {text}"
+        rows = [*rows[: _CALLS - 1], ["…"] + [""] * (len(header) - 1), rows[-1]]
+    page.grid(rows, header)
 
 
 def _gradients(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
@@ -209,61 +215,8 @@ def _gradients(page: Page, result: BackwardResult, point: BackwardPoint) -> None
 
 def _steps(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
     page.heading("forward")
-    shaped = any(s.shape for s in point.forward)
-    header = ["node", "operation", "arguments", *(["shape"] if shaped else []), "value"]
-    page.grid(
-        (
-            [
-                s.node,
-                s.operation,
-                ", ".join(s.arguments[:6]) + (", …" if len(s.arguments) > 6 else ""),
-                *([_shape(s.shape)] if shaped else []),
-                _value(s.expression, s.value, result),
-            ]
-            for s in point.forward
-        ),
-        header,
-    )
+    page.table(*forward_table(result, point.forward))
     for k in range(max((s.call for s in point.reverse), default=-1) + 1):
-        many = len(point.calls) > 1
-        page.heading(f"reverse, call {k + 1}: v = {outputs_line(result.graph.outputs, point.calls[k].v)}" if many else "reverse")
-        header = ["node", "adjoint", "passes to", "local derivative", "contribution", "adjoint so far"]
-        page.grid((reverse_row(s, result) for s in point.reverse if s.call == k), header)
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return "×".join(map(str, shape)) or "scalar"
-
-
-def _value(expression: str, value: Array | None, result: Shown) -> str:
-    if value is None:
-        return expression
-    text = brief(value, result)
-    return f"{expression} = {text}" if expression and expression != text else text
-
-
-def brief(value: Array, result: Shown) -> str:
-    """Return an array with its entries up to a readable size, with its shape beyond."""
-    return element_text(value, result) if value.size <= 12 else f"{_shape(value.shape)} numbers"
-
-
-def reverse_row(step: Any, result: Shown) -> list[str]:
-    """Return the cells of one reverse step: the adjoint times the local derivative, and where it adds up."""
-    from gradcli.report.notation import bar
-
-    adjoint, contribution = brief(step.adjoint, result), brief(step.contribution, result)
-    slope = step.slope
-    if step.slope_value is not None:
-        number = brief(np.broadcast_to(step.slope_value, step.slope_value.shape), result)
-        same = slope.endswith(f"= {number}") or step.slope_value.dtype == object
-        slope = slope if same else f"{slope} = {number}"
-        if not step.adjoint.shape:
-            contribution = f"{_factor(adjoint)}·{_factor(number)} = {contribution}"
-    return [step.node, adjoint, step.argument, slope, contribution, f"{bar(step.argument)} = {brief(step.total, result)}"]
-
-
-def _factor(text: str) -> str:
-    return f"({text})" if text.startswith("-") or " " in text else text
-
-
-__all__ = ["backward_table", "jacobian_table", "np"]
+        v = outputs_line(result.graph.outputs, point.calls[k].v)
+        page.heading("reverse" if len(point.calls) == 1 else f"reverse, call {k + 1}: v = {v}")
+        page.table(*reverse_table(result, [s for s in point.reverse if s.call == k]))

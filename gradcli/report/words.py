@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node, element_names
+from gradcli.graph.names import bar, element_names
+from gradcli.graph.node import Node
 from gradcli.report.numbers import array_text, number_text
-from gradcli.report.results import Array, BackwardResult, Call, Named, Shown
+from gradcli.report.results import (
+    Array,
+    BackwardPoint,
+    BackwardResult,
+    Call,
+    ForwardStep,
+    Named,
+    ReverseStep,
+    Shown,
+)
 
 _TERMS = 8  # a longer sum leaves out its zeros
 _LINES = 60
 _WEIGHTS = 12
+_ENTRIES = 12  # of an array that is shown in a table of steps
+_RUNNING = 4  # elements of a sum that is shown as a sum
 
 
 def element_text(array: Array, result: Shown) -> str:
@@ -36,18 +50,29 @@ def outputs_line(outputs: Sequence[Node], v: Named) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def arithmetic(result: BackwardResult, jacobian: Array, v: Named, grad: Named) -> Iterator[str]:
+def arithmetic(result: BackwardResult, point: BackwardPoint) -> Iterator[str]:
     """Yield for each element of each leaf the sum that makes its gradient: x0.grad = 1·6 + 10·2 + 100·0 = 26."""
+    symbolic = result.symbolic
+    assert symbolic is not None
+    v = point.calls[0].v
     weights = np.concatenate([v[y.name or ""].reshape(-1) for y in result.graph.outputs])
-    elements = [
-        (name, grad[leaf.name or ""].reshape(-1)[k])
-        for leaf in result.leaves
-        for k, name in enumerate(element_names(leaf.name or "", leaf.shape))
-    ]
-    for j, (name, total) in enumerate(elements[:_LINES]):
-        yield f"{grad_name(name)} = {_sum(weights, jacobian[:, j])} = {number_text(total)}"
-    if len(elements) > _LINES:
-        yield f"… and {len(elements) - _LINES} more"
+    grads = np.concatenate([point.grad[name].reshape(-1) for name in result.wrt])
+    for j, name in enumerate(symbolic.columns[:_LINES]):
+        if point.jacobian is not None:
+            column = [number_text(e) for e in point.jacobian[:, j]]
+        else:
+            entries = (symbolic.entries.get((i, j)) for i in range(len(symbolic.rows)))
+            column = ["0" if e is None else _grouped(e, result) for e in entries]
+        total = element_text(grads[j : j + 1].reshape(()), result)
+        yield f"{grad_name(name)} = {_sum([number_text(w) for w in weights], column)} = {total}"
+    if len(symbolic.columns) > _LINES:
+        yield f"… and {len(symbolic.columns) - _LINES} more"
+
+
+def _grouped(expr: Any, result: Shown) -> str:
+    """Return a formula as a factor: a sum in brackets."""
+    text = result.formula(expr)
+    return f"({text})" if expr.is_Add else text
 
 
 def grad_name(element: str) -> str:
@@ -60,17 +85,17 @@ def grad_name(element: str) -> str:
     return f"{name}.grad{bracket}{key}"
 
 
-def _sum(weights: Array, column: Array) -> str:
+def _sum(weights: Sequence[str], column: Sequence[str]) -> str:
     """Return Σ v_i·J_ij, term by term; a long one without the terms that are 0."""
     pairs = list(zip(weights, column, strict=True))
     if len(pairs) > _TERMS:
-        pairs = [(w, c) for w, c in pairs if w != 0 and c != 0] or pairs[:1]
-    return " + ".join(f"{_factor(w, k == 0)}·{_factor(c)}" for k, (w, c) in enumerate(pairs))
+        pairs = [(w, c) for w, c in pairs if w != "0" and c != "0"] or pairs[:1]
+    return " + ".join(f"{w if k == 0 else factor(w)}·{factor(c)}" for k, (w, c) in enumerate(pairs))
 
 
-def _factor(value: float, first: bool = False) -> str:
-    text = number_text(value)
-    return f"({text})" if text.startswith("-") and not first else text
+def factor(text: str) -> str:
+    """Return a number as a factor: a negative one in brackets."""
+    return f"({text})" if text.startswith("-") else text
 
 
 def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
@@ -83,9 +108,16 @@ def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
             terms.append(f"sum(v·{name})")
         else:
             names = element_names(name, y.shape)
-            terms += [f"{_factor(w, not terms)}·{e}" for w, e in zip(total.reshape(-1), names, strict=True)]
+            terms += [f"{number_text(w)}·{e}" for w, e in zip(total.reshape(-1), names, strict=True)]
+    terms = [*terms[:1], *map(_later_term, terms[1:])]
     shown = terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
     return ["L = " + " + ".join(shown)]
+
+
+def _later_term(term: str) -> str:
+    """Return a term that follows a +: a negative weight in brackets."""
+    weight, dot, name = term.partition("·")
+    return f"{factor(weight)}{dot}{name}"
 
 
 def pytorch(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
@@ -112,7 +144,7 @@ def _pytorch_call(outputs: Sequence[Node], v: Named, again: bool) -> str:
 def _torch_term(v: Array, name: str) -> str:
     if v.shape:
         return f"({name} * torch.tensor({_torch_number(v)})).sum()" if v.size <= _WEIGHTS else f"({name} * v).sum()"
-    return f"{_factor(float(v))}*{name}"
+    return f"{factor(number_text(float(v)))}*{name}"
 
 
 def _torch_number(v: Array) -> str:
@@ -122,3 +154,70 @@ def _torch_number(v: Array) -> str:
 
 def _torch_special(text: str) -> str:
     return f"float('{text}')" if text.lstrip("-") in ("inf", "nan") else text
+
+
+# The tables that both text and Markdown show: a header, and rows of cells.
+
+Grid = tuple[list[str], list[list[str]]]
+
+
+def accumulation(result: BackwardResult, point: BackwardPoint) -> Grid:
+    """Return one row for each `backward` call: its v, and what .grad holds after it."""
+    rows = []
+    before: Named = {}
+    for k, call in enumerate(point.calls, 1):
+        cells = [_running(before.get(name), after, result) for name, after in call.grad.items()]
+        rows.append([str(k), outputs_line(result.graph.outputs, call.v), *cells])
+        before = call.grad
+    return ["call", "v", *(f"{grad_name(name)} after it" for name in point.grad)], rows
+
+
+def _running(before: Array | None, after: Array, result: Shown) -> str:
+    text = element_text(after, result)
+    if before is None or after.dtype == object or after.size > _RUNNING:
+        return text
+    return f"{element_text(before, result)} + {element_text(after - before, result)} = {text}"
+
+
+def forward_table(result: BackwardResult, steps: Sequence[ForwardStep]) -> Grid:
+    """Return one row for each node: what it computes, and its value."""
+    shaped = any(s.shape for s in steps)
+    rows = []
+    for s in steps:
+        arguments = ", ".join(s.arguments[:_TERMS]) + (", …" if len(s.arguments) > _TERMS else "")
+        value = "" if s.value is None else brief(s.value, result)
+        both = " = ".join(part for part in (s.expression, value) if part)
+        rows.append([s.node, s.operation, arguments, *([_size(s.shape)] if shaped else []), both])
+    return ["node", "operation", "arguments", *(["shape"] if shaped else []), "value"], rows
+
+
+def reverse_table(result: BackwardResult, steps: Sequence[ReverseStep]) -> Grid:
+    """Return one row for each adjoint passed on: adjoint times local derivative, and where it adds up."""
+    rows = []
+    for s in steps:
+        adjoint, contribution, slope = brief(s.adjoint, result), brief(s.contribution, result), s.slope
+        if s.slope_value is not None:
+            number = brief(s.slope_value, result)
+            if s.slope_value.dtype != object and not slope.endswith(f"= {number}"):
+                slope = f"{slope} = {number}"
+            if not s.adjoint.shape:
+                contribution = f"{_bracketed(adjoint)}·{_bracketed(number)} = {contribution}"
+        total = f"{bar(s.argument)} = {brief(s.total, result)}"
+        rows.append([s.node, adjoint, s.argument, slope, contribution, total])
+    return ["node", "adjoint", "passes to", "local derivative", "contribution", "adjoint so far"], rows
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if text.startswith("-") or " " in text else text
+
+
+def brief(value: Array, result: Shown) -> str:
+    """Return an array with its entries up to a readable size, and with its shape beyond."""
+    if value.size > _ENTRIES:
+        return f"{_size(value.shape)} numbers"
+    text = element_text(value, result)
+    return re.sub(r"(?<!\*)\*(?!\*)", "·", text) if value.dtype == object else text
+
+
+def _size(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "scalar"
