@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 import sympy
 
-from gradcli.algebra.functions import apply, constant
+from gradcli.algebra.functions import apply, constant, extremum
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.names import element_names, fresh_names
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.node import Graph, Node, bits
 from gradcli.graph.structural import STRUCTURAL
 
 READABLE = 80  # operations in a formula that a person still reads
-_WHOLE = 20_000  # operations in a formula that is differentiated, but not shown
+_WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
+_WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
-_SMALL = 3  # a named intermediate below this is not worth a name of its own
+# Where formulas are cut at all: a named intermediate, and anything else, from this size on stands for itself.
+_SMALL = 3
+_LARGE = READABLE // 4
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
@@ -68,7 +71,7 @@ class _Interpreter:
         self.given = given
         self.names = names
         self.sizes: dict[Any, tuple[int, int]] = {}
-        self.outputs = set(graph.outputs) if names is None else set()
+        self.outputs = set(graph.outputs)
         self.bounds: dict[Node, int] = {}
         self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
         self.fresh = fresh_names({n.name for n in graph.nodes if n.name})
@@ -93,6 +96,8 @@ class _Interpreter:
         if node.op in ELEMENTWISE:
             flat = [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
             return _array([apply(node.op, *elements) for elements in zip(*flat, strict=True)], node)
+        if node.op in ("max", "min"):
+            return _extremum(node, args[0])
         row = STRUCTURAL[node.op]
         if row.definition is not None:
             return self.inline(row.definition(*node.params, *node.args), dict(zip(node.args, args, strict=True)))
@@ -103,7 +108,8 @@ class _Interpreter:
         """Interpret the definition of an operation in terms of its arguments."""
         for inner in Graph.of(known, [node]).nodes:
             if inner not in known:
-                known[inner] = self.interpret(inner, [known[a] for a in inner.args])
+                result = self.interpret(inner, [known[a] for a in inner.args])
+                known[inner] = result if inner is node else self.bounded(inner, result)
         return known[node]
 
     def bounded(self, node: Node, result: Exprs) -> Exprs:
@@ -115,8 +121,11 @@ class _Interpreter:
             if any(size > _WHOLE or depth > _MAX_DEPTH for size, depth in measured):
                 raise TooDeepError
             return result
-        limit = READABLE if self.names is not None or not node.name else _SMALL
-        if node in self.outputs or all(size < limit for size, _ in measured):
+        if self.names is not None:
+            limit = READABLE
+        else:
+            limit = _SMALL if node.name and node not in self.outputs else _LARGE
+        if all(size < limit for size, _ in measured):
             return result
         name = self.names.get(node) if self.names is not None else node.name
         names = element_names(name or next(self.fresh), node.shape)
@@ -143,9 +152,16 @@ class _Interpreter:
         known = self.sizes.get(expr)
         if known is None:
             parts = [self.size(a) for a in expr.args]
-            known = (1 + sum(s for s, _ in parts), 1 + max((d for _, d in parts), default=0))
+            known = (_own_size(expr) + sum(s for s, _ in parts), 1 + max((d for _, d in parts), default=0))
             self.sizes[expr] = known
         return known
+
+
+def _extremum(node: Node, x: Exprs) -> Exprs:
+    """Return for each place the extremum of the elements along the reduced axes."""
+    axes, ties = node.params
+    columns = np.moveaxis(x, axes, range(len(axes))).reshape(-1, node.size)
+    return _array([extremum(node.op, ties)(*column) for column in columns.T], node)
 
 
 def symbols(node: Node, name: str) -> Exprs:
@@ -164,5 +180,9 @@ def _array(elements: list[Any], node: Node) -> Exprs:
 
 
 def size(expr: Any) -> int:
-    """Return the number of nodes of an expression."""
-    return 1 + sum(size(a) for a in expr.args)
+    """Return the number of nodes of an expression; a long number counts as several."""
+    return _own_size(expr) + sum(size(a) for a in expr.args)
+
+
+def _own_size(expr: Any) -> int:
+    return 1 + bits(max(abs(expr.p), expr.q)) // _WORD if expr.is_Rational else 1

@@ -28,6 +28,8 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "maximum": max,
     "minimum": min,
     "relu": lambda x: max(x, sympy.S.Zero),
+    "max": max,
+    "min": min,
 }
 
 
@@ -50,6 +52,33 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         places = [leaf(f"a{i}") for i in range(len(self.args))]
         node = elementwise(self.op, *places)
         return expression(slope(node, argindex - 1), dict(zip(places, self.args, strict=True)) | {node: self})
+
+
+class Extremum(TableFunction):
+    """The `max` or `min` of any number of values: at a tie the slope is shared evenly, or the `first` has it all."""
+
+    ties = "even"
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Return the derivative with respect to a value, counted from 1."""
+        best, others = self.args[argindex - 1], self.args[: argindex - 1]
+        wins = function("eq")(best, self)
+        if self.ties == "even":
+            return function("where")(wins, 1 / _winners(self), 0)
+        for other in others:
+            wins = function("and")(wins, function("ne")(other, self))
+        return function("where")(wins, 1, 0)
+
+
+@cache
+def _winners(extremum: Extremum) -> Any:
+    return sympy.Add(*(function("where")(function("eq")(a, extremum), 1, 0) for a in extremum.args))
+
+
+@cache
+def extremum(op: str, ties: str) -> Any:
+    """Return the SymPy function of the `max` or `min` of an array."""
+    return type(op, (Extremum,), {"op": op, "ties": ties})
 
 
 def expression(node: Node, known: dict[Node, Any]) -> Any:

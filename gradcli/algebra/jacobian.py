@@ -44,12 +44,10 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     rows = _names(graph.outputs)
     columns = _names(chosen)
     try:
-        entries, definitions = _entries(formulas(graph), rows, columns)
-        if all(size(e) <= READABLE for e in entries.values()):
-            return SymbolicJacobian(rows, columns, entries)
+        entries, _ = _entries(formulas(graph), rows, columns, READABLE)
+        return SymbolicJacobian(rows, columns, entries)
     except (TooDeepError, RecursionError):
-        pass
-    entries, definitions = _entries(formulas(graph, cut=True), rows, columns)
+        entries, definitions = _entries(formulas(graph, cut=True), rows, columns)
     return SymbolicJacobian(rows, columns, entries, _mentioned(entries, definitions))
 
 
@@ -58,9 +56,12 @@ def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _entries(
-    found: Formulas, rows: Sequence[str], columns: Sequence[str]
+    found: Formulas, rows: Sequence[str], columns: Sequence[str], limit: int | None = None
 ) -> tuple[dict[tuple[int, int], sympy.Expr], Row]:
-    """Return the non-zero entries, and the definitions with those of the adjoints that were given names."""
+    """Return the non-zero entries, and the definitions with those of the adjoints that were given names.
+
+    Errors: `TooDeepError` for an entry larger than the limit.
+    """
     places = {sympy.Symbol(name): j for j, name in enumerate(columns)}
     chain = _Chain(found.definitions)
     entries: dict[tuple[int, int], sympy.Expr] = {}
@@ -69,6 +70,8 @@ def _entries(
         for symbol, derivative in chain.row(name, expr).items():
             if symbol in places:
                 entry = tidy(derivative)
+                if limit is not None and size(entry) > limit:
+                    raise TooDeepError
                 if entry != 0:
                     entries[i, places[symbol]] = entry
     return dict(sorted(entries.items())), chain.definitions
@@ -103,7 +106,9 @@ class _Chain:
             _, cut = heappop(last)
             adjoint = self.named(f"d{name}_d{cut.name}", tidy(sympy.Add(*pending.pop(cut))))
             if cut not in self.local:
-                self.local[cut] = gradient(self.definitions[cut])
+                definition = self.definitions[cut]
+                # A slope may contain the value itself, as that of a maximum does.
+                self.local[cut] = {s: d.xreplace({definition: cut}) for s, d in gradient(definition).items()}
             for symbol, derivative in self.local[cut].items():
                 add(symbol, adjoint * derivative)
         return result

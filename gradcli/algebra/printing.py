@@ -55,7 +55,7 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
         return str(super()._print_Pow(expr, rational))
 
     def _print_Function(self, expr: Any) -> str:
-        infix = ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) else ""
+        infix = _infix(expr)
         if infix == "~":
             return f"~({self._print(expr.args[0])})"
         if infix in _PRECEDENCE:
@@ -70,10 +70,14 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
     _print_expm1 = _print_log1p = _print_log2 = _print_log10 = _print_Function
 
 
+def _infix(expr: Any) -> str:
+    """Return the sign of an operation of the table that is written between its arguments."""
+    return ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) and expr.op in ELEMENTWISE else ""
+
+
 def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
     text = str(printer._print(expr))
-    inner = ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) else ""
-    level = _PRECEDENCE.get(inner, 100 if infix not in ("&", "|") else 0)
+    level = _PRECEDENCE.get(_infix(expr), 100 if infix not in ("&", "|") else 0)
     return text if level > _PRECEDENCE[infix] else f"({text})"
 
 

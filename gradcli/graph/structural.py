@@ -244,20 +244,14 @@ def _from_diagonal(shape: Shape, x: Array) -> Array:
 # Definitions, for formulas
 
 
-def _fold(op: str, axes: Axes, x: Node) -> Node:
-    """Return the maximum or minimum of the slices along `axes`, two by two."""
-    order = axes + tuple(i for i in range(len(x.shape)) if i not in axes)
-    moved = transpose(x, order)
-    rows = reshape(moved, (_count(x.shape, axes), *moved.shape[len(axes) :]))
-    result = index(rows, (0,))
-    for i in range(1, rows.shape[0]):
-        result = call(op, result, index(rows, (i,)))
-    return result
-
-
 def _mask(op: str, axis: int, x: Node) -> Node:
     """Return where the extremum stands, ties aside."""
     return equal(x, spread(extremum(op, x, (axis,), "first"), x.shape, (axis,)))
+
+
+def _var_definition(axes: Axes, correction: int, x: Node) -> Node:
+    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
+    return reduce("sum", centred**2, axes) / _degrees(x.shape, axes, correction)
 
 
 def _softmax_definition(axis: int, x: Node) -> Node:
@@ -273,18 +267,14 @@ STRUCTURAL: dict[str, Structural] = {
         lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
     ),
     "prod": Structural(lambda axes, x: x.prod(axis=axes), _prod_pullback),
-    "max": Structural(
-        lambda axes, ties, x: x.max(axis=axes), _extremum_pullback, lambda axes, ties, x: _fold("maximum", axes, x)
-    ),
-    "min": Structural(
-        lambda axes, ties, x: x.min(axis=axes), _extremum_pullback, lambda axes, ties, x: _fold("minimum", axes, x)
-    ),
+    "max": Structural(lambda axes, ties, x: x.max(axis=axes), _extremum_pullback),
+    "min": Structural(lambda axes, ties, x: x.min(axis=axes), _extremum_pullback),
     "norm": Structural(
         lambda axes, x: np.sqrt((x * x).sum(axis=axes)),
         _norm_pullback,
         lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
     ),
-    "var": Structural(_var, _var_pullback),
+    "var": Structural(_var, _var_pullback, _var_definition),
     "std": Structural(
         lambda axes, correction, x: np.sqrt(_var(axes, correction, x)),
         _std_pullback,

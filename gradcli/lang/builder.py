@@ -16,7 +16,7 @@ from typing import Any
 
 from gradcli.errors import InputError, did_you_mean
 from gradcli.graph import construct
-from gradcli.graph.node import MAX_BITS, Constant, Node, bits, const, elementwise, fold
+from gradcli.graph.node import MAX_BITS, Constant, Node, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
 from gradcli.lang.statements import Expression, is_module
 
@@ -234,11 +234,17 @@ def _operate(op: str, *args: Node) -> Node:
 
 def _check_constant(op: str, *values: Any) -> None:
     """Refuse a number that float64 cannot hold before anything computes it: 9**9**9 has 370 million digits."""
-    if op == "div" or (op == "pow" and values[0] == 0):
+    if values[-1] == 0 if op == "div" else op == "pow" and values[0] == 0:
         raise InputError("division by zero")
-    if op == "pow" and bits(values[0]) * abs(values[1]) <= MAX_BITS:
-        return  # a root, such as 2**(1/2)
-    raise InputError("this number is too large", hint="float64 ends near 1.8e308")
+    a, b = float(values[0]), float(values[-1])
+    try:
+        result = {"add": a + b, "sub": a - b, "mul": a * b}.get(op, 0.0)
+        if op == "pow" and a > 0:
+            result = a**b
+    except OverflowError:
+        result = math.inf
+    if math.isinf(result):
+        raise InputError("this number is too large", hint="float64 ends near 1.8e308")
 
 
 def _numeric(node: Node) -> Node:
