@@ -17,8 +17,8 @@ from gradcli.version import VERSION
 def gradcli() -> None:
     """Explain gradients, with your numbers beside your formulas.
 
-    What does y.backward(gradient) do? It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument, times the
-    Jacobian J.
+    What does y.backward(gradient) do?  It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument,
+    times the Jacobian J.
 
     \b
     Examples:

@@ -20,9 +20,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
     # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
     gc.set_threshold(1_000_000, 50, 50)
+    output = sys.stdout
     try:
         result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
-        sys.stdout.flush()
+        _flush()
         return result if isinstance(result, int) else DONE
     except click.ClickException as error:
         error.show()
@@ -30,12 +31,26 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough.  What Python would still flush at its end goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit) as error:
+        # click turns a closed pipe into an exit of its own, with another sys.stdout.
+        if isinstance(error, SystemExit) and sys.stdout is output:
+            raise
+        sys.stdout = output
+        _discard_output()  # the reader (`| head`) has seen enough
         return DONE
     except Exception as error:
         return _mistake(error)
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere: Python would try to write it once more at its end, and complain."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _mistake(error: Exception) -> int:
@@ -52,6 +67,7 @@ def _mistake(error: Exception) -> int:
         from gradcli.files import reason
 
         click.echo(f"error: the result cannot be written: {reason(error)}", err=True)
+        _discard_output()
         return MISTAKE
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
@@ -67,6 +83,6 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
     for line in [text.rstrip("\n")] if isinstance(text, str) else text:
         click.echo(line)
-    sys.stdout.flush()
+    _flush()
     for line in notes.lines:
         click.echo(line, err=True)

@@ -7,7 +7,7 @@ CACM 7(8), 1964): the nodes stand in the order in which they are computed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -60,7 +60,7 @@ class Node:
 
     def called(self, name: str, span: Span | None = None) -> Node:
         """Return the node under another name."""
-        return replace(self, name=name, span=span or self.span)
+        return Node(self.op, self.args, self.shape, self.params, name, span or self.span)
 
     def __add__(self, other: Node | Exact) -> Node:
         return simplified("add", self, lift(other))
