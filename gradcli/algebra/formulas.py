@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from gradcli.algebra.functions import apply, constant, extremum
+from gradcli.algebra.functions import apply, constant, extremum, symbol
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Graph, Node, bits
@@ -121,10 +121,7 @@ class _Interpreter:
             if any(size > _WHOLE or depth > _MAX_DEPTH for size, depth in measured):
                 raise TooDeepError
             return result
-        if self.names is not None:
-            limit = READABLE
-        else:
-            limit = _SMALL if node.name and node not in self.outputs else _LARGE
+        limit = self.limit(node)
         if all(size < limit for size, _ in measured):
             return result
         name = self.names.get(node) if self.names is not None else node.name
@@ -142,10 +139,16 @@ class _Interpreter:
         self.bounds[node] = bound = 1 + sum(self.bounds.get(a, 1 if not a.args else _WHOLE) for a in node.args)
         return bound
 
+    def limit(self, node: Node) -> int:
+        """Return the size from which on an element of the node is cut."""
+        if self.names is not None:
+            return READABLE
+        return _SMALL if node.name and node not in self.outputs else _LARGE
+
     def define(self, name: str, expr: sympy.Expr) -> sympy.Symbol:
-        symbol = sympy.Symbol(name)
-        self.definitions[symbol] = expr
-        return symbol
+        place = symbol(name)
+        self.definitions[place] = expr
+        return place
 
     def size(self, expr: Any) -> tuple[int, int]:
         """Return the number of nodes of an expression and its depth; parts that were measured before are known."""
@@ -166,7 +169,7 @@ def _extremum(node: Node, x: Exprs) -> Exprs:
 
 def symbols(node: Node, name: str) -> Exprs:
     """Return a symbol for each element of a node."""
-    return _array([sympy.Symbol(n) for n in element_names(name, node.shape)], node)
+    return _array([symbol(n) for n in element_names(name, node.shape)], node)
 
 
 def _array(elements: list[Any], node: Node) -> Exprs:

@@ -7,6 +7,7 @@ SymPy function here, with those slopes, so that a formula says what the engine c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -31,6 +32,24 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "max": max,
     "min": min,
 }
+
+
+class Element(sympy.Symbol):  # type: ignore[misc]
+    """The symbol of an array's element, which SymPy prints in natural order: x[2] before x[10]."""
+
+    def sort_key(self, order: Any = None) -> Any:
+        """Return SymPy's key, with the numbers in the name made equally long."""
+        padded = re.sub(r"\d+", lambda m: m.group().zfill(9), self.name)
+        return self.class_key(), (1, (padded,)), sympy.S.One.sort_key(), sympy.S.One
+
+
+def symbol(name: str) -> Any:
+    """Return the symbol of a variable or of an element.
+
+    >>> symbol("x[10]") + symbol("x[2]") + symbol("y")
+    x[2] + x[10] + y
+    """
+    return Element(name) if "[" in name else sympy.Symbol(name)
 
 
 class TableFunction(sympy.Function):  # type: ignore[misc]

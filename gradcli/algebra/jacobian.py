@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 
 from gradcli.algebra.formulas import READABLE, Formulas, TooDeepError, formulas, size
+from gradcli.algebra.functions import symbol as symbol_of
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node
 
@@ -62,7 +63,7 @@ def _entries(
 
     Errors: `TooDeepError` for an entry larger than the limit.
     """
-    places = {sympy.Symbol(name): j for j, name in enumerate(columns)}
+    places = {symbol_of(name): j for j, name in enumerate(columns)}
     chain = _Chain(found.definitions)
     entries: dict[tuple[int, int], sympy.Expr] = {}
     exprs = [e for array in found.outputs for e in array.ravel()]

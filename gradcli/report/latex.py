@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.names import latex_name
-from gradcli.report.notation import LatexNotation, latex_number, node_names
+from gradcli.graph.names import bar, latex_name
+from gradcli.report.notation import LatexNotation, latex_number, readable_names
 from gradcli.report.numbers import number_text
 from gradcli.report.results import (
     Array,
@@ -68,17 +68,15 @@ def _array(columns: str, rows: Sequence[Sequence[str]]) -> str:
 
 def system_lines(result: Shown, values: Named) -> list[tuple[str, str]]:
     """Return the two sides of each leaf's value and of each statement."""
-    graph = result.graph
-    notation = LatexNotation(node_names(graph))
+    names = readable_names(result.graph)
+    notation = LatexNotation(names)
     lines = []
-    for node in graph.nodes:
-        if not node.name:
-            continue
-        value = f" = {array(values[node.name], result)}" if node.name in values else ""
+    for node, name in names.items():
+        value = f" = {array(values[name], result)}" if name in values else ""
         if node.op != "input":
-            lines.append((latex_name(node.name), notation.expression(node) + value))
+            lines.append((latex_name(name), notation.expression(node) + value))
         elif value:
-            lines.append((latex_name(node.name), value.removeprefix(" = ")))
+            lines.append((latex_name(name), value.removeprefix(" = ")))
     return lines
 
 
@@ -145,7 +143,7 @@ def array(values: Array, result: Shown) -> str:
     if values.size > MAX_MATRIX**2:
         return rf"\text{{an array of shape }} {_times(values.shape)}"
     rows = values if len(values.shape) > 1 else values[None]
-    return matrix([[array(cell, result) for cell in row] for row in rows])
+    return matrix([[array(row[k : k + 1].reshape(row.shape[1:]), result) for k in range(len(row))] for row in rows])
 
 
 def matrix(rows: Iterable[Iterable[str]]) -> str:
@@ -175,7 +173,7 @@ def reverse_rows(result: Shown, steps: Sequence[ReverseStep]) -> list[list[str]]
             slope = slope if slope.endswith(f"= {text}") else f"{slope} = {text}"
             if not s.adjoint.shape:
                 contribution = rf"{_factor(_brief(s.adjoint, result))} \cdot {_factor(text)} = {contribution}"
-        total = rf"\bar{{{latex_name(s.argument)}}} = {_brief(s.total, result)}"
+        total = rf"{latex_name(bar(s.argument))} = {_brief(s.total, result)}"
         rows.append([latex_name(s.node), _brief(s.adjoint, result), latex_name(s.argument), slope, contribution, total])
     return rows
 

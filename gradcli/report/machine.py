@@ -15,15 +15,17 @@ from gradcli.report.results import Array, BackwardPoint, BackwardResult, Jacobia
 
 def _plain(result: Shown, array: Array) -> Any:
     """Return an array as a number, a formula, or nested lists of them; JSON has no NaN, so that is a string."""
-    if array.shape:
-        return [_plain(result, row) for row in array]
-    value = array[()]
-    if array.dtype == object:
-        return result.formula(value)
-    number = float(value)
-    if math.isfinite(number):
-        return number
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+    def plain(nested: Any) -> Any:
+        if isinstance(nested, list):
+            return [plain(e) for e in nested]
+        if array.dtype == object:
+            return result.formula(nested)
+        if math.isfinite(nested):
+            return nested
+        return "NaN" if math.isnan(nested) else "Infinity" if nested > 0 else "-Infinity"
+
+    return plain(array.tolist())
 
 
 def _named(result: Shown, values: Named) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gradcli.graph.node import Graph, Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
 _ATOM = 9
+_DEEP = 40
 
 
 def node_names(graph: Graph) -> dict[Node, str]:
@@ -26,6 +27,36 @@ def node_names(graph: Graph) -> dict[Node, str]:
     """
     fresh = fresh_names({n.name for n in graph.nodes if n.name})
     return {n: n.name or next(fresh) for n in graph.nodes if n.op != "const" or n.name}
+
+
+def readable_names(graph: Graph) -> dict[Node, str]:
+    """Return the user's names, and names for the parts of expressions that would be too deep to read as one.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf("x")
+    >>> list(readable_names(Graph.of([x], [(3 * x**2).called("y")])).values())
+    ['x', 'y']
+    """
+    fresh = fresh_names({n.name for n in graph.nodes if n.name})
+    names: dict[Node, str] = {}
+    depths: dict[Node, int] = {}
+    for node in graph.nodes:
+        depths[node] = 1 + max((depths[a] for a in node.args if a not in names), default=0)
+        if node.name or (depths[node] > _DEEP and node.op != "const"):
+            names[node] = node.name or next(fresh)
+    return names
+
+
+def written_size(node: Node, names: Mapping[Node, str]) -> int:
+    """Return how many operations the text of a node has; shared ones are written out each time."""
+    sizes: dict[Node, int] = {}
+
+    def measure(part: Node) -> int:
+        if part not in sizes:
+            sizes[part] = 1 + sum(1 if a in names else measure(a) for a in part.args)
+        return sizes[part]
+
+    return measure(node)
 
 
 class Notation:
@@ -112,7 +143,12 @@ def _joined(notation: Notation, node: Node) -> str:
     return f"{node.op}([{shown}], axis={node.params[0]})"
 
 
-def _subscript(key: Any) -> str:
+def subscript(key: Any) -> str:
+    """Return an index as it is written between brackets.
+
+    >>> subscript((0, range(1, 3)))
+    '0, 1:3'
+    """
     return ", ".join(_slice(k) if isinstance(k, range) else str(k) for k in key)
 
 
@@ -122,7 +158,7 @@ def _slice(k: range) -> str:
 
 
 def _scatter(notation: Notation, node: Node) -> str:
-    parts = [f"[{_subscript(k)}] += {notation.name(a)}" for k, a in zip(node.params[1], node.args, strict=True)]
+    parts = [f"[{subscript(k)}] += {notation.name(a)}" for k, a in zip(node.params[1], node.args, strict=True)]
     return f"zeros{_size(node.shape)} with " + ", ".join(parts[:4]) + (", …" if len(parts) > 4 else "")
 
 
@@ -145,7 +181,7 @@ _STRUCTURAL = {
     **dict.fromkeys(("softmax", "cumsum"), _along),
     **dict.fromkeys(("stack", "concatenate"), _joined),
     **dict.fromkeys(("reshape", "broadcast"), _shaped),
-    "index": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{_subscript(node.params[0])}]",
+    "index": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{subscript(node.params[0])}]",
     "scatter": _scatter,
     "transpose": _transpose,
     "diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
@@ -203,7 +239,7 @@ class LatexNotation:
             case "transpose", (a,):
                 return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
             case "index", (a,):
-                return rf"{self._argument(a, _ATOM)}_{{{_latex_text(_subscript(node.params[0]))}}}", 3
+                return rf"{self._argument(a, _ATOM)}_{{{_latex_text(subscript(node.params[0]))}}}", 3
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
                 return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM

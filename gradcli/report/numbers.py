@@ -30,9 +30,11 @@ def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str
     >>> array_text(np.array([[1.0, 2.5], [3.0, 4.0]]))
     '[[1, 2.5], [3, 4]]'
     """
-    if not array.shape:
-        return element(array[()])
-    return "[" + ", ".join(array_text(row, element) for row in array) + "]"
+
+    def text(nested: Any) -> str:
+        return f"[{', '.join(map(text, nested))}]" if isinstance(nested, list) else element(nested)
+
+    return text(array.tolist())
 
 
 def exact(value: float) -> Fraction | None:

@@ -11,9 +11,11 @@ from gradcli.engine.evaluate import evaluate
 from gradcli.graph.names import bar, latex_name
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.vjp import Pass, Sweep
-from gradcli.report.notation import LatexNotation, Notation, node_names
+from gradcli.report.notation import LatexNotation, Notation, node_names, subscript, written_size
 from gradcli.report.numbers import exact
 from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
+
+_READABLE = 15  # operations in a structural rule that is written out
 
 Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
 
@@ -58,8 +60,13 @@ def retained_formulas(graph: Graph, swept: Sweep, calls: Sequence[Named], retain
         for node in swept.graph.outputs:
             if node.name in wanted:
                 name = wanted[node.name]
-                total[name] = found[node] + total[name] if name in total else found[node]
+                total[name] = _plus(total[name], found[node]) if name in total else found[node]
     return {name: total[name] for name in retain}
+
+
+def _plus(a: Array, b: Array) -> Array:
+    """Return the sum as an array; NumPy unwraps a scalar expression."""
+    return np.asarray(a + b, dtype=a.dtype)
 
 
 def _bars(swept: Sweep, names: Mapping[Node, str]) -> dict[Node, str]:
@@ -118,7 +125,7 @@ def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> 
     for p in swept.passes:
         contribution = value(p.contribution)
         before = totals.get(p.argument)
-        totals[p.argument] = contribution if before is None else before + contribution
+        totals[p.argument] = contribution if before is None else _plus(before, contribution)
         found.append(
             ReverseStep(
                 call,
@@ -140,9 +147,20 @@ def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tupl
     if p.slope is None:
         # An intermediate's name is taken before its adjoint's, should both be one node.
         known = {**bars, **names}
+        if p.contribution.op == "scatter":  # of an index: only the elements that were read get something
+            key = subscript(p.node.params[0])
+            return (
+                f"dL/d{argument}[{key}] = {Notation(known).name(p.adjoint)}",
+                rf"{{{latex_name(bar(argument))}}}_{{{key}}} = {LatexNotation(known).name(p.adjoint)}",
+            )
+        left = latex_name(bar(argument))
+        if written_size(p.contribution, known) > _READABLE:
+            adjoint = Notation(known).name(p.adjoint)
+            text = rf"\text{{the pullback of {p.node.op} at }} {LatexNotation(known).name(p.adjoint)}"
+            return f"dL/d{argument} = the pullback of {p.node.op} at {adjoint}", f"{left} = {text}"
         return (
             f"dL/d{argument} = {Notation(known).expression(p.contribution)}",
-            rf"\bar{{{latex_name(argument)}}} = {LatexNotation(known).expression(p.contribution)}",
+            f"{left} = {LatexNotation(known).expression(p.contribution)}",
         )
     left = rf"\frac{{\partial {latex_name(node)}}}{{\partial {latex_name(argument)}}}"
     return f"∂{node}/∂{argument} = {Notation(names).name(p.slope)}", f"{left} = {LatexNotation(names).name(p.slope)}"

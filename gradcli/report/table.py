@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -75,7 +76,7 @@ class Page:
 
     def fits(self, rows: Sequence[Sequence[str]]) -> bool:
         """Tell whether a grid is narrow enough for 80 columns."""
-        return sum(max(len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 3 <= _COLUMNS
+        return sum(max(cell_len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 3 <= _COLUMNS
 
     def _rendered(self, item: Any) -> str:
         with self.console.capture() as capture:
