@@ -85,7 +85,7 @@ def _retained(system: System, situation: Situation, retain: str | None) -> tuple
         return ()
     computed = [n.name for n in situation.graph.nodes if n.name and n.op != "input"]
     if retain.strip() == "all":
-        return tuple(computed)
+        return tuple(n for n in computed if "[" not in n)
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
     for name in names:
         if name not in computed:

@@ -31,6 +31,11 @@ def cot(x: Array) -> Array:
     return np.asarray(np.cos(x) / np.sin(x))
 
 
+def sech(x: Array) -> Array:
+    """Return 1/cosh(x)."""
+    return np.asarray(1 / np.cosh(x))
+
+
 def relu(x: Array) -> Array:
     """Return max(x, 0)."""
     return np.asarray(np.maximum(x, 0))

@@ -116,8 +116,9 @@ ELEMENTWISE: dict[str, Elementwise] = {
     # Hyperbolic
     "sinh": Elementwise(sympy="sinh"),
     "cosh": Elementwise(sympy="cosh"),
-    # SymPy's 1 - tanh(x)**2 cancels: at x = 10 it has lost 8 digits.
-    "tanh": Elementwise(slopes=(lambda y, x: 1 / call("cosh", x) ** 2,)),
+    # SymPy's 1 - tanh(x)**2, which formulas show, cancels: at x = 10 it has lost 8 digits.
+    "tanh": Elementwise(sympy="tanh", slopes=(lambda y, x: call("sech", x) ** 2,)),
+    "sech": Elementwise(sympy="sech"),
     "asinh": Elementwise(1, "arcsinh", "asinh"),
     "acosh": Elementwise(1, "arccosh", "acosh"),
     "atanh": Elementwise(1, "arctanh", "atanh"),

@@ -73,7 +73,8 @@ def _extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list
     if ties == "first":
         mask = Node("argmax_mask" if y.op == "max" else "argmin_mask", (x,), x.shape, (axes[0],))
         return [where(mask, spread(g, x.shape, axes), 0)]
-    mask = equal(x, spread(y, x.shape, axes))
+    # A NaN is the extremum, and unlike anything, itself included.
+    mask = equal(x, spread(y, x.shape, axes)) | call("ne", x, x)
     winners = reduce("sum", where(mask, 1, 0), axes)
     return [where(mask, spread(g / winners, x.shape, axes), 0)]
 
@@ -105,7 +106,7 @@ def _rows(x: Node, start: int, stop: int) -> Node:
 def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
     # PyTorch: the subgradient 0 at x = 0, where x/‖x‖ has no value.
     length = spread(y, x.shape, axes)
-    return [where(equal(length, 0), 0, spread(g, x.shape, axes) * (x / length))]
+    return [spread(g, x.shape, axes) * where(equal(length, 0), 0, x / length)]
 
 
 def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:

@@ -16,6 +16,8 @@ from gradcli.report.numbers import exact
 from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
 
 _READABLE = 15  # operations in a structural rule that is written out
+# Rules that say less in formulas than in words.
+_WORDS = {"max": "where {} is largest", "min": "where {} is smallest", "prod": "times the product of the others"}
 
 Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
 
@@ -154,10 +156,14 @@ def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tupl
                 rf"{{{latex_name(bar(argument))}}}_{{{key}}} = {LatexNotation(known).name(p.adjoint)}",
             )
         left = latex_name(bar(argument))
-        if written_size(p.contribution, known) > _READABLE:
-            adjoint = Notation(known).name(p.adjoint)
-            text = rf"\text{{the pullback of {p.node.op} at }} {LatexNotation(known).name(p.adjoint)}"
-            return f"dL/d{argument} = the pullback of {p.node.op} at {adjoint}", f"{left} = {text}"
+        words = _WORDS.get(p.node.op)
+        if words or written_size(p.contribution, known) > _READABLE:
+            words = words or f"through the pullback of {p.node.op}"
+            adjoint = LatexNotation(known).name(p.adjoint)
+            return (
+                f"dL/d{argument} = {Notation(known).name(p.adjoint)} {words.format(argument)}",
+                rf"{left} = {adjoint} \text{{ {words.format(rf'${latex_name(argument)}$')}}}",
+            )
         return (
             f"dL/d{argument} = {Notation(known).expression(p.contribution)}",
             f"{left} = {LatexNotation(known).expression(p.contribution)}",
