@@ -14,7 +14,7 @@ from functools import partial, reduce
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes, axes_of, one_axis
-from gradcli.graph.elementwise import call
+from gradcli.graph.elementwise import ELEMENTWISE, call
 from gradcli.graph.node import Node, Shape, const
 
 Axis = int | Sequence[int] | None
@@ -59,59 +59,33 @@ def _binary(op: str) -> Builder:
     return build
 
 
-for _names in [
-    "sqrt",
-    "cbrt",
-    "exp",
-    "expm1",
-    "log ln",
-    "log1p",
-    "log2",
-    "log10",
-    "sin",
-    "cos",
-    "tan",
-    "sec",
-    "csc",
-    "cot",
-    "asin arcsin",
-    "acos arccos",
-    "atan arctan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh arcsinh",
-    "acosh arccosh",
-    "atanh arctanh",
-    "erf",
-    "erfc",
-    "gamma",
-    "lgamma loggamma gammaln",
-    "digamma psi",
-    "relu",
-    "sigmoid expit",
-    "softplus",
-    "silu",
-    "gelu",
-    "abs Abs absolute",
-    "sign sgn",
-    "floor",
-    "ceil ceiling",
-]:
-    _add(_unary(_names.split()[0]), *_names.split())
+_ALIASES = {
+    "log": ("ln",),
+    "asin": ("arcsin",),
+    "acos": ("arccos",),
+    "atan": ("arctan",),
+    "atan2": ("arctan2",),
+    "asinh": ("arcsinh",),
+    "acosh": ("arccosh",),
+    "atanh": ("arctanh",),
+    "lgamma": ("loggamma", "gammaln"),
+    "digamma": ("psi",),
+    "sigmoid": ("expit",),
+    "abs": ("Abs", "absolute"),
+    "sign": ("sgn",),
+    "ceil": ("ceiling",),
+    "mod": ("Mod", "remainder"),
+    "pow": ("Pow", "power"),
+    "sub": ("subtract",),
+    "mul": ("multiply",),
+    "div": ("divide",),
+}
+# What follows below with settings of its own, or is no function of the language.
+_APART = {"leaky_relu", "heaviside", "clamp", "where", "maximum", "minimum", "identity"}
 
-for _names in [
-    "add",
-    "sub subtract",
-    "mul multiply",
-    "div divide",
-    "pow Pow power",
-    "hypot",
-    "atan2 arctan2",
-    "mod Mod remainder",
-    "polygamma",
-]:
-    _add(_binary(_names.split()[0]), *_names.split())
+for _op, _row in ELEMENTWISE.items():
+    if _op not in _APART and not (_row.infix and _row.constant):
+        _add((_unary if _row.arity == 1 else _binary)(_op), _op, *_ALIASES.get(_op, ()))
 
 
 @_named("square")
