@@ -1,0 +1,132 @@
+"""Runs the command: in this process, which takes milliseconds, or as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gradcli.cli.main import gradcli
+from gradcli.cli.run import run
+
+HANG = 30  # seconds after which a command counts as hanging
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def objects(self) -> list[Any]:
+        """The JSON objects on standard output, one line each."""
+        return [json.loads(line, parse_constant=_no_json) for line in self.out.splitlines()]
+
+    def refused(self) -> str:
+        """Check that this is a mistake told in a few plain lines, and return them."""
+        assert self.status == 2, self
+        assert self.out == ""
+        assert self.err
+        assert "Traceback" not in self.err
+        assert "gradcli failed" not in self.err
+        assert len(self.err.splitlines()) <= 8
+        return self.err
+
+
+def _no_json(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+class Command:
+    """Runs gradcli in this process."""
+
+    def __call__(self, *arguments: str, stdin: str | bytes = "", seconds: int = HANG) -> Outcome:
+        data = stdin if isinstance(stdin, bytes) else stdin.encode()
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch, at_most(seconds):
+            patch.delenv("GRADCLI_TRACEBACK", raising=False)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), "utf-8"))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            status = run(gradcli, list(arguments))
+        return Outcome(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+    def done(self, *arguments: str, stdin: str | bytes = "") -> Outcome:
+        """Run a command that succeeds."""
+        outcome = self(*arguments, stdin=stdin)
+        assert outcome.status == 0, outcome.err
+        return outcome
+
+    def json(self, *arguments: str, stdin: str | bytes = "") -> Any:
+        """Run a command that succeeds, and return the one JSON object that it prints."""
+        (found,) = self.done(*arguments, "-f", "json", stdin=stdin).objects
+        return found
+
+    def refused(self, *arguments: str, stdin: str | bytes = "", seconds: int = HANG) -> str:
+        """Run a command that is refused, and return what it says."""
+        return self(*arguments, stdin=stdin, seconds=seconds).refused()
+
+
+class HangError(BaseException):
+    """Raised in the middle of what takes too long; no `except Exception` catches it."""
+
+
+def _stop(*_: Any) -> None:
+    raise HangError
+
+
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Fail instead of hanging."""
+    before = signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    except HangError:
+        pytest.fail(f"no answer within {seconds} seconds", pytrace=False)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process, without what would change what gradcli prints."""
+    unwanted = {"GRADCLI_TRACEBACK", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONWARNINGS"}
+    return {k: v for k, v in os.environ.items() if k not in unwanted} | more
+
+
+def run_process(
+    *arguments: str, stdin: str = "", env: dict[str, str] | None = None, python: tuple[str, ...] = ()
+) -> Outcome:
+    """Run `python -m gradcli` as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, *python, "-m", "gradcli", *arguments],
+        input=stdin.encode(),
+        capture_output=True,
+        env=environment(**(env or {})),
+        timeout=2 * HANG,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture(scope="session")
+def cli() -> Command:
+    return Command()
+
+
+@pytest.fixture(scope="session")
+def process() -> Callable[..., Outcome]:
+    return run_process

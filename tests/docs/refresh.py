@@ -1,0 +1,53 @@
+"""Write what the commands print today into the README and into `expected/`: `python tests/docs/refresh.py`.
+
+Read the difference (`git diff`) before you keep it: the tests compare with what is written here.  An output is kept
+as it was where it differs in the last digits of long numbers only, and where the command ends as it should not.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from documents import README, SCRIPTS, blocks, console_examples, execute_all, same, shell
+
+
+def current(name: str, shown: str, text: str, ended_well: bool) -> str:
+    """Return the output to be shown from now on."""
+    if not ended_well or "gradcli failed" in text or "Traceback" in text:
+        print(f"not taken over: {name}\n{text}", file=sys.stderr)
+        return shown
+    return shown if same(text, shown) else text
+
+
+def refreshed(readme: str) -> str:
+    """Return the README with the output of every console command as it is now."""
+    found = list(blocks(readme, "console"))
+    examples = [console_examples(block["body"]) for block in found]
+    printed = iter(execute_all([shell(e.command) for some in examples for e in some]))
+    bodies = []
+    for some in examples:
+        body = ""
+        for example in some:
+            now = next(printed)
+            body += f"$ {example.command}\n"
+            body += current(example.command, example.shown, now.text, now.status in (0, 2))
+        bodies.append(body)
+    for block, body in reversed(list(zip(found, bodies, strict=True))):
+        readme = readme[: block.start("body")] + body + readme[block.end("body") :]
+    return readme
+
+
+def main() -> None:
+    """Rewrite the README's console blocks and the expected outputs of the scripts."""
+    README.write_text(refreshed(README.read_text("utf-8")), "utf-8")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        outputs = execute_all([run.command for run in SCRIPTS], Path(elsewhere))
+    for run, now in zip(SCRIPTS, outputs, strict=True):
+        shown = run.expected.read_text("utf-8") if run.expected.exists() else ""
+        run.expected.write_text(current(run.name, shown, now.text, now.status == run.status), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

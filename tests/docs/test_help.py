@@ -1,0 +1,22 @@
+"""The examples of every `--help` run as printed."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from gradcli.cli.main import gradcli
+
+COMMANDS = [(), *((name,) for name in gradcli.commands)]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_examples_of_the_help_run(command, cli):
+    _, _, examples = cli.done(*command, "--help").out.partition("Examples:\n")
+    lines = [line.strip() for line in examples.partition("\n\n")[0].splitlines()]
+    assert lines
+    for line in lines:
+        name, *arguments = shlex.split(line)
+        assert name == "gradcli"
+        cli.done(*arguments)
