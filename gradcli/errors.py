@@ -123,6 +123,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else None
 
 
+def nearest(name: str, known: Iterable[str], what: str) -> str:
+    """Return a hint with the nearest known names, or with the first of them all.
+
+    >>> nearest("q", ["x0", "x1"], "inputs")
+    'the inputs are x0, x1'
+    """
+    known = list(islice(known, 5000))
+    listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+    return did_you_mean(name, known) or f"the {what} are {listed}"
+
+
 @dataclass
 class Notes:
     """Notes and warnings that a computation wants told, in order and once each."""

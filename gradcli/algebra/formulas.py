@@ -19,13 +19,13 @@ from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Graph, Node, bits
 from gradcli.graph.structural import STRUCTURAL
 
-READABLE = 80  # operations in a formula that a person still reads
+READABLE = 50  # operations in a formula that a person still reads
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
 # Where formulas are cut at all: a named intermediate, and anything else, from this size on stands for itself.
 _SMALL = 3
-_LARGE = READABLE // 4
+_LARGE = 20
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
@@ -143,7 +143,9 @@ class _Interpreter:
         """Return the size from which on an element of the node is cut."""
         if self.names is not None:
             return READABLE
-        return _SMALL if node.name and node not in self.outputs else _LARGE
+        # The slope of an extremum mentions its value again and again.
+        intermediate = node.name and node not in self.outputs
+        return _SMALL if intermediate or node.op in ("max", "min") else _LARGE
 
     def define(self, name: str, expr: sympy.Expr) -> sympy.Symbol:
         place = symbol(name)

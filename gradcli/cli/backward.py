@@ -17,7 +17,7 @@ EXAMPLES = """\b
 Examples:
   gradcli backward "y=x**2" --at x=3
   gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
-  gradcli backward "y=3*x**2" --at x=[1,2] --v onehot:1
+  gradcli backward "y=3*x**2" --at "x=[1,2]" --v onehot:1
   gradcli backward "h=2*x" "z=h**3" --at x=0.5 --retain h --steps
   gradcli backward "y=x**2" --at x=1 --v 1 --v 10 -f json
 """
@@ -78,7 +78,7 @@ def backward(
 
 def _retained(system: System, situation: Situation, retain: str | None) -> tuple[str, ...]:
     """Return the intermediates that are to keep their gradients."""
-    from gradcli.errors import InputError, did_you_mean
+    from gradcli.errors import InputError, nearest
     from gradcli.lang.values import read_names
 
     if retain is None:
@@ -92,7 +92,7 @@ def _retained(system: System, situation: Situation, retain: str | None) -> tuple
             leaf = name in system.uses
             raise InputError(
                 f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",
-                hint=None if leaf else did_you_mean(name, computed),
+                hint=None if leaf else nearest(name, computed, "computed names"),
             )
     return tuple(names)
 

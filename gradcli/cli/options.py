@@ -108,7 +108,7 @@ def read_situation(
 ) -> Situation:
     """Return the graph of a system at its points, with everything that names something checked."""
     from gradcli.cli.points import default_point, read_points, read_shape_options
-    from gradcli.errors import InputError, did_you_mean
+    from gradcli.errors import InputError, nearest
     from gradcli.lang.values import read_names
 
     known = read_shape_options(system, shapes)
@@ -122,6 +122,6 @@ def read_situation(
             computed = name in system.assigned
             raise InputError(
                 f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
-                hint=f"--retain {name} shows its gradient" if computed else did_you_mean(name, leaves),
+                hint=f"--retain {name} shows its gradient" if computed else nearest(name, leaves, "inputs"),
             )
     return Situation(graph, leaves if wanted is None else wanted, found)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.arrays import array_of, assemble
-from gradcli.errors import InputError, did_you_mean
+from gradcli.errors import InputError, nearest
 from gradcli.graph.node import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
@@ -40,9 +40,7 @@ def _known(name: str, system: System, option: str) -> None:
         return
     if name in system.assigned:
         raise InputError(f"{option}: `{name}` is computed by the system", hint="only inputs have values")
-    inputs = system.leaves()
-    hint = did_you_mean(name, inputs) or f"the inputs are {', '.join(inputs[:8])}{', …' if len(inputs) > 8 else ''}"
-    raise InputError(f"{option}: `{name}` is not in the system", hint=hint)
+    raise InputError(f"{option}: `{name}` is not in the system", hint=nearest(name, system.leaves(), "inputs"))
 
 
 def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Shape]) -> list[Named]:

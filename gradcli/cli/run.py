@@ -25,8 +25,11 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
         _flush()
         return result if isinstance(result, int) else DONE
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return MISTAKE
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}\n  {_usage(error)}", err=True)
         return MISTAKE
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -40,6 +43,18 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:
         return _mistake(error)
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return what would mend a command line that click refuses."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "gradcli"
+    if isinstance(error, click.NoSuchOption) and context and context.parent:
+        group = context.parent.command
+        for name in group.list_commands(context.parent):
+            if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
+                return f"{error.option_name} belongs to `gradcli {name}`"
+    return f"`{path} --help` shows what it takes"
 
 
 def _flush() -> None:

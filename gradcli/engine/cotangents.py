@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.arrays import array_of
-from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.errors import InputError, Notes, nearest
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent
@@ -79,7 +79,7 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
             hint = (
                 f"`{wanted}` has elements: onehot:{names[0][2]}"
                 if whole
-                else did_you_mean(wanted, [e for *_, e in names])
+                else nearest(wanted, [e for *_, e in names], "elements")
             )
             raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
         name, i = found[0]
@@ -94,7 +94,7 @@ def _by_name(named: Sequence[Assignment], outputs: Sequence[Node]) -> Call:
     seen: set[tuple[str, tuple[int, ...] | None]] = set()
     for a in named:
         if a.name not in call:
-            raise InputError(f"`{a.name}` is not an output", a.span, did_you_mean(a.name, call) or _listed(outputs))
+            raise InputError(f"`{a.name}` is not an output", a.span, nearest(a.name, call, "outputs"))
         if (a.name, a.key) in seen or (a.name, None) in seen:
             raise InputError(f"`{a.span.text}` is given twice", a.span)
         seen.add((a.name, a.key))
@@ -102,18 +102,13 @@ def _by_name(named: Sequence[Assignment], outputs: Sequence[Node]) -> Call:
         shape = call[a.name].shape
         if a.key is None:
             if value.shape != shape:
-                raise InputError(_mismatch(value, a.name, shape), a.span)
+                raise InputError(_mismatch(value, a.name, shape), a.span, f"{a.name} has {call[a.name].size} elements")
             call[a.name] = value.copy()
         elif len(a.key) != len(shape) or any(k >= n for k, n in zip(a.key, shape, strict=True)) or value.shape:
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
             call[a.name][a.key] = value
     return call
-
-
-def _listed(outputs: Sequence[Node]) -> str:
-    names = [y.name or "" for y in outputs]
-    return "the outputs are " + ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
@@ -157,6 +152,8 @@ def _for_one(v: Array, output: Node, strict: bool, notes: Notes) -> list[Call]:
             f'has a shape of torch.Size([{wanted}])"'
             + ("\n  without --strict, gradcli makes one call for each entry" if longer else ""),
         )
+    if v.size == 1:
+        return [{name: v.reshape(())}]
     notes.add(
         "note",
         f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
@@ -190,7 +187,9 @@ def _from_line(line: str, number: int, outputs: Sequence[Node]) -> Call:
     call = _zeros(outputs)
     if not set(items) & set(call):
         names = ", ".join(list(items)[:6])
-        raise InputError(f"none of the gradients on standard input ({names}) is an output here", hint=_listed(outputs))
+        raise InputError(
+            f"none of the gradients on standard input ({names}) is an output here", hint=nearest("", call, "outputs")
+        )
     for name in call:
         if name in items:
             call[name] = _json_array(items[name], name, call[name].shape)

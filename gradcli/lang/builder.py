@@ -41,6 +41,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
 _CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
 _REFUSED = {
     ast.Lambda: "`lambda`",
@@ -434,6 +435,8 @@ def _unknown_attribute(tree: ast.Attribute) -> InputError:
     if is_module(tree.value):
         known = name if name in FUNCTIONS else next(iter(_near(name)), "sin")
         return InputError("functions go without a module's name", hint=f"write `{known}(…)`")
+    if name in _AUTOGRAD:
+        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
     return InputError(f"`.{name}` is not part of the language", hint=did_you_mean(name, [*METHODS, "T"]))
 
 

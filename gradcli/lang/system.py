@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gradcli.errors import InputError, Source, Span, did_you_mean
+from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import Graph, Node, Shape, leaf
 from gradcli.lang.builder import CONSTANTS, build
@@ -73,7 +73,9 @@ class System:
                 raise InputError(f"`--outputs` names `{name}` twice")
             if name not in self.assigned:
                 what = "an input" if name in self.uses else "not assigned in the system"
-                raise InputError(f"`--outputs` names `{name}`, which is {what}", hint=did_you_mean(name, self.assigned))
+                raise InputError(
+                    f"`--outputs` names `{name}`, which is {what}", hint=nearest(name, self.assigned, "assigned names")
+                )
         return outputs
 
 

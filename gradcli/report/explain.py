@@ -148,13 +148,15 @@ def _at_point(
     inputs |= {f"{y.name}.v": np.stack([c[y.name or ""] for c in calls], axis=-1) for y in graph.outputs}
     named = [n for n in graph.nodes if n.name and n.op != "input"] if wanted.formulas or wanted.steps else []
     found = evaluate(swept.graph, inputs, [*swept.graph.outputs, *graph.outputs, *named])
-    running = {
-        (n.name or "").removesuffix(".grad"): np.cumsum(
-            np.broadcast_to(found[n], (*n.shape, len(calls))), axis=-1, dtype=float
-        )
+    own = {
+        (n.name or "").removesuffix(".grad"): np.broadcast_to(found[n], (*n.shape, len(calls)))
         for n in swept.graph.outputs
     }
-    grads = [{name: running[name][..., k] for name in wrt} for k in range(len(calls))]
+    running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
+    called = [
+        Call(v, {name: own[name][..., k] for name in wrt}, {name: running[name][..., k] for name in wrt})
+        for k, v in enumerate(calls)
+    ]
     if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
         _warn(swept, inputs, {name: g[..., -1] for name, g in running.items()}, notes)
     matrix = None
@@ -166,7 +168,7 @@ def _at_point(
         at,
         {y.name or "": found[y][..., 0].astype(float) for y in graph.outputs},
         {n.name or "": found[n][..., 0].astype(float) for n in named},
-        tuple(Call(v, g) for v, g in zip(calls, grads, strict=True)),
+        tuple(called),
         {name: running[name][..., -1] for name in wanted.retain},
         matrix,
         *_steps(graph, swept, inputs, calls, wanted, notes),
@@ -187,28 +189,36 @@ def _in_formulas(
     graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: Any
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
+    terms: dict[int, list[Any]] = {}
+    found: list[Call] = []
+    for call in calls:
+        weights = [_exact(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
+        new: dict[int, list[Any]] = {}
+        for (i, j), entry in symbolic.entries.items():
+            new.setdefault(j, []).append(weights[i] * entry)
+        for j, more in new.items():
+            terms.setdefault(j, []).extend(more)
+        found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
+    retained = steps.retained_formulas(graph, swept, calls, wanted.retain)
+    tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
+    return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
+
+
+def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[int, list[Any]]) -> Named:
+    """Return for each leaf the array of the sums of its elements' terms, given by column."""
     import sympy
 
     from gradcli.algebra.jacobian import tidy
 
-    total: dict[int, list[Any]] = {}
-    found: list[Call] = []
     shapes = {n.name: n.shape for n in graph.inputs}
-    for call in calls:
-        weights = [_exact(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
-        for (i, j), entry in symbolic.entries.items():
-            total.setdefault(j, []).append(weights[i] * entry)
-        elements = [tidy(sympy.Add(*total.get(j, []))) for j in range(len(symbolic.columns))]
-        grads: Named = {}
-        start = 0
-        for name in wrt:
-            stop = start + size_of(shapes[name])
-            grads[name] = _object_array(elements[start:stop], shapes[name])
-            start = stop
-        found.append(Call(call, grads))
-    retained = steps.retained_formulas(graph, swept, calls, wanted.retain)
-    tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
-    return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
+    elements = [tidy(sympy.Add(*terms.get(j, []))) for j in range(len(symbolic.columns))]
+    grads: Named = {}
+    start = 0
+    for name in wrt:
+        stop = start + size_of(shapes[name])
+        grads[name] = _object_array(elements[start:stop], shapes[name])
+        start = stop
+    return grads
 
 
 def _exact(value: float) -> Any:

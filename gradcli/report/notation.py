@@ -95,6 +95,9 @@ class Notation:
         if node.op == "neg":
             return f"-{self._argument(node.args[0], 2)}", 1
         if node.op in ELEMENTWISE:
+            infix = ELEMENTWISE[node.op].infix
+            if infix and len(node.args) == 2 and node.op != "mod":
+                return f" {infix} ".join(self._argument(a, 1) for a in node.args), 0
             return self._function(node), _ATOM
         write: Callable[[Notation, Node], str] = _STRUCTURAL.get(node.op, _call)
         return write(self, node), _ATOM
@@ -106,11 +109,8 @@ class Notation:
         return text if binds >= level else f"({text})"
 
     def _function(self, node: Node) -> str:
-        infix = ELEMENTWISE[node.op].infix
         if node.op == "identity":
             return self.name(node.args[0])
-        if len(node.args) == 2 and infix and node.op != "mod":
-            return f"({self.name(node.args[0])} {infix} {self.name(node.args[1])})"
         return f"{node.op}({', '.join(map(self.name, node.args))})"
 
     def arguments(self, node: Node) -> list[str]:

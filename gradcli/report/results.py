@@ -54,9 +54,10 @@ class ReverseStep:
 
 @dataclass(frozen=True)
 class Call:
-    """One `backward` call: its cotangent, and what has accumulated in `.grad` after it."""
+    """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
 
     v: Named
+    own: Named
     grad: Named
 
 

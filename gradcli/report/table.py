@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from gradcli.report.words import (
 )
 
 _WIDE = 1_000_000  # no line is wrapped by rich: a number cut in two is no number
-_COLUMNS = 78  # a Jacobian wider than this is listed entry by entry
+_COLUMNS = 100  # a grid wider than this is listed cell by cell; on a terminal, its width
 _STATEMENTS = 60
 _CALLS = 40
 
@@ -37,6 +38,7 @@ class Page:
 
     def __init__(self) -> None:
         self.console = Console(width=_WIDE, highlight=False, markup=False, emoji=False)
+        self.columns = min(_COLUMNS, shutil.get_terminal_size().columns) if self.console.is_terminal else _COLUMNS
         self.parts: list[str] = []
 
     def heading(self, text: str) -> None:
@@ -65,7 +67,7 @@ class Page:
         return self._rendered(table).split("\n")
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a grid, or where it is too wide for 80 columns, each row as a small list of its cells."""
+        """Add a grid, or where it is too wide, each row as a small list of its cells."""
         if self.fits([header, *rows]):
             self.grid(rows, header)
             return
@@ -75,8 +77,8 @@ class Page:
             self.grid((title, cell) for title, cell in zip(header, row, strict=True) if cell)
 
     def fits(self, rows: Sequence[Sequence[str]]) -> bool:
-        """Tell whether a grid is narrow enough for 80 columns."""
-        return sum(max(cell_len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 3 <= _COLUMNS
+        """Tell whether a grid is narrow enough, with its indent."""
+        return sum(max(cell_len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 1 <= self.columns
 
     def _rendered(self, item: Any) -> str:
         with self.console.capture() as capture:
@@ -146,12 +148,14 @@ def _matrix(page: Page, result: Shown, matrix: Array | None) -> None:
     if len(grid) > 1 and page.fits(grid):
         page.grid(grid[1:], grid[0])
         return
-    page.line(f"{shape[0]} × {shape[1]}; entries that are not listed are 0")
+    zeros = len(cells) < shape[0] * shape[1]
+    page.line(f"{shape[0]} × {shape[1]}" + ("; entries that are not listed are 0" if zeros else ""))
     page.grid((f"∂{symbolic.rows[i]}/∂{symbolic.columns[j]}", f"= {text}") for (i, j), text in cells.items())
 
 
 def _with_number(formula: str, number: str) -> str:
-    return formula if formula == number else f"{formula} = {number}"
+    # A formula that leaves the real numbers is written nan; the number says more.
+    return number if formula in (number, "nan") else f"{formula} = {number}"
 
 
 def _where(page: Page, result: Shown) -> None:

@@ -25,6 +25,7 @@ from gradcli.report.results import (
 _TERMS = 8  # a longer sum leaves out its zeros
 _LINES = 60
 _WEIGHTS = 12
+_ELEMENTS = 6  # of an array whose loss is written out
 _ENTRIES = 12  # of an array that is shown in a table of steps
 _RUNNING = 4  # elements of a sum that is shown as a sum
 
@@ -104,7 +105,7 @@ def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
     for y in outputs:
         name = y.name or ""
         total = np.sum([c.v[name] for c in calls], axis=0)
-        if y.size > _WEIGHTS:
+        if y.size > _ELEMENTS:
             terms.append(f"sum(v·{name})")
         else:
             names = element_names(name, y.shape)
@@ -166,17 +167,17 @@ def accumulation(result: BackwardResult, point: BackwardPoint) -> Grid:
     rows = []
     before: Named = {}
     for k, call in enumerate(point.calls, 1):
-        cells = [_running(before.get(name), after, result) for name, after in call.grad.items()]
+        cells = [_running(before.get(name), call.own[name], after, result) for name, after in call.grad.items()]
         rows.append([str(k), outputs_line(result.graph.outputs, call.v), *cells])
         before = call.grad
     return ["call", "v", *(f"{grad_name(name)} after it" for name in point.grad)], rows
 
 
-def _running(before: Array | None, after: Array, result: Shown) -> str:
+def _running(before: Array | None, own: Array, after: Array, result: Shown) -> str:
     text = element_text(after, result)
     if before is None or after.dtype == object or after.size > _RUNNING:
         return text
-    return f"{element_text(before, result)} + {element_text(after - before, result)} = {text}"
+    return f"{element_text(before, result)} + {element_text(own, result)} = {text}"
 
 
 def forward_table(result: BackwardResult, steps: Sequence[ForwardStep]) -> Grid:
