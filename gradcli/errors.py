@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from itertools import islice
 
 # An error is read on a terminal: a longer line is shown as a window around the caret.
 _WINDOW = 76
+_LONG = re.compile(r"`([^`]{40})[^`]{20,}`")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class InputError(Exception):
           y = sinn(x)
               ^^^^
         """
-        lines = [self.message]
+        lines = [_LONG.sub(r"`\1…`", self.message)]
         if self.span is not None:
             lines += _excerpt(self.span)
         if self.hint:

@@ -22,6 +22,8 @@ def read_path(path: str, limit: int) -> str:
 
 def read_stdin(limit: int) -> str:
     """Return the text of standard input, of at most `limit` bytes."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed", hint="give the system as an argument, or in a file: -F FILE")
     return read_text(sys.stdin.buffer, "standard input", limit)
 
 

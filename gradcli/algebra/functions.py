@@ -7,6 +7,7 @@ SymPy function here, with those slopes, so that a formula says what the engine c
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from functools import cache
@@ -18,8 +19,9 @@ from gradcli.graph.calculus import slope, sympy_function
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
 
-# An exact power beyond this is kept as it was typed: (3*x)**10**9 would be a number of a billion digits.
+# A power of a number beyond this is kept as it was typed.
 _MAX_EXPONENT = 128
+_MAX_POWER = 1280  # bits
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -31,6 +33,11 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "relu": lambda x: max(x, sympy.S.Zero),
     "max": max,
     "min": min,
+    **{
+        op: lambda a, b, test=test: int(test(a, b))
+        for op, test in vars(operator).items()
+        if op in ("lt", "le", "gt", "ge", "eq", "ne")
+    },
 }
 
 
@@ -59,11 +66,12 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """Work out exact numbers, and a choice between equal branches."""
-        if cls.op == "where" and args[1] == args[2]:
-            return args[1]
+        """Work out exact numbers, and a choice that is none."""
+        if cls.op == "where":
+            chosen = {sympy.S.One: args[1], sympy.S.Zero: args[2]}.get(args[0])
+            return args[1] if args[1] == args[2] else chosen
         if cls.op in _EXACT and all(a.is_Rational for a in args):
-            return _EXACT[cls.op](*args)
+            return sympy.sympify(_EXACT[cls.op](*args))
         return None
 
     def fdiff(self, argindex: int = 1) -> Any:
@@ -136,24 +144,37 @@ def apply(op: str, *args: Any) -> Any:
             return args[0]
         case "pow":
             return _power(*args)
-        case "gamma" | "lgamma" if args[0].is_number:
-            return sympy_function(op)(args[0], evaluate=False)  # gamma(10**6) has five million digits
+        case "gamma" | "lgamma" | "exp" | "expm1" if args[0].is_number and not _harmless(op, args[0]):
+            return kept(op)(args[0])
     return function(op)(*args)
 
 
+def _harmless(op: str, number: Any) -> bool:
+    """Tell whether SymPy may evaluate: gamma(10**6) has five million digits, exp(10**9*log(2)) is a whole number."""
+    return bool(number.is_Rational and (op in ("exp", "expm1") or abs(number) <= _MAX_EXPONENT))
+
+
 def _power(base: Any, exponent: Any) -> Any:
-    coefficient = base.as_coeff_Mul()[0] if not base.is_number else base
-    number = coefficient if coefficient.is_Rational else sympy.S.One
+    """Return a power; a large one of a number stays as it was typed: (3*x)**10**9 has a billion digits."""
     large = exponent.is_Rational and abs(exponent) > _MAX_EXPONENT
-    if large and number not in (1, -1) and bits(max(abs(number.p), number.q)) * abs(exponent) > 10 * _MAX_EXPONENT:
-        return sympy.Pow(base, sympy.Symbol(str(exponent) if exponent.is_Integer else f"({exponent})"))
+    if large and any(f.is_number and f not in (1, -1) and _digits(f, exponent) for f in sympy.Mul.make_args(base)):
+        return kept("pow")(base, exponent)
     return base**exponent
+
+
+def _digits(number: Any, exponent: Any) -> bool:
+    """Tell whether the power of a number is too long to be worked out."""
+    size = bits(max(abs(number.p), number.q)) if number.is_Rational else 1
+    return bool(size * abs(exponent) > _MAX_POWER)
 
 
 @cache
 def function(op: str) -> Any:
     """Return the SymPy function of an operation."""
-    row = ELEMENTWISE[op]
-    if row.sympy:
-        return sympy_function(op)
-    return type(op, (TableFunction,), {"op": op, "nargs": row.arity})
+    return sympy_function(op) if ELEMENTWISE[op].sympy else kept(op)
+
+
+@cache
+def kept(op: str) -> Any:
+    """Return the function of an operation that SymPy has no algebra for, and so leaves as it is."""
+    return type(op, (TableFunction,), {"op": op, "nargs": ELEMENTWISE[op].arity})

@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 
 from gradcli.algebra.formulas import READABLE, Formulas, TooDeepError, formulas, size
+from gradcli.algebra.functions import function
 from gradcli.algebra.functions import symbol as symbol_of
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node
@@ -45,10 +46,10 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     rows = _names(graph.outputs)
     columns = _names(chosen)
     try:
-        entries, _ = _entries(formulas(graph), rows, columns, READABLE)
+        entries, _ = _entries(graph, formulas(graph), rows, columns, READABLE)
         return SymbolicJacobian(rows, columns, entries)
     except (TooDeepError, RecursionError):
-        entries, definitions = _entries(formulas(graph, cut=True), rows, columns)
+        entries, definitions = _entries(graph, formulas(graph, cut=True), rows, columns)
     return SymbolicJacobian(rows, columns, entries, _mentioned(entries, definitions))
 
 
@@ -57,14 +58,14 @@ def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _entries(
-    found: Formulas, rows: Sequence[str], columns: Sequence[str], limit: int | None = None
+    graph: Graph, found: Formulas, rows: Sequence[str], columns: Sequence[str], limit: int | None = None
 ) -> tuple[dict[tuple[int, int], sympy.Expr], Row]:
     """Return the non-zero entries, and the definitions with those of the adjoints that were given names.
 
     Errors: `TooDeepError` for an entry larger than the limit.
     """
     places = {symbol_of(name): j for j, name in enumerate(columns)}
-    chain = _Chain(found.definitions)
+    chain = _Chain(found.definitions, {n.name for n in graph.nodes if n.name})
     entries: dict[tuple[int, int], sympy.Expr] = {}
     exprs = [e for array in found.outputs for e in array.ravel()]
     for i, (name, expr) in enumerate(zip(rows, exprs, strict=True)):
@@ -81,8 +82,9 @@ def _entries(
 class _Chain:
     """The chain rule through intermediates that have names, one output at a time."""
 
-    def __init__(self, definitions: Row) -> None:
+    def __init__(self, definitions: Row, taken: set[str]) -> None:
         self.definitions = dict(definitions)
+        self.taken = taken | {symbol.name for symbol in definitions}
         self.order = {symbol: k for k, symbol in enumerate(definitions)}
         self.local: dict[sympy.Symbol, Row] = {}
 
@@ -111,14 +113,18 @@ class _Chain:
                 # A slope may contain the value itself, as that of a maximum does.
                 self.local[cut] = {s: d.xreplace({definition: cut}) for s, d in gradient(definition).items()}
             for symbol, derivative in self.local[cut].items():
-                add(symbol, adjoint * derivative)
+                add(symbol, _times(adjoint, derivative))
         return result
 
     def named(self, name: str, adjoint: sympy.Expr) -> sympy.Expr:
         """Return an adjoint under a name of its own if it is not small."""
         if size(adjoint) <= _SHORT:
             return adjoint
-        symbol = sympy.Symbol("".join(c if c.isalnum() else "_" for c in name).rstrip("_"))
+        plain = "".join(c if c.isalnum() else "_" for c in name).rstrip("_")
+        while plain in self.taken:
+            plain += "_"
+        self.taken.add(plain)
+        symbol = sympy.Symbol(plain)
         self.definitions[symbol] = adjoint
         return symbol
 
@@ -138,7 +144,30 @@ def gradient(expr: sympy.Expr) -> Row:
     if expr.is_Add:
         return _sum((s, d) for term in expr.args for s, d in gradient(term).items())
     inner = [gradient(a) if not a.is_Number else {} for a in expr.args]
-    return _sum((s, _slope(expr, i) * d) for i, row in enumerate(inner) for s, d in row.items())
+    return _sum((s, _times(_slope(expr, i), d)) for i, row in enumerate(inner) for s, d in row.items())
+
+
+def _times(adjoint: sympy.Expr, inner: sympy.Expr) -> sympy.Expr:
+    """Return adjoint·inner; where inner is a choice that may be 0, it chooses the adjoint.
+
+    The engine does the same: the slope of sqrt(relu(x)) at -1 is 0, and not infinity times 0.
+    """
+    if inner.is_Add and any(_choice(f) for term in inner.args for f in sympy.Mul.make_args(term)):
+        return sympy.Add(*(_times(adjoint, term) for term in inner.args))
+    factors = sympy.Mul.make_args(inner)
+    choice = next(filter(_choice, factors), None)
+    if choice is None:
+        return adjoint * inner
+    condition, yes, no = choice.args
+    chosen = choice.func(condition, _times(adjoint, yes), _times(adjoint, no))
+    return sympy.Mul(chosen, *(f for f in factors if f is not choice))
+
+
+def _choice(expr: sympy.Expr) -> bool:
+    """Tell whether this is a `where` with a branch that is 0."""
+    if not isinstance(expr, function("where")):
+        return False
+    return any(branch == 0 or _choice(branch) for branch in expr.args[1:])
 
 
 def _sum(terms: Iterable[tuple[sympy.Symbol, sympy.Expr]]) -> Row:

@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 
 from gradcli.algebra.functions import TableFunction
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.names import latex_name
+from gradcli.graph.names import latex_name, latex_number
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
@@ -141,7 +141,7 @@ _LATEX_INFIX = {
     "%": r"\bmod",
 }
 for _op, _row in ELEMENTWISE.items():
-    if not _row.sympy and not hasattr(_LatexPrinter, f"_print_{_op}"):
+    if not _row.sympy and _op != "polygamma" and not hasattr(_LatexPrinter, f"_print_{_op}"):
         setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)
 
 
@@ -155,5 +155,5 @@ def latex(expr: Any, decimals: bool = False) -> str:
         return r"\mathrm{nan}"
     if decimals:
         shorts = {n: _decimal(n) for n in expr.atoms(sympy.Rational)}
-        expr = expr.xreplace({n: sympy.Symbol(short) for n, short in shorts.items() if short})
+        expr = expr.xreplace({n: sympy.Symbol(latex_number(short)) for n, short in shorts.items() if short})
     return str(_LatexPrinter().doprint(expr))

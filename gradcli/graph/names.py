@@ -94,3 +94,13 @@ def latex_name(name: str) -> str:
     else:
         letter = stem if len(stem) == 1 and stem != "_" else rf"\mathit{{{stem}}}".replace("_", r"\_")
     return f"{letter}_{{{subscript}}}" if subscript else letter
+
+
+def latex_number(text: str) -> str:
+    """Return a number's text as LaTeX: 1e-05 as a power of ten.
+
+    >>> latex_number("2.5e-05")
+    '2.5 \\\\times 10^{-5}'
+    """
+    mantissa, exponent, power = text.lower().partition("e")
+    return rf"{mantissa} \times 10^{{{int(power)}}}" if exponent and power.lstrip("+-").isdigit() else text

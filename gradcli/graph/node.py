@@ -20,6 +20,7 @@ Exact = int | Fraction | Decimal
 Constant = Exact | float | str
 
 MAX_ELEMENTS = 2**24  # of one array: 128 MiB of float64
+MAX_RANK = 32
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 
 
@@ -197,6 +198,8 @@ def check_size(shape: Shape) -> Shape:
 
     Errors: `InputError` above `MAX_ELEMENTS` elements.
     """
+    if len(shape) > MAX_RANK:
+        raise InputError(f"an array of {len(shape)} dimensions has too many", hint=f"at most {MAX_RANK} fit")
     if size_of(shape) > MAX_ELEMENTS:
         size = "×".join(str(n) if n < 10**12 else f"{n:.3g}" for n in map(_plain, shape))
         raise InputError(f"an array of shape {size} is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit")

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from gradcli.errors import InputError, did_you_mean
+from gradcli.errors import InputError, did_you_mean, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
@@ -42,6 +42,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.NotEq: "ne",
 }
 _AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
+_LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
 _CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
 _REFUSED = {
     ast.Lambda: "`lambda`",
@@ -155,12 +156,12 @@ class _Walk:
             return const(CONSTANTS[name])
         if name in FUNCTIONS:
             raise InputError(f"`{name}` is a function", hint=f"call it: `{name}(…)`")
-        raise InputError(f"unknown name `{name}`", hint=did_you_mean(name, self.scope))
+        raise InputError(f"unknown name `{name}`", hint=nearest(name, self.scope, "names here"))
 
     def operator(self, operator: ast.operator) -> str:
         op = _BINARY.get(type(operator))
         if op is None:
-            hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else None
+            hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else _LANGUAGE
             raise InputError("this operator is not part of the language", hint=hint)
         return op
 
@@ -204,13 +205,13 @@ class _Walk:
                 hint = (
                     f"`{name}` is a variable; multiply with `*`"
                     if name in self.scope
-                    else did_you_mean(name, FUNCTIONS)
+                    else did_you_mean(name, FUNCTIONS) or _LANGUAGE
                 )
                 raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
             case ast.Attribute(value, name):
                 if name in METHODS and not is_module(value):
                     return METHODS[name], name, [value, *tree.args]
-                raise _unknown_attribute(tree.func)
+                raise _unknown_attribute(tree.func).at(self.expression.span(tree.func))
         raise InputError("only functions can be called", hint="multiply with `*`: 3*(x + 1)")
 
 
@@ -437,7 +438,7 @@ def _unknown_attribute(tree: ast.Attribute) -> InputError:
         return InputError("functions go without a module's name", hint=f"write `{known}(…)`")
     if name in _AUTOGRAD:
         return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
-    return InputError(f"`.{name}` is not part of the language", hint=did_you_mean(name, [*METHODS, "T"]))
+    return InputError(f"`.{name}` is not part of the language", hint=did_you_mean(name, [*METHODS, "T"]) or _LANGUAGE)
 
 
 def _near(name: str) -> list[str]:
@@ -448,7 +449,7 @@ def _near(name: str) -> list[str]:
 
 def _refused(tree: ast.expr) -> InputError:
     what = _REFUSED.get(type(tree), "this")
-    hint = "write `where(condition, a, b)`" if isinstance(tree, ast.IfExp) else None
+    hint = "write `where(condition, a, b)`" if isinstance(tree, ast.IfExp) else _LANGUAGE
     if isinstance(tree, ast.Tuple):
         hint = "a list of values is written in brackets: [a, b]"
     return InputError(f"{what} is not part of the language", hint=hint)

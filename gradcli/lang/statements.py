@@ -120,7 +120,8 @@ def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]
                 raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), "remove it, or open it before")
             if _PAIRS[opened[-1].group()] != sign:
                 wanted = _PAIRS[opened[-1].group()]
-                raise InputError(f"`{sign}` stands where `{wanted}` is due", _at(source, offset, token))
+                span = _at(source, offset, token)
+                raise InputError(f"`{sign}` stands where `{wanted}` is due", span, f"type `{wanted}`")
             opened.pop()
         elif sign == ";" and opened:
             break
@@ -234,7 +235,7 @@ def _names_in(tree: ast.expr) -> Iterator[ast.Name]:
 
 def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> InputError:
     """Return Python's complaint in our words, at its place."""
-    column = max(0, (error.offset or 1) - 1)
+    column = error.offset - 1 if error.offset else len(error.text or "") - 1  # 0 is the end
     here = ast.Constant(0, col_offset=column, end_col_offset=max(column + 1, (error.end_offset or 0) - 1))
     span = expression.span(here)
     span = Span(span.source, min(span.start, max(whole.start, whole.end - 1)), min(span.end, whole.end))
@@ -252,4 +253,5 @@ def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> In
         message = "this cannot be read as an expression"
     if "cannot assign" in message or "==" in message or "assignment" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
-    return InputError(message[0].lower() + message[1:], span)
+    hint = "an operator, a number, a name or a comma is missing here, or one too many"
+    return InputError(message[0].lower() + message[1:], span, hint)

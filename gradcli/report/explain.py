@@ -13,6 +13,7 @@ from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, size_of
+from gradcli.graph.structural import STRUCTURAL
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.report import steps
 from gradcli.report.numbers import exact, number_text
@@ -27,8 +28,9 @@ from gradcli.report.results import (
 )
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
+MAX_FORMULAS = 50_000  # elements that are worked out as formulas
+SHOWN_FORMULAS = 5_000  # the same, beside a gradient
 SHOWN_ENTRIES = 400  # of a Jacobian that is shown beside a gradient
-SHOWN_NODES = 2000  # of a graph whose formulas are shown beside a gradient
 MAX_STEPPED_CALLS = 16
 
 
@@ -43,10 +45,9 @@ def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: N
             f"the Jacobian would have {rows:,} × {columns:,} entries",
             hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
         )
-    from gradcli.algebra.jacobian import symbolic_jacobian
     from gradcli.engine.jacobian import numeric_jacobian
 
-    symbolic = symbolic_jacobian(graph, wrt)
+    symbolic = _symbolic(graph, wrt)
     found = []
     for at in points:
         matrix = _structural_zeros(numeric_jacobian(graph, wrt, at), symbolic)
@@ -83,11 +84,8 @@ def backward(
     swept = sweep(graph, wrt, retain)
     symbolic = None
     rows, columns = _dimensions(graph, wrt)
-    small = rows * columns <= SHOWN_ENTRIES and len(graph.nodes) <= SHOWN_NODES
-    if not points or (wanted.formulas and small):
-        from gradcli.algebra.jacobian import symbolic_jacobian
-
-        symbolic = symbolic_jacobian(graph, wrt)
+    if not points or (wanted.formulas and rows * columns <= SHOWN_ENTRIES and _formulas_of(graph) <= SHOWN_FORMULAS):
+        symbolic = _symbolic(graph, wrt)
     common = (graph, tuple(wrt), symbolic, *_style(graph, calls[0]))
     if points:
         found = [_at_point(graph, wrt, swept, at, calls[p], wanted, symbolic, notes) for p, at in enumerate(points)]
@@ -104,6 +102,24 @@ def backward(
         retained=tuple(n.name or "" for n in retain),
         forgotten=tuple(forgotten),
     )
+
+
+def _symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
+    """Return the symbolic Jacobian, unless it would take minutes."""
+    from gradcli.algebra.jacobian import symbolic_jacobian
+
+    if (count := _formulas_of(graph)) > MAX_FORMULAS:
+        raise InputError(
+            f"the formulas of {count:,} elements are too many to work out",
+            hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
+        )
+    return symbolic_jacobian(graph, wrt)
+
+
+def _formulas_of(graph: Graph) -> int:
+    """Return how many elements of arrays are computed; a contraction counts what goes into it."""
+    counts = (max(n.size, *(a.size for a in n.args)) if n.op in STRUCTURAL else n.size for n in graph.nodes if n.args)
+    return sum(counts)
 
 
 def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.names import bar, latex_name
-from gradcli.report.notation import LatexNotation, latex_number, readable_names
+from gradcli.graph.names import bar, latex_name, latex_number
+from gradcli.report.notation import LatexNotation, readable_names
 from gradcli.report.numbers import number_text
 from gradcli.report.results import (
     Array,

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.names import fresh_names, latex_name
+from gradcli.graph.names import fresh_names, latex_name, latex_number
 from gradcli.graph.node import Graph, Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
@@ -220,9 +220,10 @@ class LatexNotation:
                 return f"{name(a)} - {self._argument(b, 2)}", 1
             case "mul" | "matmul", (a, b):
                 dot = r" \cdot " if b.op == "const" else " "
-                return f"{self._argument(a, 2)}{dot}{self._argument(b, 2)}", 2
+                # A sign in front needs no brackets: -(a + b) c.
+                return f"{self._argument(a, 1 if a.op == 'neg' else 2)}{dot}{self._argument(b, 2)}", 2
             case "div", (a, b):
-                return rf"\frac{{{name(a)}}}{{{name(b)}}}", _ATOM
+                return rf"\frac{{{name(a)}}}{{{name(b)}}}", 3
             case "pow", (a, b):
                 return f"{self._argument(a, _ATOM)}^{{{name(b)}}}", 3
             case "neg", (a,):
@@ -239,7 +240,7 @@ class LatexNotation:
             case "transpose", (a,):
                 return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
             case "index", (a,):
-                return rf"{self._argument(a, _ATOM)}_{{{_latex_text(subscript(node.params[0]))}}}", 3
+                return rf"{{{self._argument(a, _ATOM)}}}_{{{_latex_text(subscript(node.params[0]))}}}", 3
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
                 return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM
@@ -278,19 +279,10 @@ _LATEX_INFIX = {
 def _latex_constant(node: Node) -> tuple[str, int]:
     value = node.params[0]
     if isinstance(value, Fraction):
-        return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", _ATOM if value >= 0 else 1
+        return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", 3 if value >= 0 else 1
     text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(str(value), str(value))
-    return latex_number(text), 1 if text.startswith("-") else _ATOM
-
-
-def latex_number(text: str) -> str:
-    """Return a number's text as LaTeX: 1e-05 as a power of ten.
-
-    >>> latex_number("2.5e-05")
-    '2.5 \\\\times 10^{-5}'
-    """
-    mantissa, exponent, power = text.lower().partition("e")
-    return rf"{mantissa} \times 10^{{{int(power)}}}" if exponent and power.lstrip("+-").isdigit() else text
+    written = latex_number(text)
+    return written, 1 if text.startswith("-") else 2 if written != text else _ATOM
 
 
 def _latex_text(text: str) -> str:

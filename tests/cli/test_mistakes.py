@@ -1,0 +1,426 @@
+"""Mistakes: each is refused with status 2, in a few lines, with a caret under the place and a way out."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+WAY_OUT = r"\n  \S"  # a line of advice below the message, or below the caret
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Arguments with «marks» around the place where the carets should stand, the message, and the way out."""
+
+    arguments: tuple[str, ...]
+    message: str
+    way_out: str
+    stdin: str | bytes = ""
+
+
+def mistake(*arguments: str, says: str, mend: str = WAY_OUT, stdin: str | bytes = "") -> Mistake:
+    return Mistake(arguments, says, mend, stdin)
+
+
+def system(text: str, *options: str, says: str, mend: str = WAY_OUT) -> Mistake:
+    """Return a mistake in a system, at which every command stumbles."""
+    return Mistake(("jacobian", text, *options), says, mend)
+
+
+def at(text: str, says: str, mend: str = WAY_OUT) -> Mistake:
+    return Mistake(("backward", "y=sum(x)*z", "--at", text), says, mend)
+
+
+def v(text: str, says: str, mend: str = WAY_OUT) -> Mistake:
+    return Mistake(("backward", "y=[x,2*x,3*x]", "--at", "x=1", "--v", text), says, mend)
+
+
+LANGUAGE = [
+    # Brackets
+    system("y = «(»x+1", says="`(` is never closed", mend=r"add a `\)`"),
+    system("y = x+1«)»", says="`)` closes nothing", mend="remove it"),
+    system("y = [x, 1«)»", says="`)` stands where `]` is due", mend=""),
+    system("y = x«[»", says="`[` is never closed", mend="add a `]`"),
+    system("y = sin«(»(x + 2) * 3; z = x", says="is never closed"),
+    # What the language lacks
+    system("y = «x.__class__»", says="`.__class__` is not part of the language"),
+    system("y = «x.real»", says="`.real` is not part of the language"),
+    system("y = «().__class__.__bases__»", says="`.__bases__` is not part of the language"),
+    system("y = «__import__('os').system»('true')", says="`.system` is not part of the language"),
+    system("y = «__import__»('os')", says="unknown function `__import__`"),
+    system("y = «eval»('1')", says="unknown function `eval`"),
+    system("y = «f'{x}'»", says="an f-string is not part of the language"),
+    system("y = «lambda x: x»", says="`lambda` is not part of the language"),
+    system("y = «[a for a in x]»", says="a comprehension is not part of the language"),
+    system("y = sum(«(a for a in x)»)", says="a comprehension is not part of the language"),
+    system("y = «{1: x}»", says="a dictionary is not part of the language"),
+    system("y = x + «(x, 1)»", says="a tuple is not part of the language", mend=r"\[a, b\]"),
+    system("y = «x if x > 0 else 0»", says="`if … else` is not part of the language", mend="where"),
+    system("y = «x//2»", says="this operator is not part of the language", mend="floor"),
+    system("y = «x<<2»", says="this operator is not part of the language"),
+    system("y = 2*«'a'»", says="text is not a number", mend="real numbers"),
+    system("y = x*«1j»", says="not a number", mend="real numbers"),
+    system("y = «None»", says="`None` is not a number"),
+    system("y = «np.sin»(x)", says="functions go without a module's name", mend=r"`sin\(…\)`"),
+    # What cannot be read
+    system("y = x «+»", says="this cannot be read as an expression"),
+    system("«import» os", says="this cannot be read as an expression"),
+    system("y = x «$» 2", says="this cannot be read as an expression"),
+    system("y = sin(x,«,» 2) + 1", says="this cannot be read as an expression"),
+    system("a = 3; y = x^2 + x^3 «*»", says="this cannot be read as an expression"),
+    system("y = «3»x", says="this is not a number", mend=r"3\*x"),
+    system("y = x«=»2", says="`=` stands inside an expression", mend="NAME = EXPRESSION"),
+    system("3«=»x", says="`=` stands inside an expression", mend="NAME = EXPRESSION"),
+    system("«y» =", says="is followed by nothing", mend="NAME = EXPRESSION"),
+    system('y = «"»', says="string"),
+    # Characters
+    system("y = «\0»x", says="U+0000"),
+    system("y = 2*«х»", says="CYRILLIC SMALL LETTER HA", mend="ASCII"),
+    system("y = «２»*x", says="FULLWIDTH DIGIT TWO", mend="type `2`"),
+    system("y = x«²»", says="SUPERSCRIPT TWO", mend=r"type `\*\*2`"),
+    system("y = x «−» 1", says="MINUS SIGN", mend="type `-`"),
+    system("y = «α»*x", says="GREEK SMALL LETTER ALPHA", mend="`alpha`"),
+    system("y = «\x1b»[31mx", says="U+001B"),
+    # Names
+    system("y = «sinn»(x)", says="unknown function `sinn`", mend="did you mean `sin` or `sinh`"),
+    system("y = «sihn»(x)", says="unknown function `sihn`", mend="`sinh`"),
+    system("y = x^2 * «sinn»(x)", says="unknown function `sinn`"),
+    system("a = 2*x\nb = 3*a\ny = b^2 + «sinn»(a)", says="unknown function `sinn`"),
+    system("y = x*«x»(2)", says="unknown function `x`", mend=r"multiply with `\*`"),
+    system("y = «2(x + 1)»", says="only functions can be called", mend=r"multiply with `\*`"),
+    system("y = «x.summ»()", says="`.summ` is not part of the language", mend="did you mean `sum`"),
+    system("y = «y» + 1", says="`y` is used in its own definition", mend="call the new value something else"),
+    system("y = 2*«t»; t = x", says="`t` is used before it is assigned", mend="in order"),
+    system("y = x; «y» = 2*x", says="`y` is assigned already", mend="once"),
+    system("input x = 1; «x» = 2; y = x", says="`x` is declared as an input already", mend="once"),
+    system("y = x; input «y» = 2", says="`y` is assigned already", mend="once"),
+    system("input x = 1; input «x» = 2; y = x", says="`x` is declared as an input twice", mend="once"),
+    system("input x = «z»; y = x", says="unknown name `z`"),
+    system("y[0] = x; «y[0]» = 2*x", says="`y[0]` is assigned already", mend="once"),
+    system("y[0] = x; «y» = 2*x", says="`y` is assigned already", mend="once"),
+    system("y[0] = «x»; y[2] = x", says="`y[1]` is never assigned", mend=""),
+    system("«y[a]» = x", says="whole numbers", mend=r"`y\[0\] = …`"),
+    system("«y[-1]» = x", says="whole numbers", mend=r"`y\[0\] = …`"),
+    # Numbers
+    system("y = x*9**«9**9**9»", says="this number is too large", mend="1.8e308"),
+    system("y = 9**«9**9**9»", says="this number is too large", mend="1.8e308"),
+    system("y = «1e400»*x", says="this number is too large", mend="`inf`"),
+    system("a = 10**200; y = «a*a»*x", says="this number is too large", mend="1.8e308"),
+    system("y = x*(«1/0»)", says="division by zero", mend=""),
+    system("y = «0**-1»*x", says="division by zero", mend=""),
+    # Shapes
+    system("y = «x + z»", "--shape", "x=2,z=3", says="shapes (2,) and (3,) do not fit together", mend="aligned"),
+    system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="`.T`"),
+    system("y = «x @ 2»", says="`@` multiplies vectors and matrices", mend="--shape"),
+    system("y = «x[5]»", "--shape", "x=3", says="there is no element 5 among 3", mend="from 0 to 2"),
+    system("y = «x[1.5]»", "--shape", "x=3", says="an index is a whole number", mend=r"x\[0\]"),
+    system("y = «x[0]» + x", says="`x` is a scalar", mend="--shape x=3"),
+    system("y = «[]»", says="an empty list has no shape", mend=""),
+    system("y = «[[x, 1], [x]]»", says="do not stack into one array", mend=""),
+    system("y = «reshape(x, 4)»", "--shape", "x=3", says="3 elements of shape (3,) do not fill shape (4,)", mend=""),
+    system("y = «sum(x, axis=5)»", "--shape", "x=3", says="there is no axis 5", mend=""),
+    # Functions and conditions
+    system("y = «sin(x, x)»", says="`sin` has too many arguments", mend=r"`sin\(x\)`"),
+    system("y = «sum()»", says="`sum` lacks an argument", mend="axis=None"),
+    system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
+    system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),
+    system("y = «stack(x)»", says="a list of expressions is wanted", mend=r"stack\(\[a, b\]\)"),
+    system("y = («x>0») + 1", says="a condition is not a number", mend="where"),
+    system("y = where(«x», 1, 2)", says="a condition is wanted here", mend="`x > 0`"),
+    system("y = 1", says="the system has no input", mend="for example"),
+    system("y = x + True", says="not a number", mend="where"),
+]
+
+OPTIONS = [
+    at("x=1,z=2,«w»=3", "`w` is not in the system", "the inputs are x, z"),
+    at("x=1,«zz»=2", "`zz` is not in the system", "did you mean `z`"),
+    at("x=1", "the point lacks a value for `z`", "add it: --at x=…,z=1"),
+    at("x=1,z=2,«x»=3", "`x` is given twice", "repeat --at"),
+    at("«y»=3,x=1,z=1", "`y` is computed by the system", "only inputs"),
+    at("x=«foo»,z=1", "`foo` is not a number", r"\[1, 2\]"),
+    at("x=«[»1,2", "`[` is never closed", "add a `]`"),
+    at("x=1,«2»", "a name is missing", r"x=\[1,2\]"),
+    at("x=1«,»", "something is missing", "one comma"),
+    at("«1=x»", "`1` is not a name", "NAME=VALUE"),
+    at("«x»=", "is followed by nothing", "NAME=VALUE"),
+    at("x=«9**9**9»,z=1", "this number is too large", "1.8e308"),
+    at("x=«１»,z=1", "FULLWIDTH DIGIT ONE", "type `1`"),
+    at("x=«[1,[2]]»,z=1", "do not stack", ""),
+    at("x=«[]»,z=1", "empty", ""),
+    at("«x»=@no.npy,z=1", "`no.npy` cannot be read: no such file", ""),
+    mistake("backward", "y=x", "--at", "x=1", "--at", "x=[1,2]", says="point 2 has `x` of shape (2,)", mend="same"),
+    mistake("jacobian", "y=x", "--shape", "«x=0»", says="would be empty", mend="from 1"),
+    mistake("jacobian", "y=x", "--shape", "«x»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
+    mistake("jacobian", "y=x", "--shape", "«x=-1»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
+    mistake("jacobian", "y=x", "--shape", "z=3", says="`z` is not in the system", mend="the inputs are x"),
+    mistake("jacobian", "y=x", "--shape", "x=2,«x=3»", says="`x` is given two shapes", mend=""),
+    mistake("jacobian", "y=x", "--shape", "«x=999999999»", says="is too large", mend="at most"),
+    mistake("jacobian", "y=x", "--shape", "«x=99999x99999»", says="is too large", mend="at most"),
+    mistake("jacobian", "y=x", "--shape", "x=2", "--at", "x=[1,2,3]", says="its shape is (2,)"),
+    mistake("jacobian", "y=x", "--shape", "x=20000", says="20,000 × 20,000 entries", mend="--outputs"),
+    mistake("jacobian", "y=alpha", "--wrt", "alhpa", says="`alhpa` is not in the system", mend="did you mean `alpha`"),
+    mistake("jacobian", "y=x", "--wrt", "q", says="`q` is not in the system", mend="the inputs are x"),
+    mistake("jacobian", "y=x", "--wrt", "y", says="`y` is computed", mend="--retain y"),
+    mistake("jacobian", "y=x", "--wrt", "x,«x»", says="`x` is named twice", mend=""),
+    mistake("jacobian", "y=x", "--outputs", "x", says="`x`, which is an input", mend=""),
+    mistake("jacobian", "y=x", "--outputs", "q", says="`q`, which is not assigned", mend="y"),
+    mistake("backward", "y=x", "--at", "x=1", "--retain", "q", says="`q` is not in the system"),
+    mistake("backward", "y=x", "--at", "x=1", "--retain", "x", says="`x` is an input", mend=""),
+    v("«1,2»", "shape (2,) of v against shape (3,) of y", "PyTorch says"),
+    v("«1»", "shape () of v against shape (3,) of y", "PyTorch says"),
+    v("«y»=[1,2]", "shape (2,) of v against shape (3,) of y", ""),
+    v("«y[3]»=1", "`y[3]` is not an element of `y`, of shape (3,)", ""),
+    v("«z»=1", "`z` is not an output", "the outputs are y"),
+    v("y=[1,2,3],«y»=1", "`y` is given twice", ""),
+    v("«onehot:3»", "there are 3 outputs, counted from 0", ""),
+    v("«onehot:z»", "names no element"),
+    v("«onehot:y[3]»", "names no element", r"did you mean `y\[2\]`"),
+    v("«onehot:y»", "names no element", r"onehot:y\[0\]"),
+    v("«onehot»", "needs an output", "onehot:1"),
+    v("«foo»", "`foo` is not a number", r"\[1, 2\]"),
+    v("«[[1,2],[3]]»", "do not stack", ""),
+    v("«@no.npy»", "`no.npy` cannot be read: no such file", ""),
+    mistake(
+        "backward", "y=x", "z=w", "--at", "x=1,w=2", "--v", "«1,2,3»", says="3", mend="one number for each of y, z"
+    ),
+    mistake("jacobian", "-F", "-", "-F", "-", says="standard input can be read only once", mend="-F system.grad"),
+    mistake("backward", "-F", "-", "--v", "-", says="standard input can be read only once", mend="-F system.grad"),
+    mistake("backward", "--v", "-", says="no system is given", mend="gradcli"),
+    mistake("jacobian", says="no system is given", mend="gradcli jacobian"),
+    mistake("jacobian", "y=x", "-f", "xml", says="'xml' is not one of 'table', 'json'", mend="--help"),
+    mistake("jacobian", "y=x", "--nonsense", says="--nonsense", mend="--help"),
+    mistake("nonsense", says="nonsense", mend="--help"),
+    mistake("jacobian", stdin="a = x\nb = a*«foo»(x)\n", says="standard input, line 2", mend=""),
+    mistake("jacobian", stdin=b"y = x\xff", says="is not UTF-8 text", mend=""),
+    mistake("jacobian", stdin=b"y = x\0", says="NUL", mend=""),
+    mistake("jacobian", stdin="\ufeffa = x\r\ny = «foo»(a)\r\n", says="unknown function `foo`"),
+]
+
+
+def marked(text: str) -> tuple[str, str, int, int] | None:
+    """Return a text without its marks, the line that they are in, and their columns there."""
+    head, _, rest = text.partition("«")
+    inside, _, tail = rest.partition("»")
+    if not rest:
+        return None
+    column = len(head) - head.rfind("\n") - 1
+    line = (head + inside + tail).split("\n")[head.count("\n")]
+    return head + inside + tail, line, column, len(inside)
+
+
+def name_of(mistake: Mistake) -> str:
+    text = " ".join(mistake.arguments) or str(mistake.stdin)[:30]
+    return re.sub("[«»]", "", text).encode("ascii", "backslashreplace").decode()
+
+
+@pytest.mark.parametrize("mistake", LANGUAGE + OPTIONS, ids=name_of)
+def test_mistake(cli, mistake):
+    clean = [mark[0] if (mark := marked(text)) else text for text in mistake.arguments]
+    stdin = mistake.stdin
+    places = [mark for text in (*mistake.arguments, stdin) if isinstance(text, str) and (mark := marked(text))]
+    err = cli.refused(*clean, stdin=places[0][0] if places and stdin else stdin)
+    assert mistake.message in err
+    for _, line, column, width in places:
+        shown = "".join(c if c.isprintable() else "�" for c in line.strip("\ufeff\r"))
+        assert f"\n  {shown}\n  {' ' * column}{'^' * width}\n" in err + "\n"
+    # The excerpt with its carets is no advice yet.
+    advice = re.sub(r"\n(  (in --\w+|.*, line \d+):\n)?  .*\n *\^+(?=\n|$)", "", err)
+    assert re.search(mistake.way_out, advice)
+
+
+@pytest.mark.parametrize("mistake", LANGUAGE, ids=name_of)
+def test_both_commands_say_the_same(cli, mistake):
+    arguments = [mark[0] if (mark := marked(text)) else text for text in mistake.arguments[1:]]
+    assert cli.refused("backward", *arguments) == cli.refused("jacobian", *arguments)
+
+
+# Files
+
+
+def npy(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("x.npy", b"", "cannot be read"),
+        ("x.npy", bytes(range(256)), "cannot be read"),
+        ("x.npy", npy("(2,)", data=b"\0" * 8), "ends early"),
+        ("x.npy", npy("(10**15,)"), ""),
+        ("x.npy", npy("(1000000000000000,)"), "is too large"),
+        ("x.npy", npy("(2,)", "|O", b"\0" * 16), "holds object, not numbers"),
+        ("x.npy", npy("(1,)", "<c16", b"\0" * 16), "holds complex128, not numbers"),
+        ("x.npy", npy("(0,)"), "empty"),
+        ("x.csv", b"", "holds no numbers"),
+        ("x.csv", b"1,2\n3,a\n", "line 2, column 2: `a` is not a number"),
+        ("x.csv", b"1,2\n3\n", "line 2: 1 columns, where the first has 2"),
+        ("x.csv", b"1,\0\n", "NUL"),
+        ("x.csv", b"1,\xff\n", "is not UTF-8 text"),
+        ("x.txt", b"1", ".npy and .csv"),
+    ],
+)
+@pytest.mark.parametrize("option", [("--at", "x=@{}", "--v", "1"), ("--at", "x=1", "--v", "@{}")], ids=["at", "v"])
+def test_files_of_values(cli, tmp_path, name, content, says, option):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert says in cli.refused("backward", "y=x", *(text.format(path) for text in option))
+
+
+def test_an_npy_file_is_never_unpickled(cli, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([print], dtype=object), allow_pickle=True)
+    assert "holds object" in cli.refused("backward", "y=x", "--at", f"x=@{tmp_path / 'x.npy'}")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (bytes(range(256)), "NUL"),
+        (b"y = x\0", "NUL"),
+        (b"y = x # caf\xe9\n", "is not UTF-8 text (byte 11)"),
+        (b"", "no system is given"),
+        (b"# nothing\n\n", "no system is given"),
+        (b"y = x\n" * 2, "assigned already (line 1 of "),
+    ],
+)
+def test_files_of_statements(cli, tmp_path, content, says):
+    path = tmp_path / "system.grad"
+    path.write_bytes(content)
+    assert says in cli.refused("jacobian", "-F", str(path))
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("/dev/zero", "NUL"), ("/", "is a directory"), ("no/such.grad", "no such file"), ("", "no such")]
+)
+def test_paths_that_are_no_files(cli, path, says):
+    assert says in cli.refused("jacobian", "-F", path)
+    for option in (("--at", f"x=@{path}.npy"), ("--at", f"x=@{path}.csv"), ("--at", f"x=@{path}")):
+        cli.refused("backward", "y=x", *option)
+
+
+def test_endless_files(cli, tmp_path):
+    for name in ("x.npy", "x.csv"):
+        (tmp_path / name).symlink_to("/dev/zero")
+        cli.refused("backward", "y=x", "--at", f"x=@{tmp_path / name}")
+
+
+def test_a_system_as_long_as_a_book_series(cli):
+    assert "is longer than 16 MiB" in cli.refused("jacobian", stdin="y\n" * (9 * 2**20))
+
+
+def test_the_line_of_a_file_is_told(cli, tmp_path):
+    path = tmp_path / "net.grad"
+    path.write_text("# a net\na = x\n\nb = a + sinn(x)\n")
+    expected = f"  {path}, line 4:\n  b = a + sinn(x)\n          ^^^^\n"
+    assert expected in cli.refused("jacobian", "-F", str(path))
+
+
+@pytest.mark.parametrize("text", ["\ufeffy=x**2", "h = x**2\r\ny = h\r\n", "\ty = x**2 \t", "y=x·x", "y=(x\r\n**2)"])
+def test_what_is_no_mistake(cli, text):
+    for arguments, stdin in (((text,), ""), ((), text)):
+        assert cli.json("jacobian", *arguments, stdin=stdin)["symbolic"] == [["2*x"]]
+
+
+# What a pipe brings
+
+
+@pytest.mark.parametrize(
+    ("stdin", "says"),
+    [
+        ("", "there is no JSON on standard input"),
+        ("garbage", "line 1 of standard input is not the JSON"),
+        ("{}", "it has no `grad`"),
+        ("null", "it has no `grad`"),
+        ("[" * 100_000, "is not the JSON"),
+        ('{"grad": 1}', "is not the JSON"),
+        ('{"grad": {}}', "is an output here"),
+        ('{"grad": {"z": 1}}', "none of the gradients on standard input (z) is an output here"),
+        ('{"grad": {"y": [1, 2]}}', "shape (2,) of v against shape () of y"),
+        ('{"grad": {"y": [[1], [1, 2]]}}', "not a number"),
+        ('{"grad": {"y": null}}', "not a number"),
+        ('{"grad": {"y": {"a": 1}}}', "not a number"),
+        ('{"grad": {"y": "2*x"}}', "give the first command a point"),
+        ('{"grad": {"y": 1}}\n{"grad": {"y": 2}}', "2 lines of gradients for 1 point"),
+        ('{"grad": {"y": ' + "9" * 5000 + "}}", "is not the JSON"),
+        (b"\0", "NUL"),
+    ],
+)
+def test_json_on_standard_input(cli, stdin, says):
+    assert says in cli.refused("backward", "y=x**2", "--at", "x=1", "--v", "-", stdin=stdin)
+
+
+def test_formulas_are_no_cotangent(cli):
+    formulas = cli.done("backward", "y=h**2", "-f", "json").out
+    assert "--at" in cli.refused("backward", "h=x", "--at", "x=1", "--v", "-", stdin=formulas)
+
+
+def test_standard_input_is_not_read_twice_for_v(cli):
+    cli.refused("backward", "y=x", "--at", "x=1", "--v", "-", "--v", "-", stdin='{"grad": {"y": 1}}')
+
+
+# Size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 20_000 + "x" + ")" * 20_000,
+        "[" * 20_000 + "x" + "]" * 20_000,
+        "sin(" * 20_000 + "x" + ")" * 20_000,
+        "x[" * 20_000 + "0" + "]" * 20_000,
+        "(" * 20_000,
+        "-" * 20_000 + "x",
+        "x" + "**x" * 20_000,
+        "x" + "+x" * 100_000,
+        "x" + "<x" * 100_000,
+        "x" + ".T" * 100_000,
+        "[" * 100 + "x" + "]" * 100,
+        "9" * 100_000 + "*x",
+        "x" * 1000 + "(x)",
+        "*".join(["9**99"] * 99) + "*x",
+    ],
+    ids=lambda text: f"{text[:12]}… ({len(text)})",
+)
+def test_expressions_of_absurd_size(cli, text):
+    assert len(cli.refused("jacobian", f"y={text}", seconds=10)) < 1000
+
+
+@pytest.mark.parametrize("step", ["a{0}*a{0}", "a{0}**a{0}", "a{0}**2", "a{0}*a{0}/3"])
+def test_constants_that_grow_in_a_chain(cli, step):
+    chain = ["a0=9", *(f"a{k + 1}={step.format(k)}" for k in range(60)), "y=a60*x"]
+    err = cli.refused("backward", *chain, "--at", "x=1", seconds=10)
+    assert "this number is too large" in err
+
+
+MANY = ",".join(str(k) for k in range(400))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("jacobian", "y=sum(x**2)", "--shape", "x=100000"),
+        ("backward", "y=sum(x**2)", "--shape", "x=100000"),
+        ("backward", "y=sum(x)", "--shape", "x=16000000"),
+        ("backward", "y=max(x)", "--at", f"x=[{MANY}]"),
+        ("backward", "y=softmax(x@M)", "--shape", "x=20x20,M=20x20", "--v", "ones"),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:50],
+)
+def test_formulas_of_large_arrays_are_answered_in_time(cli, arguments):
+    """Either way of answering will do, but not minutes of work, nor gigabytes."""
+    assert cli(*arguments, seconds=10).status in (0, 2)
+
+
+def test_a_list_of_many_numbers_is_fine(cli):
+    numbers = ",".join(["0.5"] * 20_000)
+    assert cli.json("backward", "y=sum(x)", "--at", f"x=[{numbers}]")["value"] == {"y": 10_000}
+
+
+def test_many_statements_are_fine(cli):
+    chain = "\n".join(["a0 = x", *(f"a{k + 1} = a{k}*1.0001" for k in range(5000))])
+    assert cli.json("backward", "--at", "x=1", stdin=chain)["grad"]["x"] == pytest.approx(1.0001**5000)

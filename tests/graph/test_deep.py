@@ -1,0 +1,67 @@
+"""A chain of 100,000 statements is an ordinary graph: nothing recurses, and costs grow with its length."""
+
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from gradcli import evaluate, parse, vjp
+from gradcli.graph.elementwise import call
+from gradcli.graph.node import Graph, Node
+from gradcli.graph.passes import optimise
+
+DEEP = 100_000
+
+
+def chain(step, length):
+    """Return the graph of h1 = x*x and of `step`, which reads `h` and may read `x`, repeated."""
+    lines = ["h1 = x*x"] + [f"h{k} = {step.replace('h', f'h{k - 1}')}" for k in range(2, length)]
+    return parse("\n".join(lines))
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """x**100000, one factor a statement."""
+    return chain("h*x", DEEP)
+
+
+def test_chain_is_differentiated_and_evaluated(deep):
+    assert len(deep.nodes) == DEEP > 50 * sys.getrecursionlimit()
+    x = np.array([0.99999, 1.0, 1.00001])
+    (y,) = evaluate(deep, {"x": x}).values()
+    (grad,) = evaluate(vjp(deep), {"x": x, f"h{DEEP - 1}.v": np.ones(3)}).values()
+    assert_allclose(y, x**DEEP, rtol=1e-9)
+    assert_allclose(grad, DEEP * x ** (DEEP - 1), rtol=1e-9)
+
+
+def test_chain_is_printed_and_optimised(deep):
+    assert repr(deep.outputs[0]) == f"h{DEEP - 1} = mul(h{DEEP - 2}, x), shape ()"
+    assert repr(deep).count(", shape ()") > DEEP
+    assert len(optimise(deep).nodes) == DEEP
+
+
+def test_chain_is_deleted():
+    """Freeing the last node frees the one before it, and so on to the leaf, whose setting is watched."""
+    setting = frozenset("x")
+    first = weakref.ref(setting)
+    x = node = Node("input", (), (), (setting,), "x")
+    for _ in range(DEEP):
+        node = call("sin", node)
+    graph = vjp(Graph.of([x], [node.called("y")]))
+    assert len(graph.nodes) > 2 * DEEP
+    del setting, x, node, graph
+    assert first() is None
+
+
+@pytest.mark.parametrize("step", ["h/(1 + h)", "sin(h)*x", "h + x", "maximum(h, x)*h", "h**2 + h**3", "gelu(h)**x"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_size_of_vjp_is_linear(step, order):
+    sizes = []
+    for length in (10, 60, 310):
+        graph = chain(step, length)
+        for _ in range(order):
+            graph = vjp(graph)
+        sizes.append(len(graph.nodes))
+    assert sizes[2] - sizes[1] == 5 * (sizes[1] - sizes[0])

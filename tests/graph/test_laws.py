@@ -1,0 +1,227 @@
+"""What holds of every system: linearity in v, the chain rule, and passes that change no value."""
+
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from gradcli import evaluate, numeric_jacobian, parse, vjp
+from gradcli.graph.elementwise import call
+from gradcli.graph.node import Graph, const, leaf
+from gradcli.graph.passes import common_subexpressions, dead_code, optimise
+
+SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3)}
+
+# Systems with several statements: smooth, and with outputs of several shapes.
+SYSTEMS = [
+    "y0 = 3*a**2; y1 = a**2 + 2*b**3; y2 = 10*b",
+    "h = sin(x)*z; y = sum(h)/(1 + a**2); w = h*a",
+    "h = M @ x; y = tanh(h); n = norm(h + 4)",
+    "c = x - mean(x); v = sum(c*c); y = c/sqrt(v + 1); u = v*a",
+    "p = softmax(M @ x); y = logsumexp(x)*p; q = prod(x + z)",
+    "r = concatenate([x, z])[::-2]; y = outer(r, x) @ z; t = trace(M.T @ M); s = cumsum(y)[0]*t",
+]
+# The same system in one piece and in two: the second reads what the first computes.
+SPLIT = [
+    ("h = sin(x)*a", "y = sum(h**2); w = h*z"),
+    ("h = M @ x; k = sum(x)*a", "y = exp(-h)*k + h[0]; u = stack([k, h[1]])"),
+    ("G = outer(x, z); k = norm(x + 3)", "y = G @ z/k; T = G.T*a"),
+]
+
+# Read by nodes and by NumPy: x is a leaf, c a constant.
+ARITHMETIC = [
+    "x + c", "c + x", "x - c", "c - x", "x*c", "c*x", "x/c", "c/x", "x**c", "(x*x)**c", "c**x", "-(-x*c)",
+    "3*(x*c)", "c*(2*x)", "c*(x*2)", "-x*c", "(c + 1)*(1 - c)*x", "c**2*x",
+]  # fmt: skip
+
+
+@cache
+def graph_of(system):
+    return parse(system, **SHAPES)
+
+
+def points(graph, seed=False):
+    """Draw a value for each input of the graph, and with `seed` a cotangent for each output."""
+    shapes = {node.name: node.shape for node in graph.inputs}
+    if seed:
+        shapes |= {f"{node.name}.v": node.shape for node in graph.outputs}
+    numbers = st.floats(-2, 2, allow_subnormal=False)
+    return st.fixed_dictionaries({name: arrays(float, shape, elements=numbers) for name, shape in shapes.items()})
+
+
+def vectors(*nodes):
+    """Draw a vector with a number for each element, for each of the lists of nodes."""
+    sizes = [sum(node.size for node in some) for some in nodes]
+    return st.tuples(*(arrays(float, size, elements=st.floats(-3, 3, allow_subnormal=False)) for size in sizes))
+
+
+def run(graph, point):
+    """Evaluate at one point; return the outputs by name."""
+    found = evaluate(graph, {name: value[..., None] for name, value in point.items()})
+    return {node.name: value[..., 0] for node, value in found.items()}
+
+
+def pullback(graph, point, v):
+    """Return vᵀJ as one vector, for v as one."""
+    ends = np.cumsum([y.size for y in graph.outputs])
+    parts = np.split(v, ends[:-1])
+    cotangents = {f"{y.name}.v": part.reshape(y.shape) for y, part in zip(graph.outputs, parts, strict=True)}
+    return flat(run(vjp(graph), point | cotangents))
+
+
+def flat(values):
+    return np.concatenate([np.ravel(value) for value in values.values()])
+
+
+def jacobian(graph, point):
+    return numeric_jacobian(graph, [node.name for node in graph.inputs], point)
+
+
+def close(a, b):
+    assert_allclose(a, b, rtol=1e-10, atol=1e-10 * (1 + np.abs(b).max()))
+
+
+systems = pytest.mark.parametrize("system", SYSTEMS)
+law = settings(max_examples=25, deadline=None)
+
+
+@systems
+@law
+@given(data=st.data(), alpha=st.floats(-3, 3), beta=st.floats(-3, 3))
+def test_gradient_is_linear_in_v(system, data, alpha, beta):
+    graph = graph_of(system)
+    point, u, v = data.draw(points(graph)), *data.draw(vectors(graph.outputs, graph.outputs))
+    whole = pullback(graph, point, alpha * u + beta * v)
+    close(whole, alpha * pullback(graph, point, u) + beta * pullback(graph, point, v))
+
+
+@systems
+@law
+@given(data=st.data())
+def test_product_with_the_jacobian_is_associative(system, data):
+    graph = graph_of(system)
+    point, u, v = data.draw(points(graph)), *data.draw(vectors(graph.inputs, graph.outputs))
+    close(pullback(graph, point, v) @ u, v @ (jacobian(graph, point) @ u))
+
+
+@systems
+@law
+@given(data=st.data())
+def test_ones_is_the_sum_of_the_rows(system, data):
+    graph = graph_of(system)
+    point = data.draw(points(graph))
+    size = sum(y.size for y in graph.outputs)
+    close(sum(pullback(graph, point, v) for v in np.eye(size)), pullback(graph, point, np.ones(size)))
+
+
+@systems
+@law
+@given(data=st.data())
+def test_rows_follow_the_outputs(system, data):
+    graph = graph_of(system)
+    point = data.draw(points(graph))
+    order = data.draw(st.permutations(range(len(graph.outputs))))
+    whole = jacobian(graph, point)
+    blocks = np.split(whole, np.cumsum([y.size for y in graph.outputs])[:-1])
+    permuted = Graph(graph.nodes, graph.inputs, tuple(graph.outputs[i] for i in order))
+    close(jacobian(permuted, point), np.concatenate([blocks[i] for i in order]))
+
+
+@systems
+@law
+@given(data=st.data())
+def test_columns_follow_wrt(system, data):
+    graph = graph_of(system)
+    point = data.draw(points(graph))
+    names = [node.name for node in graph.inputs]
+    wrt = data.draw(st.permutations(names))[:2]
+    ends = np.cumsum([node.size for node in graph.inputs])
+    blocks = np.split(jacobian(graph, point), ends[:-1], axis=1)
+    expected = [blocks[names.index(name)] for name in wrt]
+    close(numeric_jacobian(graph, wrt, point), np.concatenate(expected, axis=1))
+
+
+@pytest.mark.parametrize(("first", "second"), SPLIT)
+@law
+@given(data=st.data())
+def test_chain_rule_across_two_systems(first, second, data):
+    whole, inner = parse(f"{first}; {second}", **SHAPES), parse(first, **SHAPES)
+    outer = parse(second, **SHAPES | {h.name: h.shape for h in inner.outputs})
+    point = data.draw(points(whole, seed=True))
+    expected = run(vjp(whole), point)
+
+    handed_over = run(vjp(outer), point | run(inner, point))
+    back = run(vjp(inner), point | {f"{h.name}.v": handed_over[f"{h.name}.grad"] for h in inner.outputs})
+    for name, grad in expected.items():
+        close(back.get(name, 0) + handed_over.get(name, 0), grad)
+
+
+@systems
+@pytest.mark.parametrize("shorten", [optimise, common_subexpressions, dead_code])
+@law
+@given(data=st.data())
+def test_passes_keep_values(shorten, system, data):
+    graph = graph_of(system)
+    grads = vjp(graph)
+    shorter = shorten(grads)
+    assert len(shorter.nodes) <= len(grads.nodes)
+    assert shorter.inputs == grads.inputs
+    point = data.draw(points(grads))
+    before, after = run(grads, point), run(shorter, point)
+    assert list(before) == list(after)
+    assert_array_equal(flat(before), flat(after))
+
+
+def test_optimised_graph_repeats_nothing_and_computes_nothing_unread():
+    graph = parse("a = sin(x) + 1; y = sin(x)*(sin(x) + 1); unread = a*2", x=(3,))
+    shorter = optimise(Graph(graph.nodes, graph.inputs, graph.outputs[:1]))
+    assert [node.op for node in shorter.nodes] == ["input", "sin", "const", "add", "mul"]
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 2, Fraction(1, 3), Decimal("0.1")])
+def test_arithmetic_between_nodes_is_simplified_without_a_change(value):
+    for shape, constant in [((), ()), ((2,), ()), ((), (2,)), ((2,), (1, 2)), ((2, 1), (2,))]:
+        x, c = leaf("x", shape), const(value, constant)
+        point = np.array([0.7, 1.9])[: x.size].reshape(x.shape)
+        for text in ARITHMETIC:
+            node = eval(text, {"x": x, "c": c})
+            with np.errstate(all="ignore"):
+                expected = eval(text, {"x": point, "c": np.full(constant, float(value))})
+            assert node.shape == expected.shape, text
+            found = run(Graph.of([x], [call("identity", node).called("y")]), {"x": point})["y"]
+            assert_allclose(found, expected, rtol=1e-15, err_msg=text)
+
+
+def test_gradients_accumulate_where_a_name_is_read_twice():
+    (grad,) = run(vjp(parse("h = 2*x; y = h*h + 3*h")), {"x": np.array(5.0), "y.v": np.array(1.0)}).values()
+    assert grad == 8 * 5 + 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x**3*y**2 + x*y",
+        "sin(x*y) + cos(x)**2",
+        "exp(-x**2 - y**2/2)",
+        "log(1 + x**2 + y**4)",
+        "x/(1 + y**2) - sqrt(2 + x*y + y**2)",
+        "atan(x/y) + tanh(x - y)",
+        "100*(y - x**2)**2 + (1 - x)**2",
+        "(2 + x)**y + gamma(y)*erf(x)",
+    ],
+)
+def test_hessian_is_sympys(text):
+    variables = sympy.symbols("x y")
+    hessian = sympy.lambdify(variables, sympy.hessian(sympy.sympify(text), variables).evalf(20), "mpmath")
+    grads = vjp(parse(f"f = {text}"))
+    for x, y in [(0.3, 1.7), (-0.8, 0.6), (1.1, 2.2)]:
+        # A Hessian is the Jacobian of the gradient.
+        point = {"x": np.array(x), "y": np.array(y), "f.v": np.array(1.0)}
+        close(numeric_jacobian(grads, ["x", "y"], point), np.array(hessian(x, y).tolist(), dtype=float))

@@ -1,0 +1,298 @@
+"""Every operation of the two tables: its value against NumPy's, its first and second derivatives against differences.
+
+The second derivative is the `vjp` of the `vjp`, so each rule is also differentiated itself.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import mutually_broadcastable_shapes
+from numpy.testing import assert_allclose
+
+from gradcli import evaluate, parse, vjp
+from gradcli.graph import construct
+from gradcli.graph.elementwise import ELEMENTWISE, call, where
+from gradcli.graph.node import Graph, Node, leaf
+from gradcli.graph.structural import STRUCTURAL
+
+ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
+
+# The domain of each argument.
+DOMAINS = {
+    "add": (ANY, ANY),
+    "sub": (ANY, ANY),
+    "mul": (ANY, ANY),
+    "div": (ANY, NEGATIVE),
+    "neg": (ANY,),
+    "pow": (POSITIVE, ANY),
+    "identity": (ANY,),
+    "sqrt": (POSITIVE,),
+    "cbrt": (NEGATIVE,),
+    "exp": (ANY,),
+    "expm1": (ANY,),
+    "log": (POSITIVE,),
+    "log1p": (POSITIVE,),
+    "log2": (POSITIVE,),
+    "log10": (POSITIVE,),
+    "hypot": (ANY, NEGATIVE),
+    "sin": (ANY,),
+    "cos": (ANY,),
+    "tan": (UNIT,),
+    "sec": (UNIT,),
+    "csc": (POSITIVE,),
+    "cot": (POSITIVE,),
+    "asin": (UNIT,),
+    "acos": (UNIT,),
+    "atan": (ANY,),
+    "atan2": (ANY, NEGATIVE),
+    "sinh": (ANY,),
+    "cosh": (ANY,),
+    "tanh": (ANY,),
+    "sech": (ANY,),
+    "asinh": (ANY,),
+    "acosh": ((1.2, 3.0),),
+    "atanh": (UNIT,),
+    "erf": (ANY,),
+    "erfc": (ANY,),
+    "gamma": (POSITIVE,),
+    "lgamma": (POSITIVE,),
+    "digamma": (POSITIVE,),
+    "polygamma": (POSITIVE,),
+    "relu": (ANY,),
+    "leaky_relu": (ANY, ANY),
+    "sigmoid": (ANY,),
+    "softplus": (ANY,),
+    "silu": (ANY,),
+    "gelu": (ANY,),
+    "abs": (ANY,),
+    "maximum": (ANY, ANY),
+    "minimum": (ANY, ANY),
+    "clamp": (ANY, ANY, ANY),
+    "where": (ANY, ANY, ANY),
+    "mod": (ANY, (2.5, 4.5)),
+    "heaviside": (ANY, ANY),
+    "sign": (ANY,),
+    "floor": (ANY,),
+    "ceil": (ANY,),
+    "lt": (ANY, ANY),
+    "le": (ANY, ANY),
+    "gt": (ANY, ANY),
+    "ge": (ANY, ANY),
+    "eq": (ANY, ANY),
+    "ne": (ANY, ANY),
+    "and": (ANY, ANY),
+    "or": (ANY, ANY),
+    "not": (ANY,),
+}
+# What takes more than leaves: a condition, a whole number.
+BUILT = {"where": lambda c, a, b: where(c > 0, a, b), "polygamma": lambda x: call("polygamma", 1, x)}
+
+SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3), "N": (3, 4), "T": (2, 2, 3), "U": (2, 3, 2), "V": (1, 3, 2)}
+
+# Each expression is read by gradcli, and by Python with NumPy's functions under the same names.
+EXPRESSIONS = {
+    "sum": [
+        "sum(x)",
+        "sum(a)",
+        "sum(M, axis=0)",
+        "sum(M, axis=-1, keepdims=True)",
+        "M.sum(axis=1)",
+        "sum(T, axis=(0, 2))",
+        "sum(T, axis=(-1, 0), keepdims=True)",
+        "norm(x, ord=1)",
+        "norm(M, ord=1, axis=0)",
+    ],
+    "mean": ["mean(M)", "mean(M, axis=0)", "mean(T, axis=(0, -1), keepdims=True)"],
+    "prod": [
+        "prod(x)",
+        "prod(M, axis=-1)",
+        "prod(T, axis=(0, 2))",
+        "prod(T, axis=1, keepdims=True)",
+        "prod(x - x[1])",
+        "prod(concatenate([x - x[0], z - z[1]]))",
+    ],
+    "max": [
+        "max(x)",
+        "max(M, axis=0)",
+        "M.max(axis=-1, keepdims=True)",
+        "max(T, axis=(0, 2))",
+        "amax(T, axis=-2)",
+        "norm(x, ord=inf)",
+        "norm(M, ord=inf, axis=1, keepdims=True)",
+    ],
+    "min": ["min(M)", "min(M, axis=1)", "M.min(axis=0, keepdims=True)", "min(T, axis=(0, -1))", "amin(T, axis=0)"],
+    "norm": ["norm(x)", "norm(M)", "norm(M, axis=-1)", "norm(T, axis=0, keepdims=True)"],
+    "var": ["var(x)", "var(M, axis=0, ddof=0)", "var(T, axis=(0, 2), keepdims=True)", "var(x, ddof=2)"],
+    "std": ["std(x)", "std(M, axis=-1, ddof=0)", "std(T, axis=(0, 2))", "std(x, ddof=2)"],
+    "logsumexp": ["logsumexp(x)", "logsumexp(M, axis=0, keepdims=True)", "logsumexp(T, axis=(0, -1))"],
+    "softmax": ["softmax(x)", "softmax(M, axis=0)", "softmax(T, axis=1)"],
+    "cumsum": ["cumsum(x)", "cumsum(M, axis=0)", "cumsum(T, axis=-1)"],
+    "argmax_mask": [lambda M: Node("argmax_mask", (M,), M.shape, (0,))],
+    "argmin_mask": [lambda M: Node("argmin_mask", (M,), M.shape, (1,))],
+    "matmul": [
+        "x @ z",
+        "x @ N",
+        "M @ x",
+        "M @ N",
+        "T @ x",
+        "x @ U",
+        "T @ N",
+        "M @ U",
+        "T @ U",
+        "T @ V",
+        "V @ T",
+        "x @ V",
+        "matmul(x, M.T)",
+        "dot(x, x)",
+    ],
+    "outer": ["outer(x, z)", "outer(x, x[:2])"],
+    "trace": ["trace(M)", "trace(N)", "trace(M @ N)"],
+    "diagonal": ["diag(M)", "diag(N)"],
+    "from_diagonal": [
+        "diag(x)",
+        lambda x: construct.from_diagonal(x, (3, 5)),
+        lambda x: construct.from_diagonal(x, (4, 3)),
+    ],
+    "transpose": ["M.T", "transpose(T)", "transpose(T, (2, 0, 1))", "permute(T, -1, 0, 1)", "transpose(T, 0, -1)"],
+    "reshape": ["reshape(M, (3, 2))", "M.reshape(3, -1)", "T.flatten()", "reshape(T, -1, 2)", "reshape(a, (1, 1))"],
+    "broadcast": [lambda x: construct.broadcast(x, (2, 3)), lambda V: construct.broadcast(V, (2, 2, 3, 2))],
+    "index": [
+        "x[0]",
+        "x[-1]",
+        "x[::-1]",
+        "x[2:0:-1]",
+        "x[1:]",
+        "x[:0:-2]",
+        "x[:, None]*z",
+        "x[0]*x[-1]*x",
+        "M[1, ::-1]",
+        "M[:, -1]",
+        "M[::-1, ::-2]",
+        "T[..., 0]",
+        "T[0, None, :, ::2]",
+    ],
+    "scatter": [lambda x, a: construct.scatter((2, 3), [((0, range(3)), x), ((0, range(2, -1, -1)), x), ((1, 2), a)])],
+    "concatenate": ["concatenate([x, z])", "concatenate([M, M[:, :1]], axis=1)", "concatenate([U, V], axis=-3)"],
+    "stack": ["stack([x, z])", "stack([x, 2*z], axis=-1)", "stack([M, M**2], axis=1)", "[x[1], a, x[1]*a]"],
+    # Elementwise operations as the language spells them.
+    "pow": ["x**3", "x**-2", "x^0", "(x**2)**0.5", "3**x", "square(x)", "(x**2 + 1)**M"],
+    "clamp": ["clip(x, -0.5, 0.5)", "clip(M, x, z)"],
+    "maximum": ["maximum(x, M)", "maximum(M, a)"],
+    "heaviside": ["heaviside(x - x, z)*a"],
+    "where": ["where(x > z, x*z, M)", "where((x > 0) & (x < a), x**2, x)"],
+    "mod": ["x % 0.7", "(x + 10) % 3"],
+}
+
+
+NUMPY = vars(np) | {
+    "norm": np.linalg.norm,
+    "var": partial(np.var, ddof=1),
+    "std": partial(np.std, ddof=1),
+    "logsumexp": lambda x, **axes: np.log(np.sum(np.exp(x), **axes)),
+    "softmax": lambda x, axis=-1: np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True),
+    "transpose": lambda x, *axes: np.swapaxes(x, *axes) if len(axes) == 2 else np.transpose(x, *axes),
+    "permute": lambda x, *axes: np.transpose(x, axes),
+    "reshape": lambda x, *shape: x.reshape(*shape),
+}
+
+
+def graph_of(build, **shapes):
+    leaves = {name: leaf(name, shape) for name, shape in shapes.items()}
+    return Graph.of(leaves.values(), [build(**leaves).called("y")])
+
+
+def random_point(graph, domains, rng):
+    """Return distinct values for the leaves: no two are equal, none is whole or 0, and none is near to that."""
+    point = {}
+    for i, (node, (low, high)) in enumerate(zip(graph.inputs, domains, strict=True)):
+        places = rng.choice(16, node.size, replace=False) + (i + 1) / (len(graph.inputs) + 1)
+        point[node.name] = low + (high - low) * places.reshape(node.shape) / 16
+    return point
+
+
+def at(graph, point):
+    """Evaluate at one point; return the outputs by name."""
+    found = evaluate(graph, {name: value[..., None] for name, value in point.items()})
+    return {node.name: value[..., 0] for node, value in found.items()}
+
+
+def differences(graph, point, name, h=1e-3):
+    """Return the gradient of vᵀy for one leaf, by central differences extrapolated from h and h/2."""
+    x = point[name]
+    steps = np.eye(x.size).reshape(*x.shape, x.size)
+    shifted = np.concatenate([x[..., None] + s * steps for s in (h, -h, h / 2, -h / 2)], axis=-1)
+    found = evaluate(graph, {k: v[..., None] for k, v in point.items()} | {name: shifted})
+    total = np.zeros(4 * x.size)
+    for node, y in found.items():
+        total += np.sum(point[f"{node.name}.v"][..., None] * y, axis=tuple(range(len(node.shape))))
+    up, down, half_up, half_down = total.reshape(4, *x.shape)
+    return (8 * (half_up - half_down) - (up - down)) / (6 * h)
+
+
+def check_grads(graph, point, rng, order=2):
+    """Check vᵀJ, the vᵀJ of that, and so on up to `order`, against differences."""
+    point = point | {f"{y.name}.v": rng.uniform(-1, 1, y.shape) for y in graph.outputs}
+    grads = vjp(graph)
+    found = at(grads, point)
+    for node in graph.inputs:
+        grad = found[f"{node.name}.grad"]
+        assert grad.shape == node.shape
+        assert_allclose(grad, differences(graph, point, node.name), rtol=1e-7, atol=1e-8, err_msg=node.name)
+    if order > 1:
+        check_grads(grads, point, rng, order - 1)
+
+
+def check_batch(graph, domains, rng, points=3):
+    """Check that many points at once give what each gives alone, and that an input may have one point for all."""
+    singles = [random_point(graph, domains, rng) for _ in range(points)]
+    batch = {n.name: np.stack([single[n.name] for single in singles], axis=-1) for n in graph.inputs}
+    batch |= {f"{y.name}.v": rng.uniform(-1, 1, (*y.shape, 1)) for y in graph.outputs}
+    first = graph.inputs[0].name
+    for g in (graph, vjp(graph)):
+        for values in (batch, batch | {first: batch[first][..., :1]}):
+            together = evaluate(g, values)
+            for k in range(points):
+                one = at(g, {name: value[..., k % value.shape[-1]] for name, value in values.items()})
+                for node, value in together.items():
+                    assert value.shape in {(*node.shape, 1), (*node.shape, points)}
+                    assert_allclose(value[..., k % value.shape[-1]], one[node.name], rtol=1e-12, atol=1e-14)
+
+
+def test_no_operation_is_forgotten():
+    assert set(ELEMENTWISE) == set(DOMAINS)
+    assert set(STRUCTURAL) <= set(EXPRESSIONS)
+
+
+@pytest.mark.parametrize("op", DOMAINS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_elementwise(op, data):
+    domains = DOMAINS[op]
+    shapes = data.draw(mutually_broadcastable_shapes(num_shapes=len(domains), max_dims=2, max_side=3)).input_shapes
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    build = BUILT.get(op, partial(call, op))
+    graph = graph_of(lambda **leaves: build(*leaves.values()), **dict(zip("abc", shapes, strict=False)))
+    assert graph.outputs[0].shape == np.broadcast_shapes(*shapes)
+    check_grads(graph, random_point(graph, domains, rng), rng)
+    check_batch(graph, domains, rng)
+
+
+@pytest.mark.parametrize(("op", "text"), [(op, text) for op, texts in EXPRESSIONS.items() for text in texts])
+def test_expression(op, text):
+    rng = np.random.default_rng(0)
+    if isinstance(text, str):
+        graph = parse(text, **SHAPES)
+    else:
+        names = text.__code__.co_varnames[: text.__code__.co_argcount]
+        graph = graph_of(text, **{name: SHAPES[name] for name in names})
+    assert op in {node.op for node in graph.nodes}
+    domains = [ANY] * len(graph.inputs)
+    point = random_point(graph, domains, rng)
+    if isinstance(text, str):
+        (value,) = at(graph, point).values()
+        assert_allclose(value, eval(text.replace("^", "**"), NUMPY | point), rtol=1e-13)
+    check_grads(graph, point, rng)
+    check_batch(graph, domains, rng)

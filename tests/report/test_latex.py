@@ -1,0 +1,122 @@
+"""LaTeX: balanced, and ready for a document that loads amsmath."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+COMMANDS = {
+    "main": ("backward", "y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100"),
+    "formulas": ("backward", "h=x**2; y=sin(h)*exp(-x)/sqrt(1+x)"),
+    "jacobian": ("jacobian", "y=x@M", "--shape", "x=2,M=2x2"),
+    "matrix": ("backward", "out=x@M_1", "--at", "x=[[1,2],[3,4]],M_1=[[0.1,1e-7],[1e300,-4]]", "--v", "ones"),
+    "choices": ("jacobian", "y=where((x>0)&(z<=1)|~(x!=z), abs(x)**2, max(x,z)) % 3"),
+    "functions": ("jacobian", "y=lgamma(x)+digamma(x)+erf(x)+leaky_relu(x)+cbrt(x)+atan2(x,2)+log2(x)+norm([x,1])"),
+    "numbers": ("jacobian", "y=1e-7*x**2+1e300**x+(1/3)**x+(x/z)**2+x*(-0.5*z-1.5)+(-0.5)**2*x+1e-20*x**2.5"),
+    "indices": ("backward", "t2=x*2; y=(x.T@t2)[0:1,1][0]*t2[0,::-1].sum()", "--at", "x=[[1,2],[3,4]]"),
+    "greek": ("backward", "loss_total=theta_12*alpha+lambda_*under_score_d", "--retain", "all"),
+    "not finite": ("backward", "y=[log(x), -1/x, x*nan]", "--at", "x=0", "--v", "ones"),
+    "running": ("backward", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000"),
+    "deep": ("jacobian", "a0_t=x*z", *(f"a{k + 1}_t=sin(a{k}_t)*a{k}_t" for k in range(12))),
+    "structural": ("backward", "y=sum(softmax(x.T)[:,0]*cumsum([1,2]))+max(x)", "--at", "x=[[1,2],[3,4]]"),
+    "assembled": ("backward", "y[0]=x[0]**2; y[1]=x[0]*x[1]", "--at", "x=[1,2]", "--v", "1,-10"),
+    "large": ("backward", "y=sum(x**2)", "--at", f"x={[1] * 60}"),
+}  # fmt: skip
+CASES = [
+    pytest.param((*command, *steps, "-f", "latex"), id=name + " steps" * bool(steps))
+    for name, command in COMMANDS.items()
+    for steps in [(), ("--steps",)][: 1 + (command[0] == "backward")]
+]
+TOKEN = re.compile(r"\\(begin|end)\{(\w+\*?)\}|\\(left|right)(?![a-z])|(\\[\[\]])|(?<!\\)([{}])")
+OPENS = {"begin": "end", "left": "right", r"\[": r"\]", "{": "}"}
+
+
+def check_balanced(text: str) -> None:
+    """Check that environments, brackets and groups are closed in the order in which they were opened."""
+    opened: list[tuple[str, str]] = []
+    for token in TOKEN.finditer(text):
+        kind, name, *others = token.groups()
+        sign = kind or next(filter(None, others))
+        if sign in OPENS:
+            opened.append((OPENS[sign], name or ""))
+        else:
+            assert opened, f"{token.group()} closes nothing"
+            assert opened.pop() == (sign, name or ""), text[: token.end()]
+    assert not opened
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_balanced(cli, command):
+    text = cli.done(*command).out
+    check_balanced(text)
+    assert text.startswith("\\begin{align*}\n")
+    assert text.isascii()
+    for block in re.findall(r"\\begin\{align\*\}\n(.*?)\n\\end\{align\*\}", text, re.DOTALL):
+        assert all(" &= " in line for line in block.split(" \\\\\n"))
+    for columns, block in re.findall(r"\\begin\{array\}\{(l+)\}\n(.*?)\n\\end\{array\}", text, re.DOTALL):
+        for row in re.split(r" \\\\(?: \\hline)?\n", block):
+            cells = re.sub(r"\\begin\{(pmatrix|cases)\}.*?\\end\{\1\}", "", row)
+            assert cells.count("&") == len(columns) - 1
+
+
+def test_check_balanced_sees_what_is_not():
+    for text in (r"\begin{a}", r"\begin{a}\end{b}", r"{\left(}", "{", r"\[ \end{a}"):
+        with pytest.raises(AssertionError):
+            check_balanced(text)
+
+
+def test_names_and_numbers(cli):
+    text = cli.done(*COMMANDS["greek"], "-f", "latex").out
+    assert r"\theta_{12}" in text
+    assert r"\alpha" in text
+    assert not re.search(r"[A-Za-z]_[A-Za-z]", re.sub(r"\\_", "", text))
+    assert r"1 \times 10^{-7}" in cli.done(*COMMANDS["matrix"], "-f", "latex").out
+    assert r"\infty" in cli.done(*COMMANDS["not finite"], "-f", "latex").out
+
+
+@pytest.mark.parametrize(
+    ("expression", "latex"),
+    [
+        ("a - (b - c)", r"a - \left(b - c\right)"),
+        ("(-a)**2", r"\left(-a\right)^{2}"),
+        ("-a**2", r"-a^{2}"),
+        ("2**a**b", r"2^{a^{b}}"),
+        ("(2**a)**b", r"\left(2^{a}\right)^{b}"),
+        ("(a/b)**2", r"\left(\frac{a}{b}\right)^{2}"),
+        ("(1/3)**a", r"\left(\frac{1}{3}\right)^{a}"),
+        ("1e300**a", r"\left(1 \times 10^{300}\right)^{a}"),
+    ],
+)
+def test_statements_cannot_be_misread(cli, expression, latex):
+    assert f"\ny &= {latex} \\\\\n" in cli.done("jacobian", f"y={expression}", "-f", "latex").out
+
+
+def test_decimals_cannot_be_misread(cli):
+    text = cli.done("jacobian", "y=1e-7*x**2+1e300**x+x*(-0.5*z-1.5)", "-f", "latex").out
+    assert not re.search(r"\d[eE][+-]?\d", text)  # 2E-7 x would be 2·E - 7·x
+    assert not re.search(r"[+-] -", text)
+
+
+def test_the_product(cli):
+    text = cli.done(*COMMANDS["main"], "-f", "latex").out
+    assert (
+        r"v^{\top} J &= \begin{pmatrix} 1 & 10 & 100 \end{pmatrix} \begin{pmatrix} 6 & 0 \\ 2 & 24 \\ 0 & 10 "
+        r"\end{pmatrix} = \begin{pmatrix} 26 & 1240 \end{pmatrix}" in text
+    )
+    assert r"\begin{pmatrix} 6 x_{0} & 0 \\ 2 x_{0} & 6 x_{1}^{2} \\ 0 & 10 \end{pmatrix}" in text
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+def test_compiles(cli, tmp_path):
+    body = "\n\\clearpage\n".join(cli.done(*case.values[0]).out for case in CASES)
+    document = f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\\end{{document}}\n"
+    (tmp_path / "all.tex").write_text(document)
+    command = ["pdflatex", "-interaction=nonstopmode", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    log = done.stdout.decode(errors="replace").splitlines()
+    errors = [line + log[k + 1] for k, line in enumerate(log) if line.startswith(("!", "l."))]
+    assert errors == []
+    assert done.returncode == 0
