@@ -154,6 +154,8 @@ def latex(expr: Any, decimals: bool = False) -> str:
     if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
         return r"\mathrm{nan}"
     if decimals:
-        shorts = {n: _decimal(n) for n in expr.atoms(sympy.Rational)}
-        expr = expr.xreplace({n: sympy.Symbol(latex_number(short)) for n, short in shorts.items() if short})
+        shorts = {n: _decimal(abs(n)) for n in expr.atoms(sympy.Rational)}
+        expr = expr.xreplace(
+            {n: sympy.sign(n) * sympy.Symbol(latex_number(short)) for n, short in shorts.items() if short}
+        )
     return str(_LatexPrinter().doprint(expr))

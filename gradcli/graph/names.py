@@ -96,6 +96,17 @@ def latex_name(name: str) -> str:
     return f"{letter}_{{{subscript}}}" if subscript else letter
 
 
+def latex_index(name: str, key: str) -> str:
+    r"""Return an element of a quantity whose LaTeX may have a subscript already.
+
+    >>> latex_index("a_{1}", "0"), latex_index(r"\bar{t}_{2}", "0")
+    ('{a_{1}}_{0}', '{\\bar{t}_{2}{}}_{0}')
+    """
+    # TeX takes an accent out of its braces, unless it is not alone there.
+    alone = "{}" if name.startswith(r"\bar") else ""
+    return f"{{{name}{alone}}}_{{{key}}}"
+
+
 def latex_number(text: str) -> str:
     """Return a number's text as LaTeX: 1e-05 as a power of ten.
 

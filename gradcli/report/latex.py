@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -146,9 +146,13 @@ def array(values: Array, result: Shown) -> str:
     return matrix([[array(row[k : k + 1].reshape(row.shape[1:]), result) for k in range(len(row))] for row in rows])
 
 
-def matrix(rows: Iterable[Iterable[str]]) -> str:
-    """Return a `pmatrix`."""
-    return r"\begin{pmatrix} " + r" \\ ".join(" & ".join(row) for row in rows) + r" \end{pmatrix}"
+def matrix(rows: Sequence[Sequence[str]]) -> str:
+    """Return a `pmatrix`, which amsmath allows 10 columns, or an array in brackets."""
+    body = r" \\ ".join(" & ".join(row) for row in rows)
+    columns = max(map(len, rows))
+    if columns <= 10:
+        return rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"
+    return rf"\left(\begin{{array}}{{{'c' * columns}}} {body} \end{{array}}\right)"
 
 
 def forward_rows(result: Shown, steps: Sequence[ForwardStep]) -> list[list[str]]:

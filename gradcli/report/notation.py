@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.names import fresh_names, latex_name, latex_number
+from gradcli.graph.names import fresh_names, latex_index, latex_name, latex_number
 from gradcli.graph.node import Graph, Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
@@ -240,7 +240,7 @@ class LatexNotation:
             case "transpose", (a,):
                 return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
             case "index", (a,):
-                return rf"{{{self._argument(a, _ATOM)}}}_{{{_latex_text(subscript(node.params[0]))}}}", 3
+                return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.params[0]))), 3
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
                 return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
-from gradcli.graph.names import bar, latex_name
+from gradcli.graph.names import bar, latex_index, latex_name
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.report.notation import LatexNotation, Notation, node_names, subscript, written_size
@@ -153,7 +153,7 @@ def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tupl
             key = subscript(p.node.params[0])
             return (
                 f"dL/d{argument}[{key}] = {Notation(known).name(p.adjoint)}",
-                rf"{{{latex_name(bar(argument))}}}_{{{key}}} = {LatexNotation(known).name(p.adjoint)}",
+                f"{latex_index(latex_name(bar(argument)), key)} = {LatexNotation(known).name(p.adjoint)}",
             )
         left = latex_name(bar(argument))
         words = _WORDS.get(p.node.op)
