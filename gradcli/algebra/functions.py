@@ -31,8 +31,8 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "maximum": max,
     "minimum": min,
     "relu": lambda x: max(x, sympy.S.Zero),
-    "max": max,
-    "min": min,
+    "max": lambda *values: max(values),
+    "min": lambda *values: min(values),
     **{
         op: lambda a, b, test=test: int(test(a, b))
         for op, test in vars(operator).items()
@@ -91,14 +91,15 @@ class Extremum(TableFunction):
         best, others = self.args[argindex - 1], self.args[: argindex - 1]
         wins = function("eq")(best, self)
         if self.ties == "even":
-            return function("where")(wins, 1 / _winners(self), 0)
+            return function("where")(wins, 1 / winners(self), 0)
         for other in others:
             wins = function("and")(wins, function("ne")(other, self))
         return function("where")(wins, 1, 0)
 
 
 @cache
-def _winners(extremum: Extremum) -> Any:
+def winners(extremum: Extremum) -> Any:
+    """Return how many values are the extremum."""
     return sympy.Add(*(function("where")(function("eq")(a, extremum), 1, 0) for a in extremum.args))
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import sympy
 
 from gradcli.algebra.formulas import READABLE, Formulas, TooDeepError, formulas, size
-from gradcli.algebra.functions import function
+from gradcli.algebra.functions import Extremum, function, winners
 from gradcli.algebra.functions import symbol as symbol_of
+from gradcli.errors import InputError
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node
 
+MAX_OPERATIONS = 100_000  # in all entries together
 _SHORT = 12  # operations in an adjoint that is written out wherever it is passed on
 
 Row = dict[sympy.Symbol, sympy.Expr]
@@ -67,13 +69,20 @@ def _entries(
     places = {symbol_of(name): j for j, name in enumerate(columns)}
     chain = _Chain(found.definitions, {n.name for n in graph.nodes if n.name})
     entries: dict[tuple[int, int], sympy.Expr] = {}
+    total = 0
     exprs = [e for array in found.outputs for e in array.ravel()]
     for i, (name, expr) in enumerate(zip(rows, exprs, strict=True)):
         for symbol, derivative in chain.row(name, expr).items():
             if symbol in places:
                 entry = tidy(derivative)
-                if limit is not None and size(entry) > limit:
+                total += (operations := size(entry))
+                if limit is not None and operations > limit:
                     raise TooDeepError
+                if total > MAX_OPERATIONS:
+                    raise InputError(
+                        f"the formulas of this Jacobian have more than {MAX_OPERATIONS:,} operations",
+                        hint="choose some with --outputs and --wrt; `gradcli backward` with --at works in numbers",
+                    )
                 if entry != 0:
                     entries[i, places[symbol]] = entry
     return dict(sorted(entries.items())), chain.definitions
@@ -109,23 +118,34 @@ class _Chain:
             _, cut = heappop(last)
             adjoint = self.named(f"d{name}_d{cut.name}", tidy(sympy.Add(*pending.pop(cut))))
             if cut not in self.local:
-                definition = self.definitions[cut]
-                # A slope may contain the value itself, as that of a maximum does.
-                self.local[cut] = {s: d.xreplace({definition: cut}) for s, d in gradient(definition).items()}
+                self.local[cut] = self.slopes(cut)
             for symbol, derivative in self.local[cut].items():
                 add(symbol, _times(adjoint, derivative))
         return result
+
+    def slopes(self, cut: sympy.Symbol) -> Row:
+        """Return the derivatives of a definition, in terms of its own value where they mention it."""
+        definition = self.definitions[cut]
+        known = {definition: cut}
+        if isinstance(definition, Extremum) and definition.ties == "even":
+            count = winners(definition)
+            known[count] = self.define(f"{cut.name}_winners", count.xreplace(known))
+        return {s: d.xreplace(known) for s, d in gradient(definition).items()}
 
     def named(self, name: str, adjoint: sympy.Expr) -> sympy.Expr:
         """Return an adjoint under a name of its own if it is not small."""
         if size(adjoint) <= _SHORT:
             return adjoint
+        return self.define(name, adjoint)
+
+    def define(self, name: str, expr: sympy.Expr) -> sympy.Symbol:
+        """Return a new symbol for an expression, under that name or one like it."""
         plain = "".join(c if c.isalnum() else "_" for c in name).rstrip("_")
         while plain in self.taken:
             plain += "_"
         self.taken.add(plain)
         symbol = sympy.Symbol(plain)
-        self.definitions[symbol] = adjoint
+        self.definitions[symbol] = expr
         return symbol
 
 

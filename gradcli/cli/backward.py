@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Situation, read_situation, read_sources, system_options
+from gradcli.cli.options import Situation, SystemCommand, read_situation, read_sources, system_options
 
 if TYPE_CHECKING:
     from gradcli.engine.cotangents import Call
@@ -23,7 +23,7 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option(
     "--v",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import read_situation, read_sources, system_options
+from gradcli.cli.options import SystemCommand, read_situation, read_sources, system_options
 
 EXAMPLES = """\b
 Examples:
@@ -15,7 +15,7 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 def jacobian(
     expr: tuple[str, ...],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Named = dict[str, np.ndarray[Any, Any]]
 
 FORMATS = ("table", "json", "csv", "latex", "markdown")
+_SHORT = len("-f")
 MAX_SYSTEM_BYTES = 2**24
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -64,6 +66,19 @@ def system_options(command: Command) -> Command:
     ):
         command = decorate(command)
     return command
+
+
+class SystemCommand(click.Command):
+    """A command whose EXPR may begin with a minus sign: -sin(x) is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put a space before what looks like an expression; no option begins with one."""
+        known = {o for p in self.get_params(ctx) for o in p.opts if len(o) == _SHORT}
+        marked = []
+        for before, arg in zip(["", *args], args, strict=False):
+            expression = re.match(r"-\s*[\w.(\[]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
+            marked.append(f" {arg}" if expression and before not in ("-F", "--file") else arg)
+        return super().parse_args(ctx, marked)
 
 
 def read_sources(expr: Sequence[str], files: Sequence[str], reserved: bool = False) -> list[Source]:

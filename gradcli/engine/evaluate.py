@@ -76,4 +76,9 @@ def forward(op: str) -> Callable[..., Array]:
 
 def number(value: Constant) -> float:
     """Return a constant as float64."""
-    return _NAMED[value] if isinstance(value, str) else float(value)
+    if isinstance(value, str):
+        return _NAMED[value]
+    try:
+        return float(value)
+    except OverflowError:  # a slope such as 1/1e-320
+        return math.inf if value > 0 else -math.inf

@@ -296,7 +296,7 @@ def _signed(op: str, a: Node, b: Node) -> Node:
     if op == "mul" and a.op == "const" and b.op == "mul" and b.args[0].op == "const":
         factor = fold("mul", [a.value, b.args[0].value])
         if factor is not None:
-            return simplified("mul", const(factor, a.shape), b.args[1])
+            return simplified("mul", const(factor, broadcast_shapes([a.shape, b.args[0].shape])), b.args[1])
     return Node(op, (a, b), shape)
 
 

@@ -43,7 +43,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 _AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
 _LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
-_CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
+CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
 _REFUSED = {
     ast.Lambda: "`lambda`",
     ast.ListComp: "a comprehension",
@@ -171,7 +171,7 @@ class _Walk:
             if element is not None and element in self.scope:
                 node = self.scope[element]
                 return (), lambda _: node
-        return (value,), lambda args: construct.index(args[0], _index(key, _numeric(args[0])))
+        return (value,), lambda args: _element(args[0], _index(key, _numeric(args[0])))
 
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
@@ -250,7 +250,8 @@ def _check_constant(op: str, *values: Any) -> None:
 
 
 def _numeric(node: Node) -> Node:
-    if node.op in _CONDITIONS or node.value is True:
+    """Return a node that is a number, or an array of them."""
+    if node.op in CONDITIONS or node.value is True:
         raise InputError(
             "a condition is not a number", node.span, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`"
         )
@@ -259,7 +260,7 @@ def _numeric(node: Node) -> Node:
 
 def _condition(op: str, *args: Node) -> Node:
     for a in args:
-        if a.op not in _CONDITIONS:
+        if a.op not in CONDITIONS:
             raise InputError("a condition is wanted here", a.span, "for example `x > 0`")
     return args[0] if op in ("and", "or") and len(args) == 1 else elementwise(op, *args)
 
@@ -308,6 +309,13 @@ def _element_name(name: str, key: ast.expr) -> str | None:
     if all(isinstance(k, ast.Constant) and type(k.value) is int for k in keys):
         return f"{name}[{','.join(str(k.value) for k in keys if isinstance(k, ast.Constant))}]"
     return None
+
+
+def _element(x: Node, key: construct.Index) -> Node:
+    node = construct.index(x, key)
+    if not node.size:
+        raise InputError("this slice is empty", hint=f"the array has shape {x.shape}, counted from 0")
+    return node
 
 
 def _index(key: ast.expr, x: Node) -> construct.Index:
@@ -405,7 +413,7 @@ def _checked(node: Node) -> Node:
     for i, a in enumerate(node.args):
         if node.op == "where" and i == 0:
             _condition("", a)
-        elif node.op not in _CONDITIONS:
+        elif node.op not in CONDITIONS:
             _numeric(a)
     return node
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import Graph, Node, Shape, leaf
-from gradcli.lang.builder import CONSTANTS, build
+from gradcli.lang.builder import CONDITIONS, CONSTANTS, build
 from gradcli.lang.statements import Expression, Statement, read_statements
 
 
@@ -90,7 +90,7 @@ class _Assembly:
     def assign(self, statement: Statement, node: Node) -> Node:
         name = statement.name or ""
         full = name if statement.key is None else f"{name}[{','.join(map(str, statement.key))}]"
-        if node.op in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"):
+        if node.op in CONDITIONS or node.value is True:
             raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
         if node.name or node.op == "input":  # y = x: another name for the same value
             node = Node("identity", (node,), node.shape)

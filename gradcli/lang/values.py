@@ -97,7 +97,7 @@ def read_cotangent(text: str) -> Cotangent:
         return Cotangent(source, "stdin")
     if stripped == "ones":
         return Cotangent(source, "ones")
-    if stripped.startswith("onehot"):
+    if re.match(r"onehot\s*(:|$)", stripped):
         target = stripped.removeprefix("onehot").removeprefix(":").strip()
         if not target:
             raise InputError(

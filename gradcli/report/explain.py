@@ -34,6 +34,7 @@ SHOWN_ENTRIES = 400  # of a Jacobian that is shown beside a gradient
 MAX_STEPPED_CALLS = 16
 
 
+@np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
 def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
 
@@ -67,6 +68,7 @@ class Wanted:
     formulas: bool = False  # the Jacobian, with its formulas
 
 
+@np.errstate(all="ignore")
 def backward(
     graph: Graph,
     wrt: Sequence[str],
