@@ -22,6 +22,7 @@ from gradcli.graph.structural import STRUCTURAL
 READABLE = 50  # operations in a formula that a person still reads
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
 _WORD = 64  # bits of a number that count as one operation
+_PART = 400  # the same, where it is not a sum, so that each derivative is about as long
 _MAX_DEPTH = 60  # SymPy recurses
 # Where formulas are cut at all: a named intermediate, and anything else, from this size on stands for itself.
 _SMALL = 3
@@ -117,8 +118,9 @@ class _Interpreter:
         if not self.cut and self.at_most(node) <= _MAX_DEPTH:
             return result
         measured = [self.size(e) for e in result.ravel()]
+        found = zip(result.ravel(), measured, strict=True)
         if not self.cut:
-            if any(size > _WHOLE or depth > _MAX_DEPTH for size, depth in measured):
+            if any(size > (_WHOLE if e.is_Add else _PART) or depth > _MAX_DEPTH for e, (size, depth) in found):
                 raise TooDeepError
             return result
         limit = self.limit(node)

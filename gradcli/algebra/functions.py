@@ -22,6 +22,7 @@ from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
 # A power of a number beyond this is kept as it was typed.
 _MAX_EXPONENT = 128
 _MAX_POWER = 1280  # bits
+_LONG_SUM = 8
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -34,7 +35,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "max": lambda *values: max(values),
     "min": lambda *values: min(values),
     **{
-        op: lambda a, b, test=test: int(test(a, b))
+        op: lambda a, b, test=test: int(bool(test(a, b)))
         for op, test in vars(operator).items()
         if op in ("lt", "le", "gt", "ge", "eq", "ne")
     },
@@ -147,6 +148,8 @@ def apply(op: str, *args: Any) -> Any:
             return _power(*args)
         case "gamma" | "lgamma" | "exp" | "expm1" if args[0].is_number and not _harmless(op, args[0]):
             return kept(op)(args[0])
+        case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
+            return sympy.exp(args[0], evaluate=False)  # SymPy would look for logarithms among the terms
     return function(op)(*args)
 
 

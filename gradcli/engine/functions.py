@@ -132,7 +132,9 @@ def _polygamma(n: float, x: float) -> float:
     import sympy
 
     if x <= 0 and x == math.floor(x):
-        return -math.inf if x == 0 and n == 0 else math.nan if n == 0 else math.inf
+        if n == 0:
+            return -math.inf if x == 0 else math.nan
+        return math.inf if n % 2 else -math.inf
     if not math.isfinite(x):
         return math.nan if x != math.inf else (math.inf if n == 0 else 0.0)
     return float(sympy.polygamma(int(n), sympy.Float(x, 30)).evalf(20))

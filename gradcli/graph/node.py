@@ -287,9 +287,9 @@ def _unchanged(op: str, args: tuple[Node, ...]) -> Node | None:
 def _signed(op: str, a: Node, b: Node) -> Node:
     """Return a·b or a/b with a factor −1 written as a sign, and numbers gathered in front."""
     shape = broadcast_shapes([a.shape, b.shape])
-    if is_const(a, -1) and op == "mul":
+    if is_const(a, -1) and op == "mul" and b.shape == shape:
         return simplified("neg", b)
-    if is_const(b, -1):
+    if is_const(b, -1) and a.shape == shape:
         return simplified("neg", a)
     if op == "mul" and b.op == "const" and a.op != "const":
         a, b = b, a

@@ -120,8 +120,13 @@ def _symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
 
 def _formulas_of(graph: Graph) -> int:
     """Return how many elements of arrays are computed; a contraction counts what goes into it."""
-    counts = (max(n.size, *(a.size for a in n.args)) if n.op in STRUCTURAL else n.size for n in graph.nodes if n.args)
-    return sum(counts)
+    total = 0
+    for n in graph.nodes:
+        if n.op == "matmul":
+            total += n.size * n.args[0].shape[-1]
+        elif n.args:
+            total += max(n.size, *(a.size for a in n.args)) if n.op in STRUCTURAL else n.size
+    return total
 
 
 def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:

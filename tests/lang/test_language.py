@@ -272,7 +272,7 @@ def test_functions_of_arrays(text, expected):
         "...,0",
         "None",
         ":,None",
-        "1:1,None,0",
+        "1:2,None,0",
         "...,::-2",
     ],
 )
