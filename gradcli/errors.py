@@ -125,13 +125,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else None
 
 
-def nearest(name: str, known: Iterable[str], what: str) -> str:
-    """Return a hint with the nearest known names, or with the first of them all.
+def nearest(name: str, known: Iterable[str], what: str) -> str | None:
+    """Return a hint with the nearest known names, or with the first of them all, or None where there are none.
 
     >>> nearest("q", ["x0", "x1"], "inputs")
     'the inputs are x0, x1'
     """
     known = list(islice(known, 5000))
+    if not known:
+        return None
     listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return did_you_mean(name, known) or f"the {what} are {listed}"
 

@@ -99,6 +99,9 @@ class _Interpreter:
             return _array([apply(node.op, *elements) for elements in zip(*flat, strict=True)], node)
         if node.op in ("max", "min"):
             return _extremum(node, args[0])
+        if node.op in ("sum", "prod"):
+            combine = sympy.Add if node.op == "sum" else sympy.Mul
+            return _array([combine(*column) for column in _columns(node, args[0])], node)
         row = STRUCTURAL[node.op]
         if row.definition is not None:
             return self.inline(row.definition(*node.params, *node.args), dict(zip(node.args, args, strict=True)))
@@ -166,9 +169,13 @@ class _Interpreter:
 
 def _extremum(node: Node, x: Exprs) -> Exprs:
     """Return for each place the extremum of the elements along the reduced axes."""
-    axes, ties = node.params
-    columns = np.moveaxis(x, axes, range(len(axes))).reshape(-1, node.size)
-    return _array([extremum(node.op, ties)(*column) for column in columns.T], node)
+    return _array([extremum(node.op, node.params[1])(*column) for column in _columns(node, x)], node)
+
+
+def _columns(node: Node, x: Exprs) -> Exprs:
+    """Return for each place of a reduction the elements that are reduced to it."""
+    axes = node.params[0]
+    return np.moveaxis(x, axes, range(len(axes))).reshape(-1, node.size).T
 
 
 def symbols(node: Node, name: str) -> Exprs:

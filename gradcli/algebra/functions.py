@@ -10,6 +10,8 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -23,6 +25,8 @@ from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
 _MAX_EXPONENT = 128
 _MAX_POWER = 1280  # bits
 _LONG_SUM = 8
+# SymPy asks whether their arguments are real, which takes it twice as long at each level of nesting.
+_HYPERBOLIC = ("sinh", "cosh", "tanh", "sech")
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -82,6 +86,14 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         return expression(slope(node, argindex - 1), dict(zip(places, self.args, strict=True)) | {node: self})
 
 
+class Tanh(TableFunction):
+    """The hyperbolic tangent, with its slope in the form that textbooks print."""
+
+    def fdiff(self, argindex: int = 1) -> Any:
+        """Return 1 - tanh(x)**2."""
+        return 1 - self**2
+
+
 class Extremum(TableFunction):
     """The `max` or `min` of any number of values: at a tie the slope is shared evenly, or the `first` has it all."""
 
@@ -129,6 +141,19 @@ def constant(value: Constant) -> Any:
     return sympy.Rational(str(value))
 
 
+def exact_number(value: float) -> Any:
+    """Return the simple fraction that a float64 stands for, as SymPy's number.
+
+    >>> exact_number(1 / 3), exact_number(0.1), exact_number(1e-300) == sympy.Rational("1e-300")
+    (1/3, 1/10, True)
+    """
+    value = float(value)  # not NumPy's, whose repr names its type
+    if not math.isfinite(value):
+        return constant(value)
+    near = Fraction(value).limit_denominator(1000)
+    return constant(near if float(near) == value else Decimal(repr(value)))
+
+
 def apply(op: str, *args: Any) -> Any:
     """Return a scalar operation of SymPy expressions."""
     match op:
@@ -139,7 +164,7 @@ def apply(op: str, *args: Any) -> Any:
         case "mul":
             return args[0] * args[1]
         case "div":
-            return args[0] / args[1]
+            return args[0] / args[1] if args[1] != 0 else kept("div")(*args)
         case "neg":
             return -args[0]
         case "identity":
@@ -150,7 +175,11 @@ def apply(op: str, *args: Any) -> Any:
             return kept(op)(args[0])
         case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
             return sympy.exp(args[0], evaluate=False)  # SymPy would look for logarithms among the terms
-    return function(op)(*args)
+    if not all(a.is_number for a in args):
+        return function(op)(*args)
+    number = function(op)(*args)
+    # log(0) and the like stay as they were typed: SymPy's nan would swallow all that is added to it.
+    return kept(op)(*args) if number.has(sympy.nan, sympy.zoo, sympy.oo, sympy.AccumBounds) else number
 
 
 def _harmless(op: str, number: Any) -> bool:
@@ -160,8 +189,8 @@ def _harmless(op: str, number: Any) -> bool:
 
 def _power(base: Any, exponent: Any) -> Any:
     """Return a power; a large one of a number stays as it was typed: (3*x)**10**9 has a billion digits."""
-    large = exponent.is_Rational and abs(exponent) > _MAX_EXPONENT
-    if large and any(f.is_number and f not in (1, -1) and _digits(f, exponent) for f in sympy.Mul.make_args(base)):
+    numbers = (f for f in sympy.Mul.make_args(base) if f.is_number and f not in (1, -1))
+    if exponent.is_Rational and any(_digits(f, exponent) for f in numbers):
         return kept("pow")(base, exponent)
     return base**exponent
 
@@ -175,10 +204,11 @@ def _digits(number: Any, exponent: Any) -> bool:
 @cache
 def function(op: str) -> Any:
     """Return the SymPy function of an operation."""
-    return sympy_function(op) if ELEMENTWISE[op].sympy else kept(op)
+    return sympy_function(op) if ELEMENTWISE[op].sympy and op not in _HYPERBOLIC else kept(op)
 
 
 @cache
 def kept(op: str) -> Any:
     """Return the function of an operation that SymPy has no algebra for, and so leaves as it is."""
-    return type(op, (TableFunction,), {"op": op, "nargs": ELEMENTWISE[op].arity})
+    base = Tanh if op == "tanh" else TableFunction
+    return type(op, (base,), {"op": op, "nargs": ELEMENTWISE[op].arity})

@@ -99,18 +99,13 @@ class _Chain:
 
     def row(self, name: str, expr: sympy.Expr) -> Row:
         """Return the derivatives of an output with respect to the leaves that it depends on."""
-        result: Row = {}
         pending: dict[sympy.Symbol, list[sympy.Expr]] = {}
         last: list[tuple[int, sympy.Symbol]] = []
 
         def add(symbol: sympy.Symbol, term: sympy.Expr) -> None:
-            if symbol not in self.order:
-                result[symbol] = result[symbol] + term if symbol in result else term
-            elif symbol in pending:
-                pending[symbol].append(term)
-            else:
-                pending[symbol] = [term]
+            if symbol not in pending and symbol in self.order:
                 heappush(last, (-self.order[symbol], symbol))
+            pending.setdefault(symbol, []).append(term)
 
         for symbol, derivative in gradient(expr).items():
             add(symbol, derivative)
@@ -121,7 +116,7 @@ class _Chain:
                 self.local[cut] = self.slopes(cut)
             for symbol, derivative in self.local[cut].items():
                 add(symbol, _times(adjoint, derivative))
-        return result
+        return {symbol: sympy.Add(*terms) for symbol, terms in pending.items()}
 
     def slopes(self, cut: sympy.Symbol) -> Row:
         """Return the derivatives of a definition, in terms of its own value where they mention it."""

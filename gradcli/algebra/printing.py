@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 
 from gradcli.algebra.functions import TableFunction
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.names import latex_name, latex_number
+from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
@@ -85,7 +85,10 @@ def _decimal(number: Any) -> str | None:
     """Return a number that is no whole number, or a very large one, as a decimal of at most 17 digits."""
     if not number.is_Rational or (number.q == 1 and abs(number.p) < 10**15):
         return None
-    short = Decimal(repr(int(number.p) / int(number.q)))
+    try:
+        short = Decimal(repr(int(number.p) / int(number.q)))
+    except OverflowError:
+        return None
     return str(short) if sympy.Rational(str(short)) == number else None
 
 
@@ -122,7 +125,7 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
     def _print_table(self, expr: Any, exp: Any = None) -> str:
         infix = ELEMENTWISE[expr.op].infix
         if infix:
-            sign = _LATEX_INFIX.get(infix, infix)
+            sign = LATEX_INFIX.get(infix, infix)
             text = rf"\left({f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
         else:
             inside = ", ".join(self._print(a) for a in expr.args)
@@ -130,16 +133,6 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         return text if exp is None else f"{text}^{{{exp}}}"
 
 
-_LATEX_INFIX = {
-    "<=": r"\leq",
-    ">=": r"\geq",
-    "==": "=",
-    "!=": r"\neq",
-    "&": r"\wedge",
-    "|": r"\vee",
-    "~": r"\neg",
-    "%": r"\bmod",
-}
 for _op, _row in ELEMENTWISE.items():
     if not _row.sympy and _op != "polygamma" and not hasattr(_LatexPrinter, f"_print_{_op}"):
         setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)

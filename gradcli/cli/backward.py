@@ -9,7 +9,7 @@ import click
 from gradcli.cli.options import Situation, SystemCommand, read_situation, read_sources, system_options
 
 if TYPE_CHECKING:
-    from gradcli.engine.cotangents import Call
+    from gradcli.cli.cotangents import Call
     from gradcli.errors import Notes
     from gradcli.lang.system import System
 
@@ -57,7 +57,8 @@ def backward(
     from gradcli.cli.run import show
     from gradcli.errors import Notes
     from gradcli.lang.system import read_system
-    from gradcli.report import explain, render
+    from gradcli.report import explain
+    from gradcli.report.render import render
 
     notes = Notes()
     system = read_system(read_sources(expr, files, reserved="-" in cotangents))
@@ -73,7 +74,7 @@ def backward(
             f"{names}: None in PyTorch, which keeps the gradients of leaves only."
             f"\n  --retain {result.forgotten[0]} shows it, as {result.forgotten[0]}.retain_grad() would keep it.",
         )
-    show(render.backward(result, style), notes)
+    show(render(result, style), notes)
 
 
 def _retained(system: System, situation: Situation, retain: str | None) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ def _retained(system: System, situation: Situation, retain: str | None) -> tuple
 
 def _calls(situation: Situation, cotangents: tuple[str, ...], strict: bool, notes: Notes) -> list[list[Call]]:
     """Return for each point the cotangents of its `backward` calls; without a point, those of the formula."""
-    from gradcli.engine import cotangents as engine
+    from gradcli.cli import cotangents as resolve
     from gradcli.errors import InputError
     from gradcli.files import read_stdin
     from gradcli.lang.values import read_cotangent
@@ -108,13 +109,13 @@ def _calls(situation: Situation, cotangents: tuple[str, ...], strict: bool, note
     outputs = situation.graph.outputs
     calls: list[list[Call]] = [[] for _ in range(points)]
     if not cotangents:
-        return [[engine.implicit(outputs)]] * points
+        return [[resolve.implicit(outputs)]] * points
     for text in cotangents:
         said = read_cotangent(text)
         if said.keyword != "stdin":
-            found = [engine.explicit(said, outputs, strict, notes)] * points
+            found = [resolve.explicit(said, outputs, strict, notes)] * points
         else:
-            lines = engine.from_json(read_stdin(engine.MAX_JSON_BYTES), outputs)
+            lines = resolve.from_json(read_stdin(resolve.MAX_JSON_BYTES), outputs)
             if len(lines) not in (1, points):
                 raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
             found = [[line] for line in (lines * points if len(lines) == 1 else lines)]

@@ -34,10 +34,11 @@ def jacobian(
     from gradcli.cli.run import show
     from gradcli.errors import Notes
     from gradcli.lang.system import read_system
-    from gradcli.report import explain, render
+    from gradcli.report import explain
+    from gradcli.report.render import render
 
     notes = Notes()
     system = read_system(read_sources(expr, files))
     situation = read_situation(system, points, shapes, wrt, outputs)
     result = explain.jacobian(situation.graph, situation.wrt, situation.points, notes)
-    show(render.jacobian(result, style), notes)
+    show(render(result, style), notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -29,10 +30,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         error.show()
         return MISTAKE
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}\n  {_usage(error)}", err=True)
+        tell(f"error: {error.format_message()}\n  {_usage(error)}")
         return MISTAKE
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        tell("interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
         # click turns a closed pipe into an exit of its own, with another sys.stdout.
@@ -43,6 +44,12 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:
         return _mistake(error)
+
+
+def tell(text: str) -> None:
+    """Print a note or an error to standard error; where that is full or closed, there is nobody to tell."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _usage(error: click.ClickException) -> str:
@@ -73,23 +80,22 @@ def _mistake(error: Exception) -> int:
     from gradcli.errors import InputError
 
     if isinstance(error, InputError):
-        click.echo(f"error: {error.render()}", err=True)
+        tell(f"error: {error.render()}")
         return MISTAKE
     if isinstance(error, MemoryError):
-        click.echo("error: this needs more memory than there is", err=True)
+        tell("error: this needs more memory than there is")
         return MISTAKE
     if isinstance(error, OSError):
         from gradcli.files import reason
 
-        click.echo(f"error: the result cannot be written: {reason(error)}", err=True)
+        tell(f"error: the result cannot be written: {reason(error)}")
         _discard_output()
         return MISTAKE
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
-    click.echo(
+    tell(
         f"error: gradcli failed: {type(error).__name__}: {error}\n"
-        "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where.",
-        err=True,
+        "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where."
     )
     return MISTAKE
 
@@ -100,4 +106,4 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
         click.echo(line)
     _flush()
     for line in notes.lines:
-        click.echo(line, err=True)
+        tell(line)

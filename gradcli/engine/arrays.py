@@ -42,7 +42,9 @@ def load(path: Path) -> Array:
     try:
         with path.open("rb") as file:
             return _npy(path, file) if path.suffix == ".npy" else _csv(path, file)
-    except (OSError, ValueError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # NumPy and csv have errors of many kinds for broken files
         raise InputError(f"`{path}` cannot be read: {reason(error)}") from None
 
 
@@ -64,7 +66,7 @@ def _npy(path: Path, file: BinaryIO) -> Array:
 def _csv(path: Path, file: BinaryIO) -> Array:
     text = read_text(file, str(path), MAX_BYTES)
     rows: list[list[float]] = []
-    for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
+    for number, row in enumerate(csv.reader(io.StringIO(text, newline=None)), 1):
         if not any(cell.strip() for cell in row):
             continue
         try:

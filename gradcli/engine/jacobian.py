@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,22 +29,35 @@ def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Array]) 
            [ 0., 12.]])
     """
     values = {name: value[..., None] for name, value in at.items()}
-    blocks = [_rows(graph, output, wrt, values) for output in graph.outputs]
-    return np.concatenate(blocks)
+    starts, width = {}, 0
+    for name in wrt:
+        starts[name] = width
+        width += at[name].size
+    result = np.zeros((sum(y.size for y in graph.outputs), width))
+    row = 0
+    for output in graph.outputs:
+        for name, block in _blocks(graph, output, wrt, values):
+            result[row : row + output.size, starts[name] : starts[name] + block.shape[1]] = block
+        row += output.size
+    return result
 
 
-def _rows(graph: Graph, output: Node, wrt: Sequence[str], values: Mapping[str, Array]) -> Array:
-    """Return the rows of one output.  Only what it depends on is swept: a pole elsewhere is no concern of it."""
-    sweep = optimise(vjp(Graph.of(graph.inputs, [output]), wrt))
-    grads = {n.name: n for n in sweep.outputs}
+def _blocks(graph: Graph, output: Node, wrt: Sequence[str], values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """Yield the rows of one output by each leaf.  Only what it depends on is swept: a pole elsewhere is no concern."""
+    needed = Graph.of((), [output])
+    read = {n.name or "" for n in needed.nodes if n.op == "input"}
+    names = [n for n in wrt if n in read]
+    sweep = optimise(vjp(Graph.of([n for n in graph.inputs if n.name in read], [output]), names))
     live = sum(n.size for n in sweep.nodes)
     step = max(1, _BLOCK // max(1, live))
-    rows = []
+    blocks = {name: np.zeros((output.size, values[name].size)) for name in names}
     for start in range(0, output.size, step):
         count = min(step, output.size - start)
         v = np.zeros((output.size, count))
         v[np.arange(start, start + count), np.arange(count)] = 1
         found = evaluate(sweep, {**values, f"{output.name}.v": v.reshape(*output.shape, count)})
-        columns = [np.broadcast_to(found[grads[f"{n}.grad"]], (*grads[f"{n}.grad"].shape, count)) for n in wrt]
-        rows.append(np.concatenate([c.reshape(-1, count) for c in columns]).T)
-    return np.concatenate(rows)
+        for grad in sweep.outputs:
+            name = (grad.name or "").removesuffix(".grad")
+            rows = np.broadcast_to(found[grad], (*grad.shape, count)).reshape(-1, count).T
+            blocks[name][start : start + count] = rows
+    yield from blocks.items()

@@ -156,7 +156,7 @@ def reshape(x: Node, shape: Sequence[int]) -> Node:
             shape = tuple(x.size // known if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or size_of(shape) != x.size:
         raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {shape}")
-    return x if shape == x.shape else Node("reshape", (x,), shape, (shape,))
+    return x if shape == x.shape else Node("reshape", (x,), check_size(shape), (shape,))
 
 
 def broadcast(x: Node, shape: Shape) -> Node:

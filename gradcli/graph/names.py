@@ -45,6 +45,18 @@ _GREEK = frozenset(
     ]
 )
 
+# How LaTeX writes the operations between their arguments that it writes in its own way.
+LATEX_INFIX = {
+    "<=": r"\leq",
+    ">=": r"\geq",
+    "==": "=",
+    "!=": r"\neq",
+    "&": r"\wedge",
+    "|": r"\vee",
+    "~": r"\neg",
+    "%": r"\bmod",
+}
+
 
 def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """Return the names of an array's elements, in row-major order; a scalar's name is its own.

@@ -15,6 +15,8 @@ from gradcli.graph.elementwise import ELEMENTWISE, where
 from gradcli.graph.node import Graph, Node, const, is_const, leaf
 from gradcli.graph.structural import STRUCTURAL
 
+_CONDITIONS = {op for op, row in ELEMENTWISE.items() if row.constant and row.infix}
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -77,7 +79,8 @@ def _active(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
     active = set(wanted)
     for node in graph.nodes:
-        if not active.isdisjoint(node.args):
+        # A condition passes nothing on.
+        if not active.isdisjoint(node.args) and node.op not in _CONDITIONS:
             active.add(node)
     return active
 

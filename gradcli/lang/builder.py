@@ -156,7 +156,7 @@ class _Walk:
             return const(CONSTANTS[name])
         if name in FUNCTIONS:
             raise InputError(f"`{name}` is a function", hint=f"call it: `{name}(…)`")
-        raise InputError(f"unknown name `{name}`", hint=nearest(name, self.scope, "names here"))
+        raise InputError(f"unknown name `{name}`", hint=nearest(name, self.scope, "names here") or "a value is a number")
 
     def operator(self, operator: ast.operator) -> str:
         op = _BINARY.get(type(operator))
@@ -228,9 +228,11 @@ def _operate(op: str, *args: Node) -> Node:
     values = [a.value for a in args]
     if all(isinstance(v, int | Decimal) or hasattr(v, "numerator") for v in values) and op != "mod":
         exact = fold(op, values)
-        if exact is not None:
+        if exact is None:
+            _check_constant(op, *values)
+        else:
+            _check_finite(exact)
             return const(exact)
-        _check_constant(op, *values)
     return elementwise(op, *args)
 
 
@@ -245,7 +247,15 @@ def _check_constant(op: str, *values: Any) -> None:
             result = a**b
     except OverflowError:
         result = math.inf
-    if math.isinf(result):
+    _check_finite(result)
+
+
+def _check_finite(number: Constant) -> None:
+    try:
+        finite = not math.isinf(float(number))
+    except OverflowError:
+        finite = False
+    if not finite:
         raise InputError("this number is too large", hint="float64 ends near 1.8e308")
 
 

@@ -227,6 +227,8 @@ def _spreadness(op: str) -> Builder:
     ) -> Node:
         axes = axes_of(axis, len(x.shape))
         correction = correction if unbiased is None else int(unbiased)
+        if type(correction) is not int:
+            raise InputError("the correction is a whole number", hint="1 divides by n - 1, 0 by n")
         return _kept(construct.spreadness(op, x, axes, correction), x, axes, keepdims)
 
     return build

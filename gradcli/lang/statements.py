@@ -6,6 +6,7 @@ Nothing here knows shapes or values; see `builder.py` for what an expression mea
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import unicodedata
 import warnings
@@ -177,6 +178,7 @@ def _read(source: Source, text: str, start: int) -> Statement:
         return Statement(None, None, False, expression, Span(source, start, start + len(text)))
     declares, name, subscript = match.groups()
     span = Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
+    check_name(name, span)
     body = text[match.end() :]
     if not body.strip():
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
@@ -184,6 +186,14 @@ def _read(source: Source, text: str, start: int) -> Statement:
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return Statement(name, key, bool(declares), _parse(source, body, start + match.end()), span)
+
+
+def check_name(name: str, span: Span) -> None:
+    """Refuse a name that could not be read where it is used."""
+    if name in ("inf", "nan"):
+        raise InputError(f"`{name}` is a constant", span, f"call it `{name}_`")
+    if keyword.iskeyword(name):
+        raise InputError(f"`{name}` is a word of Python's", span, f"call it `{name}_`")
 
 
 def _element(subscript: str, span: Span) -> tuple[int, ...]:
@@ -211,7 +221,9 @@ def _parse(source: Source, text: str, start: int) -> Expression:
 
 
 def is_module(tree: ast.expr) -> bool:
-    """Tell whether this is the `np` of a pasted `np.sin(x)`."""
+    """Tell whether this is the `np` of a pasted `np.sin(x)`, or the `torch.nn.functional` of a longer one."""
+    while isinstance(tree, ast.Attribute):
+        tree = tree.value
     return isinstance(tree, ast.Name) and tree.id in _MODULES
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
-from gradcli.graph.node import Graph, Node, Shape, leaf
+from gradcli.graph.node import Graph, Node, Shape, leaf, size_of
 from gradcli.lang.builder import CONDITIONS, CONSTANTS, build
 from gradcli.lang.statements import Expression, Statement, read_statements
 
@@ -111,10 +111,7 @@ class _Assembly:
         if any(len(k) != len(key) for k in elements):
             raise InputError(f"elements of `{name}` are assigned by one index and by several", first.span)
         shape = tuple(max(k[i] for k in elements) + 1 for i in range(len(key)))
-        count = 1
-        for n in shape:
-            count *= n
-        if count != len(elements):
+        if size_of(shape) != len(elements):
             missing = next(k for k in _places(shape) if k not in elements)
             raise InputError(f"`{name}[{','.join(map(str, missing))}]` is never assigned", first.span)
         whole = construct.stack([elements[k] for k in sorted(elements)])
@@ -123,10 +120,14 @@ class _Assembly:
         return self.scope[name]
 
 
-def _places(shape: Shape) -> Iterable[tuple[int, ...]]:
-    from itertools import product
-
-    return product(*map(range, shape))
+def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of an array in order; it may be too large to list."""
+    for flat in range(size_of(shape)):
+        place = []
+        for n in reversed(shape):
+            flat, i = divmod(flat, n)
+            place.append(i)
+        yield tuple(reversed(place))
 
 
 def _needed(first: Sequence[Node], scope: Mapping[str, Node], outputs: Sequence[str]) -> list[Node]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.node import Node, Shape, check_size
 from gradcli.lang.builder import build
-from gradcli.lang.statements import read_expression
+from gradcli.lang.statements import check_name, read_expression
 
 Value = Node | Path
 
@@ -163,6 +163,7 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
         raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
     name, key = match.groups()
     span = Span(source, match.start(1), match.end(2) + 1 if key is not None else match.end(1))
+    check_name(name, span)
     indices = tuple(int(k) for k in key.split(",") if k.strip()) if key is not None else None
     if key is not None and not indices:
         raise InputError("an index is missing", span, f"write {name}[0]=…")

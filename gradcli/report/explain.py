@@ -16,7 +16,7 @@ from gradcli.graph.node import Graph, Node, size_of
 from gradcli.graph.structural import STRUCTURAL
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.report import steps
-from gradcli.report.numbers import exact, number_text
+from gradcli.report.numbers import number_text
 from gradcli.report.results import (
     Array,
     BackwardPoint,
@@ -82,7 +82,8 @@ def backward(
     Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
     """
     named = [n for n in graph.nodes if n.name and n.op != "input"]
-    retain = [n for n in named if n.name in wanted.retain]
+    kept = set(wanted.retain)
+    retain = [n for n in named if n.name in kept]
     swept = sweep(graph, wrt, retain)
     symbolic = None
     rows, columns = _dimensions(graph, wrt)
@@ -93,9 +94,8 @@ def backward(
         found = [_at_point(graph, wrt, swept, at, calls[p], wanted, symbolic, notes) for p, at in enumerate(points)]
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
-    forgotten = [
-        n.name or "" for n in named if n not in retain and n not in graph.outputs and "[" not in (n.name or "")
-    ]
+    shown = {*retain, *graph.outputs}
+    forgotten = [n.name or "" for n in named if n not in shown and "[" not in (n.name or "")]
     return BackwardResult(
         *common,
         points=tuple(found),
@@ -130,7 +130,8 @@ def _formulas_of(graph: Graph) -> int:
 
 
 def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
-    return sum(y.size for y in graph.outputs), sum(n.size for n in graph.inputs if n.name in wrt)
+    names = set(wrt)
+    return sum(y.size for y in graph.outputs), sum(n.size for n in graph.inputs if n.name in names)
 
 
 def _style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
@@ -212,10 +213,12 @@ def _in_formulas(
     graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: Any
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
+    from gradcli.algebra.functions import exact_number
+
     terms: dict[int, list[Any]] = {}
     found: list[Call] = []
     for call in calls:
-        weights = [_exact(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
+        weights = [exact_number(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
         new: dict[int, list[Any]] = {}
         for (i, j), entry in symbolic.entries.items():
             new.setdefault(j, []).append(weights[i] * entry)
@@ -242,14 +245,6 @@ def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[in
         grads[name] = _object_array(elements[start:stop], shapes[name])
         start = stop
     return grads
-
-
-def _exact(value: float) -> Any:
-    """Return a weight as an exact number of SymPy's, where it stands for one."""
-    from gradcli.algebra.functions import constant
-
-    fraction = exact(value)
-    return constant(value) if fraction is None else constant(fraction)
 
 
 def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:

@@ -24,7 +24,7 @@ from gradcli.report.results import (
 MAX_MATRIX = 40  # rows or columns of a matrix that is set as one
 
 
-def jacobian_latex(result: JacobianResult) -> str:
+def jacobian(result: JacobianResult) -> str:
     """Return the system and its Jacobian as LaTeX."""
     blocks = []
     for point in result.points or (None,):
@@ -34,7 +34,7 @@ def jacobian_latex(result: JacobianResult) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def backward_latex(result: BackwardResult) -> str:
+def backward(result: BackwardResult) -> str:
     """Return the system, its Jacobian and vᵀJ as LaTeX, and the steps as arrays."""
     blocks = []
     for point in result.points:

@@ -19,7 +19,7 @@ from gradcli.report.words import (
 )
 
 
-def jacobian_markdown(result: JacobianResult) -> str:
+def jacobian(result: JacobianResult) -> str:
     """Return the system and its Jacobian as Markdown."""
     parts: list[str] = []
     for point in result.points or (None,):
@@ -28,7 +28,7 @@ def jacobian_markdown(result: JacobianResult) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def backward_markdown(result: BackwardResult) -> str:
+def backward(result: BackwardResult) -> str:
     """Return the system, its Jacobian, vᵀJ and the gradients as Markdown."""
     parts: list[str] = []
     for point in result.points:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.names import fresh_names, latex_index, latex_name, latex_number
+from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
 from gradcli.graph.node import Graph, Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
@@ -256,7 +256,7 @@ class LatexNotation:
         infix = ELEMENTWISE[node.op].infix if node.op in ELEMENTWISE else ""
         arguments = [self.name(a) for a in node.args[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
         if infix and len(node.args) == 2:
-            return f"{arguments[0]} {_LATEX_INFIX.get(infix, infix)} {arguments[1]}"
+            return f"{arguments[0]} {LATEX_INFIX.get(infix, infix)} {arguments[1]}"
         if node.op in ("stack", "concatenate"):
             return rf"\left[{', '.join(arguments)}\right]"
         function = rf"\{node.op}" if node.op in _LATEX_FUNCTIONS else rf"\operatorname{{{_latex_text(node.op)}}}"
@@ -265,15 +265,6 @@ class LatexNotation:
 
 _SHOWN = 6
 _LATEX_FUNCTIONS = frozenset(["sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max", "min"])
-_LATEX_INFIX = {
-    "<=": r"\leq",
-    ">=": r"\geq",
-    "==": "=",
-    "!=": r"\neq",
-    "&": r"\wedge",
-    "|": r"\vee",
-    "%": r"\bmod",
-}
 
 
 def _latex_constant(node: Node) -> tuple[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -35,15 +34,3 @@ def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str
         return f"[{', '.join(map(text, nested))}]" if isinstance(nested, list) else element(nested)
 
     return text(array.tolist())
-
-
-def exact(value: float) -> Fraction | None:
-    """Return the simple fraction that a float64 stands for, if there is one.
-
-    >>> exact(1 / 3), exact(0.1), exact(float("inf"))
-    (Fraction(1, 3), Fraction(1, 10), None)
-    """
-    if not math.isfinite(value):
-        return None
-    near = Fraction(value).limit_denominator(1000)
-    return near if float(near) == value else Fraction(repr(value))

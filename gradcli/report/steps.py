@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.errors import InputError
 from gradcli.graph.names import bar, latex_index, latex_name
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.report.notation import LatexNotation, Notation, node_names, subscript, written_size
-from gradcli.report.numbers import exact
 from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
 
 _READABLE = 15  # operations in a structural rule that is written out
@@ -41,28 +41,41 @@ def numeric(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Steps:
 
 def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
     """Return the same steps in formulas: primals stand under their names, adjoints as formulas in them."""
+    from gradcli.algebra.formulas import formulas
+
     names = node_names(graph)
     bars = _bars(swept, names)
     reverse: list[ReverseStep] = []
     for k, call in enumerate(calls):
-        found = _formulas(swept, names, bars, call, swept.traced())
+        traced = swept.traced()
+        every = Graph(traced.nodes, traced.inputs, traced.nodes)
+        outputs = formulas(every, cut=True, given=_given(traced, names, call), names=bars).outputs
+        found = dict(zip(traced.nodes, outputs, strict=True))
         reverse += _reverse(swept, names, k, found.__getitem__)
     return _forward(graph, names, lambda n: None), tuple(reverse)
 
 
 def retained_formulas(graph: Graph, swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:
-    """Return the accumulated adjoints of intermediates as formulas in the names that the user gave."""
-    if not retain:
-        return {}
-    named = {n: n.name for n in graph.nodes if n.name}
+    """Return the accumulated adjoints of intermediates as formulas in the names that the user gave.
+
+    Errors: `InputError` when such a formula is too deep to be written.
+    """
+    from gradcli.algebra.formulas import TooDeepError, formulas
+
     wanted = {f"{name}.grad": name for name in retain}
     total: Named = {}
-    for call in calls:
-        found = _formulas(swept, named, _bars(swept, node_names(graph)), call, swept.graph)
-        for node in swept.graph.outputs:
+    named = {n: n.name for n in graph.nodes if n.name}
+    for call in calls if retain else ():
+        try:
+            found = formulas(swept.graph, given=_given(swept.graph, named, call)).outputs
+        except TooDeepError:
+            raise InputError(
+                "the formulas that --retain asks for are too deep to write", hint="give a point: --at works in numbers"
+            ) from None
+        for node, grad in zip(swept.graph.outputs, found, strict=True):
             if node.name in wanted:
                 name = wanted[node.name]
-                total[name] = _plus(total[name], found[node]) if name in total else found[node]
+                total[name] = _plus(total[name], grad) if name in total else grad
     return {name: total[name] for name in retain}
 
 
@@ -76,22 +89,18 @@ def _bars(swept: Sweep, names: Mapping[Node, str]) -> dict[Node, str]:
     return {p.adjoint: bar(names[p.node]) for p in swept.passes if p.node in names}
 
 
-def _formulas(
-    swept: Sweep, names: Mapping[Node, str], bars: Mapping[Node, str], call: Named, graph: Graph
-) -> dict[Node, Array]:
-    """Return the formula of every node of a sweep, with the cotangents as numbers and the primals as symbols."""
-    from gradcli.algebra.formulas import formulas, symbols
-    from gradcli.algebra.functions import constant
+def _given(graph: Graph, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
+    """Return what stands for nodes in the formulas of a sweep: primals their names, cotangents their numbers."""
+    from gradcli.algebra.formulas import symbols
+    from gradcli.algebra.functions import exact_number
 
     given = {n: symbols(n, name) for n, name in names.items()}
     for v in (n for n in graph.inputs if (n.name or "").endswith(".v")):
         weights = np.empty(v.shape, dtype=object)
         for place in np.ndindex(*v.shape):
-            number = float(call[(v.name or "").removesuffix(".v")][place])
-            weights[place] = constant(number if exact(number) is None else exact(number) or 0)
+            weights[place] = exact_number(float(call[(v.name or "").removesuffix(".v")][place]))
         given[v] = weights
-    every = Graph(graph.nodes, graph.inputs, graph.nodes)
-    return dict(zip(graph.nodes, formulas(every, cut=True, given=given, names=bars).outputs, strict=True))
+    return given
 
 
 def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[ForwardStep, ...]:
@@ -114,7 +123,10 @@ def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[Forwa
 def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> list[ReverseStep]:
     """Return one step for each pass; the adjoint of an argument grows from pass to pass."""
     outputs = [n for n in swept.graph.inputs if (n.name or "").endswith(".v")]
-    seeds = {v: "v" if len(outputs) == 1 else bar((v.name or "").removesuffix(".v")) for v in outputs}
+    seeds = {
+        v: "v" if len(outputs) == 1 and "v" not in names.values() else bar((v.name or "").removesuffix(".v"))
+        for v in outputs
+    }
     # An output that another one uses starts from its own v.
     totals: dict[Node, Array] = {}
     by_name = {n.name: n for n in swept.graph.nodes if n.name and n.op != "input"}

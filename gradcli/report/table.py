@@ -89,7 +89,7 @@ class Page:
         return "\n".join(self.parts) + "\n"
 
 
-def jacobian_table(result: JacobianResult) -> str:
+def jacobian(result: JacobianResult) -> str:
     """Return the Jacobian as text: formulas, and at each point its value."""
     page = Page()
     for k, point in enumerate(result.points or (None,)):
@@ -104,7 +104,7 @@ def jacobian_table(result: JacobianResult) -> str:
     return str(page)
 
 
-def backward_table(result: BackwardResult) -> str:
+def backward(result: BackwardResult) -> str:
     """Return the gradients as text, with the arithmetic that leads to them."""
     page = Page()
     for point in result.points:

@@ -187,6 +187,8 @@ FOUND = [
     ("jacobian", "y=x/1e-320", "--at", "x=1", "-f", "csv"),
     ("jacobian", "y=1e-320**x"),
     ("jacobian", "y=log(x)**1e-3**1e-320"),
+    ("jacobian", "y=x**100**1e-320", "-f", "json"),
+    ("backward", "y=x**100**1e-320", "--at", "x=1", "--steps"),
     ("jacobian", "y=where(0<3<1,pi,x)"),
     ("jacobian", "y=where(~(0>0),x,z)"),
     ("jacobian", "y=leaky_relu(0,x)"),

@@ -117,6 +117,7 @@ LANGUAGE = [
     system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="`.T`"),
     system("y = «x @ 2»", says="`@` multiplies vectors and matrices", mend="--shape"),
     system("y = «x[5]»", "--shape", "x=3", says="there is no element 5 among 3", mend="from 0 to 2"),
+    system("y = «x[2:1]»", "--shape", "x=3", says="this slice is empty", mend=r"the array has shape \(3,\)"),
     system("y = «x[1.5]»", "--shape", "x=3", says="an index is a whole number", mend=r"x\[0\]"),
     system("y = «x[0]» + x", says="`x` is a scalar", mend="--shape x=3"),
     system("y = «[]»", says="an empty list has no shape", mend=""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ Array = np.ndarray[Any, Any]
 Call = dict[str, Array]  # an array of its shape for each output
 
 MAX_CALLS = 100_000
+_DIGITS = 12  # of a place in the outputs
 MAX_JSON_BYTES = 2**28
 _IMPLICIT = "grad can be implicitly created only for scalar outputs"
 
@@ -66,10 +68,10 @@ def _zeros(outputs: Sequence[Node]) -> Call:
 def _onehot(target: str, outputs: Sequence[Node]) -> Call:
     """Return zeros with a 1 at an element, by name or counted through all outputs."""
     names = [(y.name or "", i, e) for y in outputs for i, e in enumerate(element_names(y.name or "", y.shape))]
-    if target.lstrip("-").isdigit():
-        k = int(target[:12])
+    if re.fullmatch(r"-?[0-9]+", target):
+        k = int(target) if len(target) <= _DIGITS else len(names)
         if not -len(names) <= k < len(names):
-            raise InputError(f"onehot:{target[:12]}: there are {len(names)} outputs, counted from 0")
+            raise InputError(f"onehot:{target}: there are {len(names)} outputs, counted from 0")
         name, i, _ = names[k]
     else:
         wanted = target.replace(" ", "")
