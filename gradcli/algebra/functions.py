@@ -24,6 +24,7 @@ from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
 # A power of a number beyond this is kept as it was typed.
 _MAX_EXPONENT = 128
 _MAX_POWER = 1280  # bits
+_MAX_LENGTH = 64  # bits of an exponent
 _LONG_SUM = 8
 # SymPy asks whether their arguments are real, which takes it twice as long at each level of nesting.
 _HYPERBOLIC = ("sinh", "cosh", "tanh", "sech")
@@ -151,7 +152,8 @@ def exact_number(value: float) -> Any:
     if not math.isfinite(value):
         return constant(value)
     near = Fraction(value).limit_denominator(1000)
-    return constant(near if float(near) == value else Decimal(repr(value)))
+    simple = float(near) == value and abs(near) < 2**53
+    return constant(near if simple else Decimal(repr(value)))
 
 
 def apply(op: str, *args: Any) -> Any:
@@ -189,6 +191,9 @@ def _harmless(op: str, number: Any) -> bool:
 
 def _power(base: Any, exponent: Any) -> Any:
     """Return a power; a large one of a number stays as it was typed: (3*x)**10**9 has a billion digits."""
+    # Of a number to the power of 1/10**320 SymPy cannot tell the sign in a lifetime.
+    if exponent.is_Rational and _bits(exponent) > _MAX_LENGTH:
+        return kept("pow")(base, exponent)
     numbers = (f for f in sympy.Mul.make_args(base) if f.is_number and f not in (1, -1))
     if exponent.is_Rational and any(_digits(f, exponent) for f in numbers):
         return kept("pow")(base, exponent)
@@ -197,8 +202,12 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _digits(number: Any, exponent: Any) -> bool:
     """Tell whether the power of a number is too long to be worked out."""
-    size = bits(max(abs(number.p), number.q)) if number.is_Rational else 1
+    size = _bits(number) if number.is_Rational else 1
     return bool(size * abs(exponent) > _MAX_POWER)
+
+
+def _bits(number: Any) -> int:
+    return bits(max(abs(number.p), number.q))
 
 
 @cache

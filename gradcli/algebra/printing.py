@@ -89,7 +89,7 @@ def _decimal(number: Any) -> str | None:
         short = Decimal(repr(int(number.p) / int(number.q)))
     except OverflowError:
         return None
-    return str(short) if sympy.Rational(str(short)) == number else None
+    return str(short).replace("E", "e") if sympy.Rational(str(short)) == number else None
 
 
 def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:

@@ -156,7 +156,9 @@ class _Walk:
             return const(CONSTANTS[name])
         if name in FUNCTIONS:
             raise InputError(f"`{name}` is a function", hint=f"call it: `{name}(…)`")
-        raise InputError(f"unknown name `{name}`", hint=nearest(name, self.scope, "names here") or "a value is a number")
+        raise InputError(
+            f"unknown name `{name}`", hint=nearest(name, self.scope, "names here") or "a value is a number"
+        )
 
     def operator(self, operator: ast.operator) -> str:
         op = _BINARY.get(type(operator))

@@ -17,6 +17,12 @@ def _cells(result: Shown, values: Named, suffix: str = "") -> Iterator[tuple[str
             yield f"{element}{suffix}", result.formula(value) if array.dtype == object else repr(float(value))
 
 
+def _where(result: Shown) -> Iterator[tuple[str, str]]:
+    """Yield the definitions of the intermediates that formulas mention."""
+    if result.symbolic is not None:
+        yield from ((name, result.formula(e)) for name, e in result.symbolic.where.items())
+
+
 def _lines(rows: Iterator[list[tuple[str, str]]]) -> Iterator[str]:
     """Yield the lines of a CSV file: the header of the first row, and all rows."""
     buffer = io.StringIO()
@@ -43,7 +49,8 @@ def jacobian(result: JacobianResult) -> Iterator[str]:
         if not result.points:
             places = ((i, j) for i in range(len(symbolic.rows)) for j in range(len(symbolic.columns)))
             entries = [symbolic.entries.get(place) for place in places]
-            yield [(n, "0" if e is None else result.formula(e)) for n, e in zip(names, entries, strict=True)]
+            formulas = ["0" if e is None else result.formula(e) for e in entries]
+            yield [*zip(names, formulas, strict=True), *_where(result)]
 
     return _lines(rows())
 
@@ -56,6 +63,7 @@ def backward(result: BackwardResult) -> Iterator[str]:
             *_cells(result, p.value),
             *_cells(result, p.grad, ".grad"),
             *_cells(result, p.retained, ".grad"),
+            *(() if result.numeric else _where(result)),
         ]
         for p in result.points
     )

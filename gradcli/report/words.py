@@ -112,7 +112,8 @@ def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
             terms += [f"{number_text(w)}·{e}" for w, e in zip(total.reshape(-1), names, strict=True)]
     terms = [*terms[:1], *map(_later_term, terms[1:])]
     shown = terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
-    return ["L = " + " + ".join(shown)]
+    name = "loss" if any(y.name == "L" for y in outputs) else "L"
+    return [f"{name} = " + " + ".join(shown)]
 
 
 def _later_term(term: str) -> str:

@@ -17,7 +17,7 @@ SAMPLES = ROOT / "samples"
 EXPECTED = Path(__file__).parent / "expected"
 
 _BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<language>\w+)\n(?P<body>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-_LONG_NUMBER = re.compile(r"\d+\.\d{10,}(?:e[+-]\d+)?")
+_LONG_NUMBER = re.compile(r"\d+\.\d{6,}(?:e[+-]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def promised_examples(text: str) -> list[Example]:
 
 
 def rounded(text: str) -> str:
-    """Return a text with long numbers rounded: the last digit of a sine depends on the processor.
+    """Return a text with long numbers rounded: the last digit of a power depends on the processor and on NumPy.
 
     Columns are as wide as their numbers, so that runs of spaces count as one.
     """
