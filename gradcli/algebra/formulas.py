@@ -21,8 +21,8 @@ from gradcli.graph.structural import STRUCTURAL
 
 READABLE = 50  # operations in a formula that a person still reads
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
-_WORD = 64  # bits of a number that count as one operation
 _PART = 400  # the same, where it is not a sum, so that each derivative is about as long
+_WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
 # Where formulas are cut at all: a named intermediate, and anything else, from this size on stands for itself.
 _SMALL = 3

@@ -9,15 +9,16 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from gradcli.errors import InputError, did_you_mean, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
+from gradcli.lang.indices import element_name, index_of
+from gradcli.lang.settings import complaint, plan, signature_of, take, usage
 from gradcli.lang.statements import Expression, is_module
 
 CONSTANTS: dict[str, Constant] = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
@@ -169,32 +170,32 @@ class _Walk:
 
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         if isinstance(value, ast.Name):
-            element = _element_name(value.id, key)
+            element = element_name(value.id, key)
             if element is not None and element in self.scope:
                 node = self.scope[element]
                 return (), lambda _: node
-        return (value,), lambda args: _element(args[0], _index(key, _numeric(args[0])))
+        return (value,), lambda args: _element(args[0], index_of(key, _numeric(args[0])))
 
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
         function, name, given = self.callee(tree)
-        signature = _signature(function)
+        signature = signature_of(function)
         keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in tree.keywords}
         try:
             bound = signature.bind(*given, **keywords)
         except TypeError as error:
-            raise InputError(_arguments(name, str(error)), hint=_usage(name, signature)) from None
+            raise InputError(complaint(name, str(error)), hint=usage(name, signature)) from None
         parts: list[ast.expr] = []
-        plan = [(p, _plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.arguments.items()]
+        slots = [(p, plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.arguments.items()]
 
         def finish(args: list[Node]) -> Node:
             rest = iter(args)
-            ready = {p: _take(slot, rest) for p, slot in plan}
+            ready = {p: take(slot, rest) for p, slot in slots}
             values = inspect.BoundArguments(signature, ready)
             try:
                 return _checked(function(*values.args, **values.kwargs))
             except TypeError:
-                raise InputError(f"`{name}` does not take these settings", hint=_usage(name, signature)) from None
+                raise InputError(f"`{name}` does not take these settings", hint=usage(name, signature)) from None
 
         return parts, finish
 
@@ -296,7 +297,7 @@ def _compare(ops: Sequence[str], args: Sequence[Node]) -> Node:
     return _chain([elementwise(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)], "and")
 
 
-# Numbers, names, indices
+# Numbers and elements
 
 
 def _constant(tree: ast.Constant) -> Node:
@@ -315,14 +316,6 @@ def _constant(tree: ast.Constant) -> Node:
     raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
 
 
-def _element_name(name: str, key: ast.expr) -> str | None:
-    """Return `y[0]` for a subscript of whole numbers, under which an assembled element is known."""
-    keys = key.elts if isinstance(key, ast.Tuple) else [key]
-    if all(isinstance(k, ast.Constant) and type(k.value) is int for k in keys):
-        return f"{name}[{','.join(str(k.value) for k in keys if isinstance(k, ast.Constant))}]"
-    return None
-
-
 def _element(x: Node, key: construct.Index) -> Node:
     node = construct.index(x, key)
     if not node.size:
@@ -330,94 +323,7 @@ def _element(x: Node, key: construct.Index) -> Node:
     return node
 
 
-def _index(key: ast.expr, x: Node) -> construct.Index:
-    """Return a subscript as whole numbers from the front and ranges.
-
-    Errors: `InputError` for an index outside of the array, or too many of them.
-    """
-    keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
-    dots = [i for i, k in enumerate(keys) if isinstance(k, ast.Constant) and k.value is ...]
-    axes = sum(1 for k in keys if not (isinstance(k, ast.Constant) and k.value is None)) - len(dots)
-    rank = len(x.shape)
-    if axes > rank or len(dots) > 1:
-        name = f"`{x.name}`" if x.name else "this"
-        what = "a scalar and has no elements" if not rank else f"an array of {rank} dimension{'s' * (rank > 1)}"
-        hint = None if rank or x.op != "input" else f"give it a shape: --shape {x.name}=3, or --at {x.name}=[1,2,3]"
-        raise InputError(f"{name} is {what}", hint=hint)
-    if dots:
-        keys[dots[0] : dots[0] + 1] = [ast.Slice()] * (rank - axes)
-    sizes = iter(x.shape)
-    return tuple(_one_index(k, sizes) for k in keys)
-
-
-def _one_index(key: ast.expr, sizes: Iterator[int]) -> int | range | None:
-    if isinstance(key, ast.Constant) and key.value is None:
-        return None
-    size = next(sizes)
-    if isinstance(key, ast.Slice):
-        ends = [None if part is None else _whole(part) for part in (key.lower, key.upper, key.step)]
-        if ends[2] == 0:
-            raise InputError("a slice cannot have step 0")
-        return range(*slice(*ends).indices(size))
-    i = _whole(key)
-    if not -size <= i < size:
-        raise InputError(f"there is no element {i} among {size}", hint=f"elements are counted from 0 to {size - 1}")
-    return i % size
-
-
-def _whole(tree: ast.expr) -> int:
-    value = _setting(tree)
-    if type(value) is not int:
-        raise InputError("an index is a whole number", hint="for example `x[0]`, `x[-1]`, `x[1:3]`")
-    return value
-
-
 # Calls
-
-
-@cache
-def _signature(function: Builder) -> inspect.Signature:
-    return inspect.signature(function)
-
-
-def _plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
-    """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
-    if isinstance(given, tuple):
-        return tuple(_plan(annotation, g, parts) for g in given)
-    if annotation == "Sequence[Node]":
-        if not isinstance(given, ast.List | ast.Tuple):
-            raise InputError("a list of expressions is wanted here", hint="for example `stack([a, b])`")
-        return [_plan("Node", g, parts) for g in given.elts]
-    if "Node" in annotation:
-        parts.append(given)
-        return _EXPRESSION
-    return _Setting(_setting(given))
-
-
-_EXPRESSION = object()
-
-
-class _Setting:
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _take(slot: Any, rest: Iterator[Node]) -> Any:
-    if isinstance(slot, _Setting):
-        return slot.value
-    if isinstance(slot, tuple | list):
-        return type(slot)(_take(s, rest) for s in slot)
-    return next(rest)
-
-
-def _setting(tree: ast.expr) -> Any:
-    """Return a plain value: a number, a tuple of them, True, False or None."""
-    if isinstance(tree, ast.Name) and tree.id == "inf":
-        return math.inf
-    try:
-        return ast.literal_eval(tree)
-    except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
-        raise InputError("a plain number is wanted here", hint="for example `axis=0`") from None
 
 
 def _checked(node: Node) -> Node:
@@ -428,27 +334,6 @@ def _checked(node: Node) -> Node:
         elif node.op not in CONDITIONS:
             _numeric(a)
     return node
-
-
-def _arguments(name: str, error: str) -> str:
-    """Return Python's complaint about a call in our words."""
-    words = {
-        "missing a required argument": f"`{name}` lacks an argument",
-        "missing a required keyword": f"`{name}` lacks an argument",
-        "too many positional": f"`{name}` has too many arguments",
-        "got an unexpected keyword": f"`{name}` has no such setting",
-        "multiple values": f"`{name}` is given an argument twice",
-    }
-    return next((w for e, w in words.items() if e in error), f"`{name}` does not take these arguments")
-
-
-def _usage(name: str, signature: inspect.Signature) -> str:
-    shown = []
-    for p in signature.parameters.values():
-        star = "*" if p.kind is inspect.Parameter.VAR_POSITIONAL else ""
-        plain = p.default is inspect.Parameter.empty or isinstance(p.default, Node)
-        shown.append(f"{star}{p.name}" if plain else f"{p.name}={p.default}")
-    return f"it is `{name}({', '.join(shown)})`"
 
 
 def _unknown_attribute(tree: ast.Attribute) -> InputError:

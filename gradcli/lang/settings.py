@@ -1,0 +1,85 @@
+"""The arguments of a call: which are expressions, which are plain settings, and what to say when they do not fit."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from gradcli.errors import InputError
+from gradcli.graph.node import Node
+from gradcli.lang.functions import Builder
+
+
+@cache
+def signature_of(function: Builder) -> inspect.Signature:
+    """Return the signature of a function of the language; its annotations are text."""
+    return inspect.signature(function)
+
+
+def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
+    """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
+    if isinstance(given, tuple):
+        return tuple(plan(annotation, g, parts) for g in given)
+    if annotation == "Sequence[Node]":
+        if not isinstance(given, ast.List | ast.Tuple):
+            raise InputError("a list of expressions is wanted here", hint="for example `stack([a, b])`")
+        return [plan("Node", g, parts) for g in given.elts]
+    if "Node" in annotation:
+        parts.append(given)
+        return _EXPRESSION
+    return _Setting(read_setting(given))
+
+
+_EXPRESSION = object()
+
+
+class _Setting:
+    """A plain value, as opposed to a node that is yet to come."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def take(slot: Any, rest: Iterator[Node]) -> Any:
+    """Return the value for a place of the plan; expressions have become nodes, which come in order."""
+    if isinstance(slot, _Setting):
+        return slot.value
+    if isinstance(slot, tuple | list):
+        return type(slot)(take(s, rest) for s in slot)
+    return next(rest)
+
+
+def read_setting(tree: ast.expr) -> Any:
+    """Return a plain value: a number, a tuple of them, True, False or None."""
+    if isinstance(tree, ast.Name) and tree.id == "inf":
+        return math.inf
+    try:
+        return ast.literal_eval(tree)
+    except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
+        raise InputError("a plain number is wanted here", hint="for example `axis=0`") from None
+
+
+def complaint(name: str, error: str) -> str:
+    """Return Python's complaint about a call in our words."""
+    words = {
+        "missing a required argument": f"`{name}` lacks an argument",
+        "missing a required keyword": f"`{name}` lacks an argument",
+        "too many positional": f"`{name}` has too many arguments",
+        "got an unexpected keyword": f"`{name}` has no such setting",
+        "multiple values": f"`{name}` is given an argument twice",
+    }
+    return next((w for e, w in words.items() if e in error), f"`{name}` does not take these arguments")
+
+
+def usage(name: str, signature: inspect.Signature) -> str:
+    """Return how a function is called."""
+    shown = []
+    for p in signature.parameters.values():
+        star = "*" if p.kind is inspect.Parameter.VAR_POSITIONAL else ""
+        plain = p.default is inspect.Parameter.empty or isinstance(p.default, Node)
+        shown.append(f"{star}{p.name}" if plain else f"{p.name}={p.default}")
+    return f"it is `{name}({', '.join(shown)})`"
