@@ -29,8 +29,14 @@ from gradcli.report.words import (
 
 _WIDE = 1_000_000  # no line is wrapped by rich: a number cut in two is no number
 _COLUMNS = 100  # a grid wider than this is listed cell by cell; on a terminal, its width
+_GAP = 3
 _STATEMENTS = 60
 _CALLS = 40
+
+
+def _fold(title: str) -> str:
+    """Return a title on two lines, broken at its first space."""
+    return title.replace(" ", "\n", 1)
 
 
 class Page:
@@ -51,34 +57,35 @@ class Page:
         """Add an indented line."""
         self.parts.append(f"  {text}".rstrip())
 
-    def grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None = None) -> None:
-        """Add lines whose columns are aligned."""
-        self.parts += [f"  {line}" for line in self._grid(rows, header)]
-
-    def _grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None) -> list[str]:
+    def grid(self, rows: Iterable[Sequence[str]], header: Sequence[str] | None = None, gap: int = _GAP) -> None:
+        """Add lines whose columns are aligned, with a gap between them."""
         table = Table(
-            box=None, show_header=header is not None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim"
+            box=None, show_header=header is not None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim"
         )
         rows = list(rows)
         for title in header or [""] * max((len(r) for r in rows), default=1):
             table.add_column(Text(title), no_wrap=True)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        return self._rendered(table).split("\n")
+        self.parts += [f"  {line}" for line in self._rendered(table).split("\n")]
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a grid, or where it is too wide, each row as a small list of its cells."""
+        """Add a grid; a wide one with its titles on two lines, or else each row as a small list of its cells."""
+        folded = [_fold(title) for title in header]
         if self.fits([header, *rows]):
             self.grid(rows, header)
-            return
-        for k, row in enumerate(rows):
-            if k:
-                self.parts.append("")
-            self.grid((title, cell) for title, cell in zip(header, row, strict=True) if cell)
+        elif self.fits([folded, *rows], gap=2):
+            self.grid(rows, folded, gap=2)
+        else:
+            for k, row in enumerate(rows):
+                if k:
+                    self.parts.append("")
+                self.grid((title, cell) for title, cell in zip(header, row, strict=True) if cell)
 
-    def fits(self, rows: Sequence[Sequence[str]]) -> bool:
+    def fits(self, rows: Sequence[Sequence[str]], gap: int = _GAP) -> bool:
         """Tell whether a grid is narrow enough, with its indent."""
-        return sum(max(cell_len(r[k]) for r in rows) + 3 for k in range(len(rows[0]))) - 1 <= self.columns
+        widths = [max(cell_len(line) for row in rows for line in row[k].split("\n")) for k in range(len(rows[0]))]
+        return sum(widths) + gap * (len(widths) - 1) + 2 <= self.columns
 
     def _rendered(self, item: Any) -> str:
         with self.console.capture() as capture:
