@@ -210,7 +210,7 @@ def reverse_table(result: BackwardResult, steps: Sequence[ReverseStep]) -> Grid:
 
 
 def _bracketed(text: str) -> str:
-    return f"({text})" if text.startswith("-") or " " in text else text
+    return f"({text})" if text.startswith("-") or " " in text or "/" in text else text
 
 
 def brief(value: Array, result: Shown) -> str:
