@@ -167,6 +167,8 @@ def _times(adjoint: sympy.Expr, inner: sympy.Expr) -> sympy.Expr:
 
     The engine does the same: the slope of sqrt(relu(x)) at -1 is 0, and not infinity times 0.
     """
+    if inner.is_Atom:
+        return adjoint if inner == 1 else adjoint * inner
     if inner.is_Add and any(_choice(f) for term in inner.args for f in sympy.Mul.make_args(term)):
         return sympy.Add(*(_times(adjoint, term) for term in inner.args))
     factors = sympy.Mul.make_args(inner)
@@ -198,6 +200,8 @@ def _slope(expr: sympy.Expr, i: int) -> sympy.Expr:
         return sympy.Mul(*expr.args[:i], *expr.args[i + 1 :])
     if expr.is_Pow:
         base, exponent = expr.args
+        if i == 0 and exponent == 2 and base.is_Add:
+            return sympy.Mul(2, base, evaluate=False)  # SymPy would multiply it out
         return exponent * base ** (exponent - 1) if i == 0 else expr * sympy.log(base)
     return expr.fdiff(i + 1)
 
