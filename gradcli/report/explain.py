@@ -91,7 +91,7 @@ def backward(
         symbolic = _symbolic(graph, wrt)
     common = (graph, tuple(wrt), symbolic, *_style(graph, calls[0]))
     if points:
-        found = [_at_point(graph, wrt, swept, at, calls[p], wanted, symbolic, notes) for p, at in enumerate(points)]
+        found = _Numbers(graph, wrt, swept, wanted, symbolic, notes).points(points, calls)
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
     shown = {*retain, *graph.outputs}
@@ -157,56 +157,76 @@ def _structural_zeros(matrix: Array, symbolic: Any) -> Array:
     return np.where(mask | np.isfinite(matrix), matrix, 0.0)
 
 
-def _at_point(
-    graph: Graph,
-    wrt: Sequence[str],
-    swept: Sweep,
-    at: Named,
-    calls: Sequence[Named],
-    wanted: Wanted,
-    symbolic: Any,
-    notes: Notes,
-) -> BackwardPoint:
-    """Run all calls at one point in a batch: the point once, the cotangents along the batch axis."""
-    inputs = {n: v[..., None] for n, v in at.items()}
-    inputs |= {f"{y.name}.v": np.stack([c[y.name or ""] for c in calls], axis=-1) for y in graph.outputs}
-    named = [n for n in graph.nodes if n.name and n.op != "input"] if wanted.formulas or wanted.steps else []
-    found = evaluate(swept.graph, inputs, [*swept.graph.outputs, *graph.outputs, *named])
-    own = {
-        (n.name or "").removesuffix(".grad"): np.broadcast_to(found[n], (*n.shape, len(calls)))
-        for n in swept.graph.outputs
-    }
-    running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
-    called = [
-        Call(v, {name: own[name][..., k] for name in wrt}, {name: running[name][..., k] for name in wrt})
-        for k, v in enumerate(calls)
-    ]
-    if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
-        _warn(swept, inputs, {name: g[..., -1] for name, g in running.items()}, notes)
-    matrix = None
-    if symbolic is not None:
-        from gradcli.engine.jacobian import numeric_jacobian
+@dataclass(frozen=True)
+class _Numbers:
+    """The gradients in numbers: all points and calls in one batch, of which each point is a part."""
 
-        matrix = _structural_zeros(numeric_jacobian(graph, wrt, at), symbolic)
-    return BackwardPoint(
-        at,
-        {y.name or "": found[y][..., 0].astype(float) for y in graph.outputs},
-        {n.name or "": found[n][..., 0].astype(float) for n in named},
-        tuple(called),
-        {name: running[name][..., -1] for name in wanted.retain},
-        matrix,
-        *_steps(graph, swept, inputs, calls, wanted, notes),
-    )
+    graph: Graph
+    wrt: Sequence[str]
+    swept: Sweep
+    wanted: Wanted
+    symbolic: Any
+    notes: Notes
+
+    def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
+        """Return the results at all points; every point has the same number of calls."""
+        named = [n for n in self.graph.nodes if n.name and n.op != "input"]
+        keep = [*self.swept.graph.outputs, *self.graph.outputs]
+        keep += named if self.wanted.formulas or self.wanted.steps else []
+        count = len(calls[0])
+        # One point is a column that broadcasts; several are repeated, once for each call.
+        repeat = count if len(points) > 1 else 1
+        inputs = {n: np.repeat(np.stack([p[n] for p in points], axis=-1), repeat, axis=-1) for n in points[0]}
+        inputs |= _cotangents(self.graph, [call for mine in calls for call in mine])
+        batch = (len(points), count)
+        found = {
+            n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
+            for n, a in evaluate(self.swept.graph, inputs, keep).items()
+        }
+        return [
+            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
+            for k, (at, mine) in enumerate(zip(points, calls, strict=True))
+        ]
+
+    def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
+        """Return the result at one point; `found` holds the values, the calls along the last axis."""
+        own = {(n.name or "").removesuffix(".grad"): found[n] for n in self.swept.graph.outputs}
+        running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
+        called = [
+            Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
+            for k, v in enumerate(calls)
+        ]
+        inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
+        if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
+            _warn(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}, self.notes)
+        matrix = None
+        if self.symbolic is not None:
+            from gradcli.engine.jacobian import numeric_jacobian
+
+            matrix = _structural_zeros(numeric_jacobian(self.graph, self.wrt, at), self.symbolic)
+        values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
+        return BackwardPoint(
+            at,
+            {y.name or "": values[y] for y in self.graph.outputs},
+            {n.name or "": value for n, value in values.items()},
+            tuple(called),
+            {name: running[name][..., -1] for name in self.wanted.retain},
+            matrix,
+            *self.steps(inputs, len(calls)),
+        )
+
+    def steps(self, inputs: Named, calls: int) -> steps.Steps:
+        """Return the steps at one point, if they are wanted."""
+        if not self.wanted.steps:
+            return (), ()
+        if calls > MAX_STEPPED_CALLS:
+            self.notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {calls} calls")
+        return steps.numeric(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
 
 
-def _steps(
-    graph: Graph, swept: Sweep, inputs: Named, calls: Sequence[Named], wanted: Wanted, notes: Notes
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    if not wanted.steps:
-        return (), ()
-    if len(calls) > MAX_STEPPED_CALLS:
-        notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls)} calls")
-    return steps.numeric(graph, swept, inputs, min(len(calls), MAX_STEPPED_CALLS))
+def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
+    """Return the inputs of a sweep for these calls, along the batch axis."""
+    return {f"{y.name}.v": np.stack([c[y.name or ""] for c in calls], axis=-1) for y in graph.outputs}
 
 
 def _in_formulas(
