@@ -171,7 +171,9 @@ for _op in ("sum", "mean", "prod", "logsumexp"):
     _add(_reduction(_op), _op)
 
 
-def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, ties: str) -> Node:
+def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, shared: bool = False) -> Node:
+    # PyTorch: max() and amax(dim) share a tie evenly, max(dim) gives the whole gradient to one index.
+    ties = "first" if isinstance(axis, int) and not shared else "even"
     axes = axes_of(axis, len(x.shape))
     return _kept(construct.extremum(op, x, axes, ties), x, axes, keepdims)
 
@@ -179,8 +181,7 @@ def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, ties: str) -> Node:
 def _extremum_function(op: str, pairwise: str) -> Builder:
     def build(*x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
         if len(x) == 1:
-            # PyTorch: max() shares a tie evenly, max(dim) gives the whole gradient to one index.
-            return _extremum(op, x[0], axis, keepdims, "first" if isinstance(axis, int) else "even")
+            return _extremum(op, x[0], axis, keepdims)
         if axis is not None or keepdims:
             raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
         return _folded(pairwise, *x)
@@ -188,25 +189,17 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
     return build
 
 
-def _extremum_method(op: str) -> Builder:
+def _extremum_of_one(op: str, shared: bool) -> Builder:
     def build(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
-        return _extremum(op, x, axis, keepdims, "first" if isinstance(axis, int) else "even")
+        return _extremum(op, x, axis, keepdims, shared)
 
     return build
 
 
-def _shared_extremum(op: str) -> Builder:
-    def build(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
-        return _extremum(op, x, axis, keepdims, "even")
-
-    return build
-
-
-_add(_extremum_function("max", "maximum"), "max", methods=())
-_add(_extremum_function("min", "minimum"), "min", methods=())
-METHODS |= {"max": _extremum_method("max"), "min": _extremum_method("min")}
-_add(_shared_extremum("max"), "amax")
-_add(_shared_extremum("min"), "amin")
+for _op, _pairwise in (("max", "maximum"), ("min", "minimum")):
+    _add(_extremum_function(_op, _pairwise), _op, methods=())
+    METHODS[_op] = _extremum_of_one(_op, shared=False)
+    _add(_extremum_of_one(_op, shared=True), f"a{_op}")
 
 
 @_named("norm")
@@ -217,7 +210,7 @@ def _norm(x: Node, p: float = 2, axis: Axis = None, keepdims: bool = False) -> N
     if p == 1:
         return _kept(construct.reduce("sum", call("abs", x), axes), x, axes, keepdims)
     if p == math.inf:
-        return _extremum("max", call("abs", x), axis, keepdims, "even")
+        return _extremum("max", call("abs", x), axis, keepdims, shared=True)
     raise InputError("`norm` knows p=1, p=2 and p=inf", hint="another: `sum(abs(x)**p)**(1/p)`")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -143,9 +143,9 @@ def _style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[s
     )
 
 
-def _evaluate(graph: Graph, at: Mapping[str, Array], keep: Iterable[Node] | None = None) -> dict[Node, Array]:
-    """Return values at one point, in their own shapes."""
-    found = evaluate(graph, {n: v[..., None] for n, v in at.items()}, keep)
+def _evaluate(graph: Graph, at: Mapping[str, Array]) -> dict[Node, Array]:
+    """Return the values of the outputs at one point, in their own shapes."""
+    found = evaluate(graph, {n: v[..., None] for n, v in at.items()})
     return {n: v[..., 0].astype(float) for n, v in found.items()}
 
 

@@ -50,8 +50,7 @@ def backward(result: BackwardResult) -> str:
 
 
 def _align(lines: Sequence[tuple[str, str]]) -> str:
-    body = " \\\\\n".join(f"{left} &= {right}" for left, right in lines)
-    return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
+    return f"\\begin{{align*}}\n{equations(lines)}\n\\end{{align*}}"
 
 
 def _display(text: str) -> str:
@@ -64,6 +63,11 @@ def _array(columns: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 # What Markdown uses as well
+
+
+def equations(lines: Sequence[tuple[str, str]]) -> str:
+    """Return equations below each other, aligned at their signs."""
+    return " \\\\\n".join(f"{left} &= {right}" for left, right in lines)
 
 
 def system_lines(result: Shown, values: Named) -> list[tuple[str, str]]:

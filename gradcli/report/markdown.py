@@ -73,8 +73,7 @@ def _jacobian(result: Shown, value: Array | None) -> list[str]:
 
 def _math(lines: Sequence[tuple[str, str]]) -> str:
     """Return equations as one display; GitHub reads a `$$` that stands on a line of its own."""
-    body = " \\\\\n".join(f"{left} &= {right}" for left, right in lines)
-    return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$"
+    return f"$$\n\\begin{{aligned}}\n{latex.equations(lines)}\n\\end{{aligned}}\n$$"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

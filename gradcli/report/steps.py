@@ -45,10 +45,10 @@ def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
 
     names = node_names(graph)
     bars = _bars(swept, names)
+    traced = swept.traced()
+    every = Graph(traced.nodes, traced.inputs, traced.nodes)
     reverse: list[ReverseStep] = []
     for k, call in enumerate(calls):
-        traced = swept.traced()
-        every = Graph(traced.nodes, traced.inputs, traced.nodes)
         outputs = formulas(every, cut=True, given=_given(traced, names, call), names=bars).outputs
         found = dict(zip(traced.nodes, outputs, strict=True))
         reverse += _reverse(swept, names, k, found.__getitem__)

@@ -91,7 +91,7 @@ def _sum(weights: Sequence[str], column: Sequence[str]) -> str:
     pairs = list(zip(weights, column, strict=True))
     if len(pairs) > _TERMS:
         pairs = [(w, c) for w, c in pairs if w != "0" and c != "0"] or pairs[:1]
-    return " + ".join(f"{w if k == 0 else factor(w)}·{factor(c)}" for k, (w, c) in enumerate(pairs))
+    return " + ".join(_term(w, factor(c), first=k == 0) for k, (w, c) in enumerate(pairs))
 
 
 def factor(text: str) -> str:
@@ -101,25 +101,27 @@ def factor(text: str) -> str:
 
 def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
     """Return the scalar whose gradient this is: L = Σ v_i·y_i, for the sum of all calls."""
-    terms = []
+    terms: list[str] = []
     for y in outputs:
         name = y.name or ""
         total = np.sum([c.v[name] for c in calls], axis=0)
         if y.size > _ELEMENTS:
             terms.append(f"sum(v·{name})")
-        else:
-            names = element_names(name, y.shape)
-            terms += [f"{number_text(w)}·{e}" for w, e in zip(total.reshape(-1), names, strict=True)]
-    terms = [*terms[:1], *map(_later_term, terms[1:])]
-    shown = terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
+            continue
+        for weight, element in zip(total.reshape(-1), element_names(name, y.shape), strict=True):
+            terms.append(_term(number_text(weight), element, first=not terms))
     name = "loss" if any(y.name == "L" for y in outputs) else "L"
-    return [f"{name} = " + " + ".join(shown)]
+    return [f"{name} = " + " + ".join(_elided(terms))]
 
 
-def _later_term(term: str) -> str:
-    """Return a term that follows a +: a negative weight in brackets."""
-    weight, dot, name = term.partition("·")
-    return f"{factor(weight)}{dot}{name}"
+def _term(weight: str, value: str, first: bool) -> str:
+    """Return a product in a sum: a negative weight behind a + stands in brackets."""
+    return f"{weight if first else factor(weight)}·{value}"
+
+
+def _elided(terms: list[str]) -> list[str]:
+    """Return the terms of a sum, without the middle of a long one."""
+    return terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
 
 
 def pytorch(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
@@ -132,9 +134,7 @@ def _pytorch_call(outputs: Sequence[Node], v: Named, again: bool) -> str:
     keep = "retain_graph=True" if again else ""
     if len(outputs) > 1:
         terms = [f"{_torch_term(v[y.name or ''], y.name or '')}" for y in outputs]
-        if len(terms) > _WEIGHTS:
-            terms = [*terms[: _WEIGHTS - 1], "…", terms[-1]]
-        return f"({' + '.join(terms)}).backward({keep})"
+        return f"({' + '.join(_elided(terms))}).backward({keep})"
     (y,) = outputs
     weight = v[y.name or ""]
     if not y.shape and weight == 1:
