@@ -7,8 +7,8 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from gradcli.engine import functions
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Constant, Graph, Node
+from gradcli.graph.passes import lower
 from gradcli.graph.structural import STRUCTURAL
 
 Array = np.ndarray[Any, Any]
@@ -36,42 +37,58 @@ def evaluate(graph: Graph, values: Mapping[str, Array], keep: Iterable[Node] | N
     array([ 3., 12.])
     """
     wanted = graph.outputs if keep is None else tuple(keep)
-    last = _last_readers(graph, wanted)
+    simpler = lower(graph.nodes)
+    nodes = Graph.of((), (simpler[n] for n in wanted)).nodes
+    last = last_readers(nodes, {simpler[n] for n in wanted})
     results: dict[Node, Array] = {}
     with np.errstate(all="ignore"):
-        for i, node in enumerate(graph.nodes):
+        for node in nodes:
             if node.op == "input":
                 results[node] = np.asarray(values[node.name or ""], dtype=float)
             elif node.op == "const":
-                results[node] = np.full((*node.shape, 1), number(node.params[0]))
+                results[node] = constant(node)
             else:
-                results[node] = forward(node.op)(*node.params, *(results[a] for a in node.args))
-            for done in last.get(i, ()):
+                results[node] = forward(node)(*(results[a] for a in node.args))
+            for done in last.get(node, ()):
                 del results[done]
-    return {n: results[n] for n in wanted}
+    return {n: results[simpler[n]] for n in wanted}
 
 
-def _last_readers(graph: Graph, wanted: Iterable[Node]) -> dict[int, list[Node]]:
-    """Return, for each place in the list, the nodes whose values nobody reads after it."""
-    last = {node: i for i, node in enumerate(graph.nodes)}
-    for i, node in enumerate(graph.nodes):
-        last.update(dict.fromkeys(node.args, i))
-    kept = set(wanted)
-    places: dict[int, list[Node]] = {}
-    for node, i in last.items():
-        if node not in kept:
-            places.setdefault(i, []).append(node)
+def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return for each node those whose values nobody reads after it; the `kept` ones are read at the end."""
+    last = {node: node for node in nodes}
+    for node in nodes:
+        last.update(dict.fromkeys(node.args, node))
+    for node in kept:
+        last.pop(node, None)
+    places: dict[Node, list[Node]] = {}
+    for node, reader in last.items():
+        places.setdefault(reader, []).append(node)
     return places
 
 
+def forward(node: Node) -> Callable[..., Array]:
+    """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments.
+
+    Unless its result is a view of its argument, it also takes `out`, the array that the result goes into.
+    """
+    if node.op in ELEMENTWISE:
+        return _elementwise(node.op)
+    function = STRUCTURAL[node.op].forward
+    assert function is not None  # or it would have been lowered
+    return partial(function, *node.params)
+
+
 @cache
-def forward(op: str) -> Callable[..., Array]:
-    """Return the NumPy function of an operation; it takes the node's params, then the arrays."""
-    if op in STRUCTURAL:
-        return STRUCTURAL[op].forward
+def _elementwise(op: str) -> Callable[..., Array]:
     name = ELEMENTWISE[op].numpy or op
     function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
     return function
+
+
+def constant(node: Node) -> Array:
+    """Return the value of a constant, the same at all points."""
+    return np.full((*node.shape, 1), number(node.params[0]))
 
 
 def number(value: Constant) -> float:

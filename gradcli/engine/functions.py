@@ -1,4 +1,4 @@
-"""Functions on arrays that NumPy lacks, under the names of the table of operations.
+"""Functions on arrays that NumPy lacks, under the names of the table of operations; like NumPy's, they take `out`.
 
 The error function and the gamma function come from the standard library, one element at a time, or from SciPy
 (extra `special`) where it is installed; digamma and polygamma from SciPy or SymPy's arbitrary precision.
@@ -16,84 +16,48 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def sec(x: Array) -> Array:
-    """Return 1/cos(x)."""
-    return np.asarray(1 / np.cos(x))
+def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
+    """Return `a` where the condition holds and `b` elsewhere."""
+    if out is None:
+        return np.where(condition, a, b)
+    np.copyto(out, b)
+    np.copyto(out, a, where=condition)
+    return out
 
 
-def csc(x: Array) -> Array:
-    """Return 1/sin(x)."""
-    return np.asarray(1 / np.sin(x))
-
-
-def cot(x: Array) -> Array:
-    """Return cos(x)/sin(x)."""
-    return np.asarray(np.cos(x) / np.sin(x))
-
-
-def sech(x: Array) -> Array:
-    """Return 1/cosh(x)."""
-    return np.asarray(1 / np.cosh(x))
-
-
-def relu(x: Array) -> Array:
-    """Return max(x, 0)."""
-    return np.asarray(np.maximum(x, 0))
-
-
-def leaky_relu(x: Array, slope: Array) -> Array:
-    """Return x where positive, slope·x elsewhere."""
-    return np.where(x > 0, x, slope * x)
-
-
-def sigmoid(x: Array) -> Array:
-    """Return 1/(1 + exp(-x)), without overflow and with full relative precision on both sides."""
-    return np.asarray(np.exp(-np.logaddexp(0, -x)))
-
-
-def softplus(x: Array) -> Array:
+def softplus(x: Array, out: Array | None = None) -> Array:
     """Return log(1 + exp(x)), without overflow."""
-    return np.asarray(np.logaddexp(0, x))
+    return np.asarray(np.logaddexp(0, x, out=out))
 
 
-def silu(x: Array) -> Array:
-    """Return x·sigmoid(x)."""
-    return np.asarray(x * sigmoid(x))
-
-
-def gelu(x: Array) -> Array:
-    """Return x·Φ(x), Φ the normal distribution (Hendrycks and Gimpel, 2016; PyTorch's default, not the tanh form)."""
-    return np.asarray(x * erfc(-x / math.sqrt(2)) / 2)
-
-
-def erf(x: Array) -> Array:
+def erf(x: Array, out: Array | None = None) -> Array:
     """Return the error function."""
-    return _special("erf", math.erf)(x)
+    return _special("erf", math.erf)(x, out=out)
 
 
-def erfc(x: Array) -> Array:
+def erfc(x: Array, out: Array | None = None) -> Array:
     """Return 1 - erf(x)."""
-    return _special("erfc", math.erfc)(x)
+    return _special("erfc", math.erfc)(x, out=out)
 
 
-def gamma(x: Array) -> Array:
+def gamma(x: Array, out: Array | None = None) -> Array:
     """Return the gamma function; nan at its poles."""
-    return _special("gamma", math.gamma)(x)
+    return _special("gamma", math.gamma)(x, out=out)
 
 
-def lgamma(x: Array) -> Array:
+def lgamma(x: Array, out: Array | None = None) -> Array:
     """Return log|Γ(x)|; inf at the poles."""
-    return _special("gammaln", math.lgamma)(x)
+    return _special("gammaln", math.lgamma)(x, out=out)
 
 
-def digamma(x: Array) -> Array:
+def digamma(x: Array, out: Array | None = None) -> Array:
     """Return the derivative of log Γ."""
-    return polygamma(np.zeros(1), x)
+    return polygamma(np.zeros(1), x, out)
 
 
-def polygamma(n: Array, x: Array) -> Array:
+def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
     """Return the n-th derivative of digamma."""
-    return _special("polygamma", _polygamma)(n, x)
+    return _special("polygamma", _polygamma)(n, x, out=out)
 
 
 @cache
@@ -102,11 +66,23 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
     try:
         import scipy.special
     except ImportError:
-        return np.vectorize(_with_poles(name, fallback), otypes=[float])
+        return _into(np.vectorize(_with_poles(name, fallback), otypes=[float]))
     if name == "polygamma":
-        return _scipy_polygamma
+        return _into(_scipy_polygamma)
     function: Callable[..., Array] = getattr(scipy.special, name)
     return function
+
+
+def _into(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the function with an argument `out`."""
+
+    def call(*args: Array, out: Array | None = None) -> Array:
+        if out is None:
+            return function(*args)
+        out[...] = function(*args)
+        return out
+
+    return call
 
 
 def _scipy_polygamma(n: Array, x: Array) -> Array:

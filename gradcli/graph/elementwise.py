@@ -23,7 +23,7 @@ Slope = Callable[..., Node | Exact]
 class Elementwise:
     """One row: NumPy's name (the op's own unless given), SymPy's name, the slopes, and how it is written.
 
-    `exact` names the Python function with which formulas evaluate it on rational numbers.
+    `lowered` gives the numbers of an operation that engines do not have, in terms of those that they have.
     """
 
     arity: int = 1
@@ -32,6 +32,7 @@ class Elementwise:
     slopes: tuple[Slope, ...] = ()
     infix: str = ""
     constant: bool = False  # piecewise constant: its slope is 0 everywhere
+    lowered: Callable[..., Node] | None = None
 
 
 def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
@@ -50,6 +51,20 @@ def equal(a: Node, b: Node | Exact) -> Node:
 def call(op: str, *args: Node | Exact) -> Node:
     """Return the node of a function of the table."""
     return elementwise(op, *map(lift, args))
+
+
+def _lowered_pow(a: Node, b: Node) -> Node:
+    # PyTorch: the same few powers are products.  Others are left to the engine's own `pow`.
+    match b.value:
+        case 2:
+            return a * a
+        case 3:
+            return a * a * a
+        case -1:
+            return 1 / a
+        case -2:
+            return 1 / (a * a)
+    return elementwise("pow", a, b)
 
 
 def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
@@ -81,7 +96,7 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "mul": Elementwise(2, "multiply", infix="*", slopes=(lambda y, a, b: b, lambda y, a, b: a)),
     "div": Elementwise(2, "true_divide", infix="/", slopes=(lambda y, a, b: 1 / b, lambda y, a, b: -(a / b**2))),
     "neg": Elementwise(1, "negative", infix="-", slopes=(lambda y, a: -1,)),
-    "pow": Elementwise(2, "power", infix="**", slopes=(_pow_base, _pow_exponent)),
+    "pow": Elementwise(2, "power", infix="**", slopes=(_pow_base, _pow_exponent), lowered=_lowered_pow),
     "identity": Elementwise(1, "positive", slopes=(lambda y, x: 1,)),
     # Powers and logarithms
     "sqrt": Elementwise(sympy="sqrt"),
@@ -98,9 +113,9 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "sin": Elementwise(sympy="sin"),
     "cos": Elementwise(sympy="cos"),
     "tan": Elementwise(sympy="tan"),
-    "sec": Elementwise(sympy="sec"),
-    "csc": Elementwise(sympy="csc"),
-    "cot": Elementwise(sympy="cot"),
+    "sec": Elementwise(sympy="sec", lowered=lambda x: 1 / call("cos", x)),
+    "csc": Elementwise(sympy="csc", lowered=lambda x: 1 / call("sin", x)),
+    "cot": Elementwise(sympy="cot", lowered=lambda x: call("cos", x) / call("sin", x)),
     "asin": Elementwise(1, "arcsin", "asin"),
     "acos": Elementwise(1, "arccos", "acos"),
     "atan": Elementwise(1, "arctan", "atan"),
@@ -118,7 +133,7 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "cosh": Elementwise(sympy="cosh"),
     # SymPy's 1 - tanh(x)**2, which formulas show, cancels: at x = 10 it has lost 8 digits.
     "tanh": Elementwise(sympy="tanh", slopes=(lambda y, x: call("sech", x) ** 2,)),
-    "sech": Elementwise(sympy="sech"),
+    "sech": Elementwise(sympy="sech", lowered=lambda x: 1 / call("cosh", x)),
     "asinh": Elementwise(1, "arcsinh", "asinh"),
     "acosh": Elementwise(1, "arccosh", "acosh"),
     "atanh": Elementwise(1, "arctanh", "atanh"),
@@ -131,13 +146,28 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "polygamma": Elementwise(2, slopes=(lambda y, n, x: 0, lambda y, n, x: call("polygamma", n + 1, x))),
     # Activations
     # PyTorch: 0 at 0, and the slope of NaN is 1, hence `<=`.
-    "relu": Elementwise(slopes=(lambda y, x: where(x <= 0, 0, 1),)),
-    "leaky_relu": Elementwise(2, slopes=(lambda y, x, s: where(x > 0, 1, s), lambda y, x, s: where(x > 0, 0, x))),
+    "relu": Elementwise(slopes=(lambda y, x: where(x <= 0, 0, 1),), lowered=lambda x: call("maximum", x, 0)),
+    "leaky_relu": Elementwise(
+        2,
+        slopes=(lambda y, x, s: where(x > 0, 1, s), lambda y, x, s: where(x > 0, 0, x)),
+        lowered=lambda x, s: where(x > 0, x, s * x),
+    ),
     # y·(1 - y) cancels where y is near 1.
-    "sigmoid": Elementwise(slopes=(lambda y, x: y * call("sigmoid", -x),)),
+    "sigmoid": Elementwise(
+        slopes=(lambda y, x: y * call("sigmoid", -x),),
+        # Without overflow, and with full relative precision on both sides.
+        lowered=lambda x: call("exp", -call("softplus", -x)),
+    ),
     "softplus": Elementwise(slopes=(lambda y, x: call("sigmoid", x),)),
-    "silu": Elementwise(slopes=(lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)),)),
-    "gelu": Elementwise(slopes=(lambda y, x: _normal_distribution(x) + x * _normal_density(x),)),
+    "silu": Elementwise(
+        slopes=(lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)),),
+        lowered=lambda x: x * call("sigmoid", x),
+    ),
+    # x·Φ(x), Φ the normal distribution (Hendrycks and Gimpel, 2016; PyTorch's default, not the tanh form).
+    "gelu": Elementwise(
+        slopes=(lambda y, x: _normal_distribution(x) + x * _normal_density(x),),
+        lowered=lambda x: x * call("erfc", -x / call("sqrt", const(2))) / 2,
+    ),
     # Corners.  Ties are split evenly, and a clamp passes its gradient at its bounds, as in PyTorch.
     "abs": Elementwise(slopes=(lambda y, x: call("sign", x),)),
     "maximum": Elementwise(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Graph, Node
+from gradcli.graph.structural import STRUCTURAL
 
 
 def optimise(graph: Graph) -> Graph:
@@ -39,6 +42,45 @@ def common_subexpressions(graph: Graph) -> Graph:
     return Graph(
         tuple(dict.fromkeys(new.values())), tuple(new[n] for n in graph.inputs), tuple(new[n] for n in graph.outputs)
     )
+
+
+def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each node one with the same value in the few operations that engines have.
+
+    Softmax, for one, is made of exp, max, sum and `/`.  `nodes` stand in the order in which they are computed.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf("x")
+    >>> lower([x, y := elementwise("sec", x)])[y]
+    div(const, cos), shape ()
+    """
+    new: dict[Node, Node] = {}
+    for node in nodes:
+        args = tuple(new[a] for a in node.args)
+        new[node] = _lowered(node if args == node.args else replace(node, args=args))
+    return new
+
+
+def _lowered(node: Node) -> Node:
+    """Return a node, whose arguments are lowered, in operations that engines have."""
+    elementwise, structural = ELEMENTWISE.get(node.op), STRUCTURAL.get(node.op)
+    if elementwise is not None:
+        definition = elementwise.lowered
+    elif structural is not None and structural.forward is None:
+        definition = structural.lowered or structural.definition
+    else:
+        return node
+    if definition is None:
+        return node
+    simpler = definition(*node.params, *node.args)
+    if simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
+        return node
+    inner = Graph.of(node.args, [simpler]).nodes
+    new = {arg: arg for arg in node.args}
+    for n in inner:
+        if n not in new:
+            new[n] = _lowered(replace(n, args=tuple(new[a] for a in n.args)))
+    return new[simpler]
 
 
 def dead_code(graph: Graph) -> Graph:

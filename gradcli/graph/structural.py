@@ -1,13 +1,15 @@
 """The table of structural operations: those that move, gather or contract elements.
 
 Each row holds the forward value and the pullback side by side.  `forward(*params, *arrays)` works on NumPy
-arrays whose last axis counts the points, so that axes and indices keep their meaning.
+arrays whose last axis counts the points, so that axes and indices keep their meaning; where the result is not a view
+of the argument, it goes into the array `out`, if one is given.
 `pullback(g, y, *params, *args)` gives for each argument the node that the adjoint `g` of `y` passes to it, written
 in operations of the tables, so that a derivative can be derived again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +47,14 @@ Array = np.ndarray[Any, Any]
 class Structural:
     """One row: the value, the adjoints that it passes on (none: its derivative is zero), and its definition.
 
-    `definition` spells an operation in simpler ones, for formulas.
+    `definition` spells an operation in simpler ones, for formulas; an operation without a `forward` of its own gets its
+    numbers from it too, or from `lowered`, where the textbook's definition is numerically poor.
     """
 
-    forward: Callable[..., Array]
+    forward: Callable[..., Array] | None = None
     pullback: Callable[..., Sequence[Node]] | None = None
     definition: Callable[..., Node] | None = None
+    lowered: Callable[..., Node] | None = None
 
 
 # Pullbacks that take more than a line
@@ -185,15 +189,38 @@ def _same_points(arrays: Iterable[Array]) -> list[Array]:
     return [np.broadcast_to(a, (*a.shape[:-1], points)) for a in arrays]
 
 
-def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array) -> Array:
+def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
     points = max(p.shape[-1] for p in parts)
-    result = np.zeros((*shape, points), dtype=np.result_type(*parts))
+    result = np.empty((*shape, points), dtype=np.result_type(*parts)) if out is None else out
+    result[...] = 0
     for key, part in zip(keys, parts, strict=True):
         result[_basic(key)] += part
     return result
 
 
-def _matmul(a: Array, b: Array) -> Array:
+def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+    """Multiply at all points: as one product of matrices where a factor is the same at all points."""
+    if a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
+        result = _stacked_matmul(a, b)
+    elif a.shape[-1] == 1 and b.shape[-1] > 1:
+        flat = b.reshape(b.shape[0], -1)
+        result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
+    elif b.shape[-1] == 1 and a.shape[-1] > 1:
+        result = b[..., 0].T @ a
+    else:
+        rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
+        return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))
+    return _into(out, result)
+
+
+def _into(out: Array | None, result: Array) -> Array:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _stacked_matmul(a: Array, b: Array) -> Array:
     """Multiply with the points in front, where NumPy's matmul takes them as a stack."""
     a_vector, b_vector = a.ndim == 2, b.ndim == 2
     a = np.moveaxis(a, -1, 0)[:, None] if a_vector else np.moveaxis(a, -1, 0)
@@ -208,35 +235,18 @@ def _matmul(a: Array, b: Array) -> Array:
     return np.asarray(np.moveaxis(result, 0, -1))
 
 
-def _logsumexp(axes: Axes, x: Array) -> Array:
-    top = x.max(axis=axes, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0)
-    return np.asarray(np.log(np.exp(x - top).sum(axis=axes)) + top.reshape(np.delete(x.shape, axes)))
-
-
-def _softmax(axis: int, x: Array) -> Array:
-    weights = np.exp(x - x.max(axis=axis, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=axis, keepdims=True))
-
-
-def _var(axes: Axes, correction: int, x: Array) -> Array:
-    n = _count(x.shape, axes)
-    centred = x - x.sum(axis=axes, keepdims=True) / n
-    squares = (centred * centred).sum(axis=axes)
-    return np.asarray(squares / (n - correction) if n > correction else squares * np.nan)
-
-
-def _first_mask(axis: int, best: Array, x: Array) -> Array:
+def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
     places = np.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
-    return np.asarray(places == np.expand_dims(best, axis))
+    return np.asarray(np.equal(places, np.expand_dims(best, axis), out=out))
 
 
 def _diagonal(x: Array) -> Array:
     return np.moveaxis(np.diagonal(x, axis1=0, axis2=1), -1, 0)
 
 
-def _from_diagonal(shape: Shape, x: Array) -> Array:
-    result = np.zeros((*shape, x.shape[-1]), dtype=x.dtype)
+def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
+    result = np.empty((*shape, x.shape[-1]), dtype=x.dtype) if out is None else out
+    result[...] = 0
     places = np.arange(min(shape))
     result[places, places] = x
     return result
@@ -260,46 +270,66 @@ def _softmax_definition(axis: int, x: Node) -> Node:
     return weights / spread(reduce("sum", weights, (axis,)), x.shape, (axis,))
 
 
+# Lowered definitions: exp of what is at most 0 does not overflow
+
+
+def _lowered_softmax(axis: int, x: Node) -> Node:
+    return _softmax_definition(axis, x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,)))
+
+
+def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
+    top = extremum("max", x, axes, "even")
+    top = where((top < const(math.inf)) & (top > const(-math.inf)), top, 0)
+    return call("log", reduce("sum", call("exp", x - spread(top, x.shape, axes)), axes)) + top
+
+
 STRUCTURAL: dict[str, Structural] = {
     # Reductions
-    "sum": Structural(lambda axes, x: x.sum(axis=axes), lambda g, y, axes, x: [spread(g, x.shape, axes)]),
+    "sum": Structural(lambda axes, x, out=None: x.sum(axis=axes, out=out), lambda g, y, axes, x: [spread(g, x.shape, axes)]),
     "mean": Structural(
-        lambda axes, x: x.sum(axis=axes) / _count(x.shape, axes),
+        None,
         lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
+        lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
     ),
-    "prod": Structural(lambda axes, x: x.prod(axis=axes), _prod_pullback),
-    "max": Structural(lambda axes, ties, x: x.max(axis=axes), _extremum_pullback),
-    "min": Structural(lambda axes, ties, x: x.min(axis=axes), _extremum_pullback),
+    "prod": Structural(lambda axes, x, out=None: x.prod(axis=axes, out=out), _prod_pullback),
+    "max": Structural(lambda axes, ties, x, out=None: x.max(axis=axes, out=out), _extremum_pullback),
+    "min": Structural(lambda axes, ties, x, out=None: x.min(axis=axes, out=out), _extremum_pullback),
     "norm": Structural(
-        lambda axes, x: np.sqrt((x * x).sum(axis=axes)),
+        None,
         _norm_pullback,
         lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
     ),
-    "var": Structural(_var, _var_pullback, _var_definition),
+    "var": Structural(None, _var_pullback, _var_definition),
     "std": Structural(
-        lambda axes, correction, x: np.sqrt(_var(axes, correction, x)),
+        None,
         _std_pullback,
         lambda axes, correction, x: call("sqrt", spreadness("var", x, axes, correction)),
     ),
     "logsumexp": Structural(
-        _logsumexp,
+        None,
         lambda g, y, axes, x: [spread(g, x.shape, axes) * call("exp", x - spread(y, x.shape, axes))],
         lambda axes, x: call("log", reduce("sum", call("exp", x), axes)),
+        _lowered_logsumexp,
     ),
-    "softmax": Structural(_softmax, _softmax_pullback, _softmax_definition),
-    "cumsum": Structural(lambda axis, x: np.add.accumulate(x, axis=axis), _cumsum_pullback),
+    "softmax": Structural(None, _softmax_pullback, _softmax_definition, _lowered_softmax),
+    "cumsum": Structural(lambda axis, x, out=None: np.add.accumulate(x, axis=axis, out=out), _cumsum_pullback),
     "argmax_mask": Structural(
-        lambda axis, x: _first_mask(axis, x.argmax(axis=axis), x), definition=lambda axis, x: _mask("max", axis, x)
+        lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out), definition=lambda axis, x: _mask("max", axis, x)
     ),
     "argmin_mask": Structural(
-        lambda axis, x: _first_mask(axis, x.argmin(axis=axis), x), definition=lambda axis, x: _mask("min", axis, x)
+        lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out), definition=lambda axis, x: _mask("min", axis, x)
     ),
     # Linear algebra
     "matmul": Structural(_matmul, _matmul_pullback),
-    "outer": Structural(lambda a, b: a[:, None] * b[None], lambda g, y, a, b: [matmul(g, b), matmul(a, g)]),
+    "outer": Structural(
+        None,
+        lambda g, y, a, b: [matmul(g, b), matmul(a, g)],
+        lambda a, b: reshape(a, (*a.shape, 1)) * b,
+    ),
     "trace": Structural(
-        lambda x: _diagonal(x).sum(axis=0),
+        None,
         lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
+        lambda x: reduce("sum", diagonal(x), (0,)),
     ),
     "diagonal": Structural(_diagonal, lambda g, y, x: [from_diagonal(g, x.shape)]),
     "from_diagonal": Structural(_from_diagonal, lambda g, y, shape, x: [diagonal(g)]),
@@ -317,10 +347,10 @@ STRUCTURAL: dict[str, Structural] = {
     "index": Structural(lambda key, x: x[_basic(key)], lambda g, y, key, x: [scatter(x.shape, [(key, g)])]),
     "scatter": Structural(_scatter, lambda g, y, shape, keys, *parts: [index(g, key) for key in keys]),
     "concatenate": Structural(
-        lambda axis, *parts: np.concatenate(_same_points(parts), axis=axis), _concatenate_pullback
+        lambda axis, *parts, out=None: np.concatenate(_same_points(parts), axis=axis, out=out), _concatenate_pullback
     ),
     "stack": Structural(
-        lambda axis, *parts: np.stack(_same_points(parts), axis=axis),
+        lambda axis, *parts, out=None: np.stack(_same_points(parts), axis=axis, out=out),
         lambda g, y, axis, *parts: [index(g, (*map(range, g.shape[:axis]), i)) for i in range(len(parts))],
     ),
 }
