@@ -10,6 +10,9 @@ from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.structural import STRUCTURAL
 
+_COMMUTATIVE = frozenset(["add", "mul"])
+_SIGNED = frozenset(["add", "sub", "mul", "div"])
+
 
 def optimise(graph: Graph) -> Graph:
     """Return the graph without repeated and without unread nodes.
@@ -31,8 +34,9 @@ def common_subexpressions(graph: Graph) -> Graph:
     for node in graph.nodes:
         args = tuple(new[a] for a in node.args)
         same = node if args == node.args else replace(node, args=args)
+        operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # A value's type is part of it: 1 == 1.0 == Decimal(1), and each prints in its own way.
-        key = (node.op, args, node.shape, node.params, type(node.value))
+        key = (node.op, operands, node.shape, node.params, type(node.value))
         if node.op == "input":
             new[node] = node
         elif node in outputs:
@@ -63,24 +67,45 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
 
 def _lowered(node: Node) -> Node:
     """Return a node, whose arguments are lowered, in operations that engines have."""
+    if node.op in _SIGNED:
+        return _signs(node, *node.args)
     elementwise, structural = ELEMENTWISE.get(node.op), STRUCTURAL.get(node.op)
-    if elementwise is not None:
-        definition = elementwise.lowered
-    elif structural is not None and structural.forward is None:
+    definition = elementwise.lowered if elementwise is not None else None
+    if structural is not None and structural.forward is None:
         definition = structural.lowered or structural.definition
-    else:
-        return node
     if definition is None:
         return node
     simpler = definition(*node.params, *node.args)
     if simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
         return node
-    inner = Graph.of(node.args, [simpler]).nodes
-    new = {arg: arg for arg in node.args}
-    for n in inner:
+    # Simplification may have taken the definition to an argument's argument: -(-x) is x.
+    new = {n: n for arg in node.args for n in (arg, *arg.args)}
+    for n in Graph.of(new, [simpler]).nodes:
         if n not in new:
-            new[n] = _lowered(replace(n, args=tuple(new[a] for a in n.args)))
+            new[n] = _lowered(replace(n, args=tuple(new[a] for a in n.args))) if n.args else n
     return new[simpler]
+
+
+def _signs(node: Node, a: Node, b: Node) -> Node:
+    """Return a sum with the minus of a term as a subtraction, a product with the minus of a factor in front of it.
+
+    Both are exact, in the sign of a zero too, and mostly save an operation.
+    """
+    if node.op in ("mul", "div"):
+        if a.op == "neg":
+            return _negative(_signs(replace(node, args=(a.args[0], b)), a.args[0], b))
+        if b.op == "neg":
+            return _negative(replace(node, args=(a, b.args[0])))
+        return node
+    if b.op == "neg":
+        return replace(node, op="add" if node.op == "sub" else "sub", args=(a, b.args[0]))
+    if a.op == "neg" and node.op == "add":
+        return replace(node, op="sub", args=(b, a.args[0]))
+    return node
+
+
+def _negative(node: Node) -> Node:
+    return node.args[0] if node.op == "neg" else Node("neg", (node,), node.shape)
 
 
 def dead_code(graph: Graph) -> Graph:

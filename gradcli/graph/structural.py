@@ -285,7 +285,9 @@ def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
 
 STRUCTURAL: dict[str, Structural] = {
     # Reductions
-    "sum": Structural(lambda axes, x, out=None: x.sum(axis=axes, out=out), lambda g, y, axes, x: [spread(g, x.shape, axes)]),
+    "sum": Structural(
+        lambda axes, x, out=None: x.sum(axis=axes, out=out), lambda g, y, axes, x: [spread(g, x.shape, axes)]
+    ),
     "mean": Structural(
         None,
         lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
@@ -314,10 +316,12 @@ STRUCTURAL: dict[str, Structural] = {
     "softmax": Structural(None, _softmax_pullback, _softmax_definition, _lowered_softmax),
     "cumsum": Structural(lambda axis, x, out=None: np.add.accumulate(x, axis=axis, out=out), _cumsum_pullback),
     "argmax_mask": Structural(
-        lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out), definition=lambda axis, x: _mask("max", axis, x)
+        lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),
+        definition=lambda axis, x: _mask("max", axis, x),
     ),
     "argmin_mask": Structural(
-        lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out), definition=lambda axis, x: _mask("min", axis, x)
+        lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out),
+        definition=lambda axis, x: _mask("min", axis, x),
     ),
     # Linear algebra
     "matmul": Structural(_matmul, _matmul_pullback),

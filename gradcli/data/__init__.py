@@ -1,0 +1,1 @@
+"""Files of points and of results: read and written in blocks."""

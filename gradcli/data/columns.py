@@ -1,0 +1,161 @@
+"""Columns of numbers and the variables whose elements they hold: `x0`, `x[0]`, `M[0,1]`, `y[0].v`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product, repeat
+
+import numpy as np
+
+from gradcli.data.block import Array, Block
+from gradcli.data.mistakes import quoted
+from gradcli.errors import InputError, nearest
+from gradcli.graph.names import element_names
+from gradcli.graph.node import MAX_RANK, Shape, size_of
+
+Key = tuple[int, ...]
+
+_COLUMN = re.compile(r"([A-Za-z_]\w*)(?:\[(\d+(?:,\d+)*)\])?(\.v)?", re.ASCII)
+_BLANKS_INSIDE = re.compile(r"\s+(?=[^\[\]]*\])")
+_MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
+
+
+def column_names(name: str, shape: Shape) -> list[str]:
+    """Return the names of the columns that hold a variable, in row-major order.
+
+    >>> column_names("x0.grad", ()), column_names("x.grad", (2,)), column_names("M", (1, 2))
+    (['x0.grad'], ['x[0].grad', 'x[1].grad'], ['M[0,0]', 'M[0,1]'])
+    """
+    stem, dot, suffix = name.partition(".")
+    return [f"{element}{dot}{suffix}" for element in element_names(stem, shape)]
+
+
+def element(column: str) -> tuple[str, Key] | None:
+    """Return the variable and the index that a column's name says, or None where it is no name of an element.
+
+    >>> element(" M[0, 1] "), element("y[2].v"), element("x0"), element("the date")
+    (('M', (0, 1)), ('y.v', (2,)), ('x0', ()), None)
+    """
+    match = (
+        _COLUMN.fullmatch(_BLANKS_INSIDE.sub("", column.strip()))
+        if "[" in column
+        else _COLUMN.fullmatch(column.strip())
+    )
+    if not match:
+        return None
+    name, key, suffix = match.groups(default="")
+    indices = key.split(",") if key else []
+    if len(indices) > MAX_RANK:
+        return None
+    return name + suffix, tuple(int(i) if len(i) <= _MAX_DIGITS else 10**_MAX_DIGITS for i in indices)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The columns of some variables: their places in the file and their names, and how they make up arrays."""
+
+    shapes: dict[str, Shape]
+    places: list[int]
+    names: list[str]
+
+    def block(self, columns: Sequence[Array]) -> Block:
+        """Return the variables' values, from those of the columns.
+
+        >>> Layout.of(["x[1]", "x[0]"], "`p.csv`").pick(["x"]).block([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+        {'x': array([[1., 2.],
+               [3., 4.]])}
+        """
+        found: Block = {}
+        start = 0
+        for name, shape in self.shapes.items():
+            own = columns[start : start + size_of(shape)]
+            found[name] = np.stack(own).reshape(*shape, -1) if shape else np.ascontiguousarray(own[0])
+            start += len(own)
+        return found
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a file hold which variables. Columns whose names are no names of elements are left out."""
+
+    label: str
+    elements: dict[str, dict[Key, list[int]]]
+    shapes: dict[str, Shape]
+
+    @classmethod
+    def of(cls, header: Sequence[str], label: str) -> Layout:
+        """Return the layout of a file's columns; what is wrong with a variable is told when it is picked.
+
+        >>> Layout.of(["x[0]", "x[1]", "b", "the date"], "`p.csv`").shapes
+        {'x': (2,), 'b': ()}
+        """
+        elements: dict[str, dict[Key, list[int]]] = {}
+        for place, column in enumerate(header):
+            found = element(column)
+            if found:
+                elements.setdefault(found[0], {}).setdefault(found[1], []).append(place)
+        return cls(label, elements, {name: _shape(keys) for name, keys in elements.items()})
+
+    def pick(self, names: Sequence[str]) -> Picked:
+        """Return the columns of those variables.
+
+        Errors: `InputError` for a variable that is not there, or not once and whole.
+
+        >>> Layout.of(["x[0]", "x[2]"], "`p.csv`").pick(["x"])
+        Traceback (most recent call last):
+        gradcli.errors.InputError: `p.csv` has a column `x[2]`, but no `x[1]`
+          an array has a column for each of its elements
+        """
+        places: list[int] = []
+        columns: list[str] = []
+        for name in names:
+            if name not in self.elements:
+                raise missing(name, self.shapes, self.label)
+            keys, shape = self.elements[name], self.shapes[name]
+            self._check(name, keys, shape)
+            columns += column_names(name, shape)
+            places += [keys[key][0] for key in product(*map(range, shape))]
+        return Picked({name: self.shapes[name] for name in names}, places, columns)
+
+    def _check(self, name: str, keys: dict[Key, list[int]], shape: Shape) -> None:
+        hint = "an array has a column for each of its elements"
+        other = next((key for key in keys if len(key) != len(shape)), None)
+        if other is not None:
+            first = next(key for key in keys if len(key) == len(shape))
+            raise InputError(f"{self.label} has both {_quoted(name, first)} and {_quoted(name, other)}", hint=hint)
+        twice = next((key for key, places in keys.items() if len(places) > 1), None)
+        if twice is not None:
+            raise InputError(f"{self.label} has the column {_quoted(name, twice)} twice")
+        if len(keys) < size_of(shape):
+            lacking = next(key for key in map(_nth, range(size_of(shape)), repeat(shape)) if key not in keys)
+            raise InputError(
+                f"{self.label} has a column {_quoted(name, max(keys))}, but no {_quoted(name, lacking)}", hint=hint
+            )
+
+
+def missing(name: str, known: dict[str, Shape], label: str) -> InputError:
+    """Return what to tell of a variable that a file does not hold."""
+    return InputError(f"{label} has no values for {quoted(name)}", hint=nearest(name, known, "variables in it"))
+
+
+def _shape(keys: dict[Key, list[int]]) -> Shape:
+    """Return the smallest shape with all those elements: of the first one's rank, if they differ in it."""
+    rank = len(next(iter(keys)))
+    return tuple(max(sizes) + 1 for sizes in zip(*(key for key in keys if len(key) == rank), strict=True))
+
+
+def _nth(place: int, shape: Shape) -> Key:
+    """Return an index in row-major order; the shape may be too large to go through."""
+    key: list[int] = []
+    for size in reversed(shape):
+        place, index = divmod(place, size)
+        key.insert(0, index)
+    return tuple(key)
+
+
+def _quoted(name: str, key: Key) -> str:
+    """Return the name of an element's column in a message."""
+    stem, dot, suffix = name.partition(".")
+    return quoted(stem + f"[{','.join(map(str, key))}]" * bool(key) + dot + suffix)

@@ -1,0 +1,172 @@
+"""Three parsers of rows of numbers in CSV, which agree to the last bit.
+
+The reference parser defines what a row and a number are, and tells what is wrong. The fast ones, pyarrow's where it is
+installed and NumPy's where it is not, answer None where they are not certain of doing the same.
+"""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gradcli.data.block import Array
+from gradcli.data.columns import Picked
+from gradcli.data.csv_chunks import Rows
+from gradcli.data.mistakes import quoted
+from gradcli.errors import InputError
+
+# NumPy takes these for blanks, as the reference parser does not.
+_FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])
+_NO_BLANKS = bytes.maketrans(_FOREIGN_BLANKS, b"?" * len(_FOREIGN_BLANKS))
+_ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
+_ROWS = 2**12  # that the reference parser has as text at a time
+
+
+def plain(chunk: bytes) -> bool:
+    """Tell whether each line of a chunk is one row whose cells are what stands between the commas."""
+    return b'"' not in chunk and (b"\r" not in chunk or chunk.count(b"\r") == chunk.count(b"\r\n"))
+
+
+def parse(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+    """Return the columns at those places in a plain chunk, or None where the reference parser decides.
+
+    >>> parse(b"1,2,a\\n3,4,b\\n", 3, [1, 0])
+    [array([2., 4.]), array([1., 3.])]
+    >>> parse(b"1,2,a\\n3,x,b\\n", 3, [1, 0])
+    """
+    if chunk.isspace():
+        return None
+    try:
+        return by_arrow(chunk, width, places)
+    except ImportError:
+        return by_numpy(chunk, width, places)
+
+
+def by_arrow(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+    """Parse with pyarrow."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow
+
+    if chunk.startswith(b"\xef\xbb\xbf"):  # it would be left out, in the middle of the file too
+        return None
+    names = [str(i) for i in range(width)]
+    wanted = [names[i] for i in places]
+    try:
+        table = arrow.read_csv(
+            pa.py_buffer(chunk),
+            read_options=arrow.ReadOptions(column_names=names, block_size=_ARROW_BLOCK),
+            parse_options=arrow.ParseOptions(quote_char=False),
+            convert_options=arrow.ConvertOptions(
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.float64()),
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    columns = [table.column(i).to_numpy() for i in range(len(wanted))]
+    holes = [k for k, column in enumerate(columns) if np.isnan(column).any()]
+    if holes and b"(" in chunk:  # nan(…) is a number in C
+        return None
+    for k in holes:
+        columns[k] = _unsigned_nan(columns[k])
+    return columns
+
+
+def by_numpy(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+    """Parse with NumPy."""
+    chunk += b"" if chunk.endswith(b"\n") else b"\n"
+    if not _rectangular(chunk, width):
+        return None
+    try:
+        table = np.loadtxt(
+            io.BytesIO(chunk.translate(_NO_BLANKS)),
+            usecols=list(places),
+            delimiter=",",
+            comments=None,
+            ndmin=2,
+            encoding="latin1",
+        )
+    except ValueError:
+        return None
+    return list(_unsigned_nan(table).T)
+
+
+def _rectangular(chunk: bytes, width: int) -> bool:
+    """Tell whether each line has `width` cells: NumPy does not count those that it does not use."""
+    characters = np.frombuffer(chunk, np.uint8)
+    separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
+    if separators.size % width:
+        return False
+    newlines = separators.reshape(-1, width) == ord("\n")
+    return bool(newlines[:, -1].all() and not newlines[:, :-1].any())
+
+
+def by_reference(rows: Rows, width: int, picked: Picked, size: int) -> Iterator[list[Array]]:
+    """Yield the columns that were picked, at most `size` rows at a time.
+
+    Errors: `InputError` for a row that has not `width` cells, and for a cell that is no number.
+
+    >>> from gradcli.data.columns import Layout
+    >>> picked = Layout.of(["x0", "x1"], "`p.csv`").pick(["x1"])
+    >>> list(by_reference(Rows([b'1,"2"\\n'], "`p.csv`", 2), 2, picked, 10))
+    [[array([2.])]]
+    >>> list(by_reference(Rows([b"1,2_0\\n"], "`p.csv`", 2), 2, picked, 10))
+    Traceback (most recent call last):
+    gradcli.errors.InputError: `p.csv`, line 2, column `x1`: `2_0` is not a number
+    """
+    while True:
+        numbers = array("d")
+        count = 0
+        while count < size and (some := rows.take(min(size - count, _ROWS))):
+            for line, row in some:
+                if len(row) != width:
+                    raise _uneven(rows.label, line, len(row), width)
+                numbers.extend(_numbers(row, picked, rows.label, line))
+            count += len(some)
+        if not count:
+            return
+        table = np.frombuffer(numbers, dtype=float).reshape(count, -1)
+        yield list(_unsigned_nan(table).T)
+
+
+def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[float]:
+    cells = [row[place] for place in picked.places]
+    try:
+        return [_number(cell) for cell in cells]
+    except ValueError:
+        cell, name = next(pair for pair in zip(cells, picked.names, strict=True) if not _is_number(pair[0]))
+        what = f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank"
+        raise InputError(f"{label}, line {line}, column {quoted(name)}: {what}") from None
+
+
+def _number(cell: str) -> float:
+    """Return the number in a cell: what Python takes for one, in ASCII and without underscores."""
+    if not cell.isascii() or "_" in cell:
+        raise ValueError
+    return float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        _number(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _uneven(label: str, line: int, count: int, width: int) -> InputError:
+    return InputError(
+        f"{label}, line {line}: {count} cell{'s' * (count != 1)}, where the header has {width}",
+        hint="each row has a cell for each column",
+    )
+
+
+def _unsigned_nan(numbers: Array) -> Array:
+    """Return the numbers with one kind of nan: parsers differ in its sign."""
+    holes = np.isnan(numbers)
+    return np.where(holes, np.nan, numbers) if holes.any() else numbers

@@ -1,0 +1,106 @@
+"""Points in a CSV file: a header line, a column for each element, one row a point."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import BinaryIO
+
+from gradcli.data.block import Array, Block
+from gradcli.data.columns import Layout, Picked
+from gradcli.data.csv_chunks import Rows, chunks
+from gradcli.data.csv_parsers import by_reference, parse, plain
+from gradcli.data.mistakes import label, no_points, reading
+from gradcli.errors import InputError
+from gradcli.graph.node import Shape
+
+
+class CsvPoints:
+    """Points in a CSV file, or on standard input."""
+
+    shapes: dict[str, Shape]
+    count: int | None = None
+    _chunks: Iterator[tuple[int, bytes]]
+
+    def __init__(self, path: str) -> None:
+        """Open the file, and read its header."""
+        self._label = label(path)
+        self._file = _open(path, self._label)
+        try:
+            self._size = _size(self._file)
+            self._chunks = chunks(self._file, self._label)
+            header = self._header()
+            self._width = len(header)
+            self._layout = Layout.of(header, self._label)
+        except BaseException:
+            self.close()
+            raise
+        self.shapes = self._layout.shapes
+
+    def _header(self) -> list[str]:
+        """Return the names of the columns, and put back what was read beyond them."""
+        rows = Rows((chunk for _, chunk in self._chunks), self._label, 1)
+        for _, names in rows.take(1):
+            rest = rows.rest()
+            self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
+            return names
+        raise InputError(
+            f"{self._label} is empty", hint="its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
+        )
+
+    @property
+    def fraction(self) -> float | None:
+        """The share of the file that has been read; `None` for what is no regular file."""
+        return min(1.0, self._file.tell() / self._size) if self._size else None
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values of those variables, in blocks of 1 to `size` points."""
+        return self._blocks(self._layout.pick(names), size)
+
+    def _blocks(self, picked: Picked, size: int) -> Iterator[Block]:
+        some = False
+        for columns in self._columns(picked, size):
+            for start in range(0, len(columns[0]), size):
+                some = True
+                yield picked.block([column[start : start + size] for column in columns])
+        if not some:
+            raise no_points(self._label)
+
+    def _columns(self, picked: Picked, size: int) -> Iterator[list[Array]]:
+        """Yield the columns that were picked, a chunk at a time, each read by the fastest parser that is certain."""
+        for line, chunk in self._chunks:
+            if not plain(chunk):  # a cell may hold newlines: a chunk need not end where a row does
+                rest = chain([chunk], (chunk for _, chunk in self._chunks))
+                yield from by_reference(Rows(rest, self._label, line), self._width, picked, size)
+                return
+            columns = parse(chunk, self._width, picked.places)
+            if columns is None:
+                yield from by_reference(Rows([chunk], self._label, line), self._width, picked, size)
+            else:
+                yield columns
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if sys.stdin is None or self._file is not sys.stdin.buffer:
+            self._file.close()
+
+
+def _open(path: str, name: str) -> BinaryIO:
+    if path != "-":
+        with reading(name):
+            return open(path, "rb")
+    if sys.stdin is None:
+        raise InputError("standard input is closed", hint="give the name of a file of points")
+    return sys.stdin.buffer
+
+
+def _size(file: BinaryIO) -> int | None:
+    """Return the size of a regular file; `None` for a pipe or a terminal."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:  # standard input in the tests has no descriptor
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

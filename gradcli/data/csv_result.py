@@ -1,0 +1,72 @@
+"""Results as CSV: a header, and a row a point, with the full precision of float64."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import BinaryIO
+
+from gradcli.data.block import Array
+from gradcli.data.writer import columns_of
+from gradcli.errors import InputError
+from gradcli.graph.node import Shape
+
+_CELLS = 2**18  # that are text at a time
+
+
+class CsvWriter:
+    """Writes rows with a function that writes text."""
+
+    def __init__(
+        self, write: Callable[[str], object], flush: Callable[[], object], columns: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Take the functions, and the names of the columns; nothing is written before there is a row."""
+        self._write = write
+        self._flush = flush
+        self._columns = columns
+        self._header = _header(list(chain.from_iterable(columns.values())))
+
+    def write(self, block: Mapping[str, Array]) -> None:
+        """Write a row for each point."""
+        columns = columns_of(block, self._columns)
+        for text in chain([self._header], _texts(columns)):
+            self._write(text)
+        self._header = ""
+
+    def finish(self) -> None:
+        """Write the header, if there were no rows."""
+        self._write(self._header)
+        self._flush()
+
+
+@contextmanager
+def csv_writer(
+    file: BinaryIO, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]]
+) -> Iterator[CsvWriter]:
+    """Give the writer of a CSV file."""
+    yield CsvWriter(lambda text: file.write(text.encode()), file.flush, columns)
+
+
+def standard_output(columns: Mapping[str, Sequence[str]]) -> CsvWriter:
+    """Return the writer of CSV on standard output."""
+    if sys.stdout is None:
+        raise InputError("standard output is closed", hint="give the name of a file: --output FILE")
+    return CsvWriter(sys.stdout.write, sys.stdout.flush, columns)
+
+
+def _header(names: Sequence[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(names)
+    return buffer.getvalue()
+
+
+def _texts(columns: Sequence[Array]) -> Iterator[str]:
+    """Yield the rows as text, many at a time. Joining needs two thirds of the time of `csv.writer`."""
+    step = max(1, _CELLS // len(columns))
+    for start in range(0, len(columns[0]), step):
+        cells = (map(repr, column[start : start + step].tolist()) for column in columns)
+        yield "\n".join(map(",".join, zip(*cells, strict=True))) + "\n"

@@ -1,0 +1,144 @@
+"""The arrays in an `.npz` file: their headers, and their values, some points at a time."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+
+from gradcli.data.block import Array
+from gradcli.data.mistakes import printable, reading
+from gradcli.errors import InputError
+from gradcli.graph.node import Shape, check_size, size_of
+
+Read = Callable[[int], Array]  # the next so many points, along the last axis
+
+# Version 3 is version 2 with names in UTF-8, and the arrays that have names hold no numbers.
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): np.lib.format.read_array_header_2_0,
+}
+_MAX_HEADER = 2**16  # bytes
+_COPIED = 2**20  # bytes at a time
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array in an archive: where its values begin, and how they are laid out."""
+
+    label: str
+    info: zipfile.ZipInfo
+    offset: int
+    shape: Shape
+    fortran: bool
+    dtype: np.dtype[np.generic]
+
+    @property
+    def count(self) -> int:
+        """The number of points."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def point_bytes(self) -> int:
+        """The bytes of one point."""
+        return size_of(self.shape[1:]) * self.dtype.itemsize
+
+    def check(self) -> None:
+        """Refuse an array that holds no points, or no numbers, or fewer than its header promises."""
+        if self.dtype.kind not in "iufb":
+            raise InputError(f"{self.label} holds {printable(str(self.dtype))}, not real numbers")
+        if not self.shape:
+            raise InputError(
+                f"{self.label} is a single number", hint="points run along the first axis: np.array([1.0])"
+            )
+        try:
+            check_size(self.shape[1:])
+        except InputError as error:
+            raise InputError(f"{self.label}: {error.message}", hint=error.hint) from None
+        if not size_of(self.shape[1:]):
+            raise InputError(f"{self.label} has no elements: its shape is {self.shape}")
+        if self.info.file_size - self.offset < self.count * self.point_bytes:
+            raise InputError(f"{self.label} ends early: its header promises an array of shape {self.shape}")
+
+
+def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> Member:
+    """Return an array of an archive, without its values.
+
+    Errors: `InputError` for what is no array, is encrypted, or packed in a way that would fill the memory at once.
+    """
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{label} is compressed in an unusual way", hint="write the file with np.savez_compressed")
+    with reading(label), archive.open(info) as file:
+        start = io.BytesIO(file.read(_MAX_HEADER))
+        version = np.lib.format.read_magic(start)
+        if version not in _READERS:
+            raise ValueError(f"version {version[0]} of its format is not known")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            shape, fortran, dtype = _READERS[version](start)
+        if any(n < 0 for n in shape):
+            raise ValueError("its shape is negative")
+    return Member(label, info, start.tell(), shape, fortran and len(shape) > 1, dtype)
+
+
+@contextmanager
+def stream(archive: zipfile.ZipFile, member: Member) -> Iterator[Read]:
+    """Give a function that returns the next points of an array.
+
+    Errors: `InputError` for an archive that is damaged, as it is met.
+    """
+    with ExitStack() as stack:
+        with reading(member.label):
+            file = stack.enter_context(archive.open(member.info))
+            _exactly(file, member.offset)
+            if member.fortran:
+                spool = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(file, spool, _COPIED)
+        yield _columns(spool, member) if member.fortran else lambda count: _rows(file, member, count)
+
+
+def _rows(file: IO[bytes], member: Member, count: int) -> Array:
+    """Return the next points of an array in C order, where they follow each other."""
+    with reading(member.label):
+        data = _exactly(file, count * member.point_bytes)
+    return _points_last(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
+
+
+def _columns(file: IO[bytes], member: Member) -> Read:
+    """Return the reader of an array in Fortran order: the elements follow each other, each with all its points."""
+    done = 0
+    width = member.dtype.itemsize
+
+    def read(count: int) -> Array:
+        nonlocal done
+        transposed = np.empty((*member.shape[:0:-1], count), member.dtype)
+        with reading(member.label):
+            for k, element in enumerate(np.ndindex(*transposed.shape[:-1])):
+                file.seek((k * member.count + done) * width)
+                transposed[element] = np.frombuffer(_exactly(file, count * width), member.dtype)
+        done += count
+        return _points_last(transposed.T)
+
+    return read
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError("it ends early")
+    return data
+
+
+def _points_last(values: Array) -> Array:
+    """Return an array with the points along its first axis as float64, with the points along its last one."""
+    with np.errstate(all="ignore"):  # a wider float may be beyond float64, and is inf then
+        return np.ascontiguousarray(np.moveaxis(values, 0, -1), dtype=float)

@@ -1,0 +1,85 @@
+"""Points in an `.npz` file: an array for each variable, with the points along its first axis."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from gradcli.data.block import Block
+from gradcli.data.columns import missing
+from gradcli.data.mistakes import label, no_points, quoted, reading
+from gradcli.data.npz_members import Member, read_header, stream
+from gradcli.errors import InputError
+from gradcli.graph.node import Shape
+
+_VARIABLE = re.compile(r"([A-Za-z_]\w*(?:\.v)?)\.npy", re.ASCII)
+
+
+class NpzPoints:
+    """Points in an `.npz` file, whose arrays are read in step."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file, and read the headers of its arrays."""
+        self._label = label(path)
+        self._done = 0
+        self._members: dict[str, list[Member]] = {}
+        with reading(self._label):
+            self._archive = zipfile.ZipFile(path)
+        try:
+            for info in self._archive.infolist():
+                match = _VARIABLE.fullmatch(info.filename)
+                if match:
+                    found = read_header(self._archive, info, f"{self._label}, array {quoted(match[1])}")
+                    self._members.setdefault(match[1], []).append(found)
+        except BaseException:
+            self.close()
+            raise
+        self.shapes: dict[str, Shape] = {name: found[0].shape[1:] for name, found in self._members.items()}
+        counts = {found[0].count for found in self._members.values()}
+        # Arrays that are not asked for may be of any length.
+        self.count: int | None = counts.pop() if len(counts) == 1 else None
+
+    @property
+    def fraction(self) -> float | None:
+        """The share of the points that has been read."""
+        return self._done / self.count if self.count else None
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values of those variables, in blocks of 1 to `size` points."""
+        members = {name: self._member(name) for name in names}
+        (first, *others) = members
+        for name in others:
+            if members[name].count != members[first].count:
+                counts = f"{members[first].count:,} and {members[name].count:,} points"
+                raise InputError(
+                    f"{self._label} is ragged: {quoted(first)} and {quoted(name)} have {counts}",
+                    hint="points run along the first axis of each array",
+                )
+        self.count = members[first].count
+        if not self.count:
+            raise no_points(self._label)
+        return self._blocks(members, self.count, size)
+
+    def _member(self, name: str) -> Member:
+        """Return the array of a variable, if it is one of numbers."""
+        if name not in self._members:
+            raise missing(name, self.shapes, self._label)
+        (member, *more) = self._members[name]
+        if more:
+            raise InputError(f"{self._label} has the array {quoted(name)} twice")
+        member.check()
+        return member
+
+    def _blocks(self, members: dict[str, Member], count: int, size: int) -> Iterator[Block]:
+        with ExitStack() as stack:
+            streams = {n: stack.enter_context(stream(self._archive, m)) for n, m in members.items()}
+            for start in range(0, count, size):
+                block = {name: read(min(size, count - start)) for name, read in streams.items()}
+                self._done = min(start + size, count)
+                yield block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._archive.close()

@@ -1,0 +1,50 @@
+"""Files of points, told apart by their endings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gradcli.data.block import Array, Block, Points
+from gradcli.data.csv_points import CsvPoints
+from gradcli.data.mistakes import label, reading
+from gradcli.data.npz_points import NpzPoints
+from gradcli.data.parquet_points import ParquetPoints, parts
+from gradcli.errors import InputError
+
+__all__ = ["Array", "Block", "Points", "open_points", "parts"]
+
+
+def open_points(path: str) -> Points:
+    """Open a file of points: `.csv`, `.npz`, `.parquet` or a folder of such files; `-` is CSV on standard input.
+
+    Errors: `InputError` for a file that cannot be read, and for an ending that is none of these.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("x[0],x[1],b\\n1,2,3\\n4,5,6\\n")
+    ...     file.flush()
+    ...     points = open_points(file.name)
+    ...     shapes, blocks = points.shapes, list(points.blocks(["x", "b"], 1000))
+    ...     points.close()
+    >>> shapes
+    {'x': (2,), 'b': ()}
+    >>> blocks
+    [{'x': array([[1., 4.],
+           [2., 5.]]), 'b': array([3., 6.])}]
+    """
+    with reading(label(path)):
+        folder = Path(path).is_dir()
+    match Path(path).suffix.lower():
+        case ".parquet":
+            return ParquetPoints(path)
+        case _ if folder:
+            return ParquetPoints(path)
+        case ".csv":
+            return CsvPoints(path)
+        case ".npz":
+            return NpzPoints(path)
+    if path == "-":
+        return CsvPoints(path)
+    raise InputError(
+        f"{label(path)} has no ending of a file of points", hint="points are read from .csv, .npz and .parquet files"
+    )

@@ -1,0 +1,119 @@
+"""A graph compiled once, to be run at any number of points: blocks of points, spread over threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+
+from gradcli.engine.numpy_kernel import NumpyKernel
+from gradcli.engine.schedule import Schedule
+from gradcli.errors import InputError, Notes
+from gradcli.graph.node import Graph
+
+Array = np.ndarray[Any, Any]
+
+_FEWEST = 2**10  # points that are worth a thread
+
+
+class Kernel(Protocol):
+    """A schedule made ready by an engine.  `block` is the number of points that it works on at best."""
+
+    block: int
+
+    def buffers(self, count: int) -> list[Array]:
+        """Return the memory that a thread needs for blocks of `count` points."""
+
+    def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
+        """Compute the results at a block of points."""
+
+
+class Compiled:
+    """A graph ready to run, by the engine `numpy` or `numba`.
+
+    `same` holds the inputs that have one value for all points, of shape `(*shape, 1)`.  Calling it with the other inputs,
+    each of shape `(*shape, N)`, returns for each output an array of that layout; where an output is the same at all
+    points, its last axis has length 1.  The results go into the arrays `out`, if they are given.
+
+    Errors: `InputError` when the engine is not installed.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf("x")
+    >>> run = Compiled(Graph.of([x], [(3 * x**2).called("y")]))
+    >>> run({"x": np.array([1.0, 2.0])})
+    {'y': array([ 3., 12.])}
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        same: Mapping[str, Array] | None = None,
+        engine: str = "numpy",
+        threads: int | None = None,
+        notes: Notes | None = None,
+    ) -> None:
+        self.threads = threads or cores()
+        schedule = Schedule.of(graph, same or {})
+        self.kernel = _kernel(schedule, engine, notes or Notes())
+        self._outputs = [y.name or "" for y in graph.outputs]
+        self._constants = schedule.constants
+        self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
+
+    def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        count = max((a.shape[-1] for a in points.values()), default=1)
+        results = out or {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
+        if self._shapes:
+            self._run(points, results, count)
+        return {n: self._constants[n] if n in self._constants else results[n] for n in self._outputs}
+
+    def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
+        """Fill the results, block by block; each thread takes the next block that nobody has begun."""
+        block = max(1, min(self.kernel.block, max(_FEWEST, -(-count // self.threads))))
+        ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
+        workers = min(self.threads, -(-count // block))
+        if workers == 1:
+            self._work(ranges, points, results)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            for done in [pool.submit(self._work, ranges, points, results) for _ in range(workers)]:
+                done.result()
+
+    def _work(
+        self, ranges: Iterator[tuple[int, int]], points: Mapping[str, Array], results: Mapping[str, Array]
+    ) -> None:
+        buffers: list[Array] = []
+        length = 0
+        with np.errstate(all="ignore"):
+            for start, stop in ranges:
+                if stop - start != length:
+                    length = stop - start
+                    buffers = self.kernel.buffers(length)
+                part = {name: a[..., start:stop] for name, a in points.items()}
+                self.kernel.run(buffers, part, {name: a[..., start:stop] for name, a in results.items()})
+
+
+def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
+    if engine == "numpy" or not schedule.steps:
+        return NumpyKernel(schedule)
+    try:
+        import numba  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "--engine numba needs Numba", hint="pip install 'gradcli[jit]' installs it; --engine numpy is always there"
+        ) from None
+    from gradcli.engine.numba_code import NotInNumbaError
+    from gradcli.engine.numba_kernel import NumbaKernel
+
+    try:
+        return NumbaKernel(schedule)
+    except NotInNumbaError as error:
+        notes.add("note", f"{error}: the NumPy engine takes its place")
+        return NumpyKernel(schedule)
+
+
+def cores() -> int:
+    """Return how many processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

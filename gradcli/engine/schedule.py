@@ -1,0 +1,79 @@
+"""What an engine computes once for all points, and what at each: the graph in the order and the terms of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import evaluate
+from gradcli.graph.node import Graph, Node
+from gradcli.graph.passes import lower, optimise
+
+Array = np.ndarray[Any, Any]
+
+# Operations whose result is a view of their argument: they take no time and no memory.
+VIEWS = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal"])
+CONDITIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax_mask", "argmin_mask"])
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A graph in the operations that engines have, parted into what varies from point to point and what does not.
+
+    `inputs`, `steps` and `outputs` vary, and the steps stand in the order in which they are computed.  `same` holds the
+    values of the other nodes that steps read, `constants` those of the other outputs, of shape `(*shape, 1)`.
+    """
+
+    inputs: tuple[Node, ...]
+    steps: tuple[Node, ...]
+    same: Mapping[Node, Array]
+    outputs: Mapping[str, Node]
+    constants: Mapping[str, Array]
+
+    @classmethod
+    def of(cls, graph: Graph, same: Mapping[str, Array]) -> Schedule:
+        """Return the schedule of a graph; `same` holds the inputs that have one value, with a last axis of length 1.
+
+        >>> from gradcli.graph.node import leaf
+        >>> x, w = leaf("x"), leaf("w")
+        >>> schedule = Schedule.of(Graph.of([x, w], [(x * (2 * w)).called("y")]), {"w": np.array([3.0])})
+        >>> schedule.steps, list(schedule.same.values())
+        ((mul(x, mul), shape ()), [array([6.])])
+        """
+        simpler = lower(graph.nodes)
+        # Under an identity, an output can be one node with its equals.
+        outputs = [Node("identity", (simpler[y],), y.shape, (), y.name) for y in graph.outputs]
+        small = optimise(Graph.of(graph.inputs, outputs))
+        found = {y.name or "": _named(y) for y in small.outputs}
+        varying = {n for n in small.inputs if n.name not in same}
+        for node in small.nodes:
+            if not varying.isdisjoint(node.args):
+                varying.add(node)
+        nodes = [n for n in Graph.of((), found.values()).nodes if n in varying]
+        steps = tuple(n for n in nodes if n.args)
+        read = dict.fromkeys(a for s in steps for a in s.args if a not in varying)
+        values = evaluate(Graph.of((), (*read, *(n for n in found.values() if n not in varying))), same)
+        return cls(
+            tuple(n for n in nodes if not n.args),
+            steps,
+            {n: values[n] for n in read},
+            {name: n for name, n in found.items() if n in varying},
+            {name: values[n] for name, n in found.items() if n not in varying},
+        )
+
+    def owners(self) -> dict[Node, Node]:
+        """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
+        owners: dict[Node, Node] = {}
+        for node in self.steps:
+            owners[node] = owners.get(node.args[0], node.args[0]) if node.op in VIEWS else node
+        return owners
+
+
+def _named(output: Node) -> Node:
+    """Return what an output is another name of."""
+    while output.op == "identity":
+        output = output.args[0]
+    return output

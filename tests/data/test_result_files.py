@@ -1,0 +1,316 @@
+"""Results are read back as they were written; whatever happens, a file is the old one or the whole new one."""
+
+import io
+import math
+import os
+import stat
+import subprocess
+import sys
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradcli.data import csv_result
+from gradcli.data.points import open_points
+from gradcli.data.result import column_names, create_result
+from gradcli.errors import InputError
+
+SHAPES = {"x0": (), "x": (2,), "M": (2, 3)}
+ENDINGS = [".csv", ".npz", ".parquet"]
+OLD = b"the old file"
+
+
+@pytest.fixture(params=ENDINGS)
+def ending(request, tmp_path, monkeypatch):
+    if request.param == ".parquet":
+        pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    return request.param
+
+
+def blocks(*sizes):
+    rng = np.random.default_rng(0)
+    return [{name: rng.standard_normal((*shape, size)) for name, shape in SHAPES.items()} for size in sizes]
+
+
+def write(path, written, shapes=SHAPES, **options):
+    with create_result(str(path), shapes, **options) as result:
+        for block in written:
+            result.write(block)
+
+
+def refused(path, written=(), shapes=SHAPES):
+    with pytest.raises(InputError) as caught:
+        write(path, written, shapes)
+    return caught.value.render()
+
+
+def test_what_is_written_is_read(ending):
+    written = blocks(3, 1, 2**15)
+    write(f"r{ending}", written)
+    with closing(open_points(f"r{ending}")) as points:
+        assert points.shapes == SHAPES
+        found = list(points.blocks(list(SHAPES), 10**6))
+    for name in SHAPES:
+        expected = np.concatenate([b[name] for b in written], -1)
+        np.testing.assert_array_equal(np.concatenate([b[name] for b in found], -1), expected)
+    assert os.listdir() == [f"r{ending}"]
+
+
+def test_arrays_of_one_point_are_repeated_and_of_any_layout(ending):
+    flipped = np.arange(6.0).reshape(3, 2)[::-1].T
+    write(
+        f"r{ending}",
+        [{"x": flipped, "x0": np.array([7])}, {"x": np.ones((2, 1)), "x0": np.ones(1)}],
+        {"x": (2,), "x0": ()},
+    )
+    with closing(open_points(f"r{ending}")) as points:
+        (block,) = points.blocks(["x", "x0"], 10)
+    assert block["x"].tolist() == [[4, 2, 0, 1], [5, 3, 1, 1]]
+    assert block["x0"].tolist() == [7, 7, 7, 1]
+
+
+def test_no_blocks_make_an_empty_file(ending):
+    write(f"r{ending}", [])
+    with pytest.raises(InputError, match="holds no points"), closing(open_points(f"r{ending}")) as points:
+        list(points.blocks(["x"], 10))
+
+
+# The text of CSV, and the arrays of .npz
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=20))
+def test_csv_has_the_full_precision(values):
+    with pytest.MonkeyPatch.context() as patch:
+        out = io.StringIO()
+        patch.setattr(sys, "stdout", out)
+        write("-", [{"x0.grad": np.array(values)}], {"x0.grad": ()})
+    head, *lines = out.getvalue().splitlines()
+    assert head == "x0.grad"
+    assert lines == [repr(v) if not math.isnan(v) else "nan" for v in values]
+
+
+def test_csv_as_it_is_printed(capsys):
+    columns = {"dy/dx": ["dy[0]/dx[0]", "dy[0]/dx[1]"]}
+    values = {
+        "x0.grad": np.array([26, 1e-5, 1e22]),
+        "dy/dx": np.array([[[math.inf, -0.0, 1]], [[math.nan, 5e-324, 0.1]]]),
+    }
+    shapes = {"x0.grad": (), "dy/dx": (1, 2)}
+    with create_result("-", shapes, columns) as result:
+        assert capsys.readouterr().out == ""  # a mistake in the first point leaves nothing behind
+        result.write(values)
+    assert (
+        capsys.readouterr().out == "x0.grad,dy[0]/dx[0],dy[0]/dx[1]\n26.0,inf,nan\n1e-05,-0.0,5e-324\n1e+22,1.0,0.1\n"
+    )
+    write("-", [], {"M.grad": (1, 1)})
+    assert capsys.readouterr().out == '"M[0,0].grad"\n'
+
+
+@pytest.mark.parametrize("cells", [1, 7, 8])
+def test_csv_is_written_some_rows_at_a_time(capsys, monkeypatch, cells):
+    monkeypatch.setattr(csv_result, "_CELLS", cells)
+    write("-", [{"x": np.arange(20.0).reshape(2, 10)}], {"x": (2,)})
+    assert capsys.readouterr().out.splitlines()[1:] == [f"{k}.0,{10 + k}.0" for k in range(10)]
+
+
+def test_npz_as_numpy_reads_it(tmp_path):
+    written = {"x.grad": np.arange(6.0).reshape(2, 3), "dy/dx": np.arange(12.0).reshape(2, 2, 3), "b": np.ones(3)}
+    shapes = {"x.grad": (2,), "dy/dx": (2, 2), "b": ()}
+    write(tmp_path / "r.npz", [written, written], shapes)
+    with np.load(tmp_path / "r.npz") as found:
+        assert list(found) == list(shapes)
+        for name, value in written.items():
+            np.testing.assert_array_equal(found[name], np.moveaxis(np.concatenate([value, value], -1), -1, 0))
+            assert found[name].flags.c_contiguous
+    before = (tmp_path / "r.npz").read_bytes()
+    write(tmp_path / "r.npz", [written, written], shapes)
+    assert (tmp_path / "r.npz").read_bytes() == before
+
+
+def test_parquet_as_pyarrow_reads_it(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    write(tmp_path / "r.parquet", [{"x.grad": np.array([[1.0, 2.0], [math.nan, 4.0]])}], {"x.grad": (2,)})
+    table = pq.read_table(tmp_path / "r.parquet")
+    assert table.column_names == ["x[0].grad", "x[1].grad"] == column_names("x.grad", (2,))
+    assert table.column(0).to_pylist() == [1, 2]
+    assert table.column(1).null_count == 0
+
+
+def test_many_variables_need_few_open_files(tmp_path):
+    names = [f"dy{i}/dx" for i in range(2000)]
+    write(tmp_path / "r.npz", [dict.fromkeys(names, np.ones(2))], dict.fromkeys(names, ()))
+    with np.load(tmp_path / "r.npz") as found:
+        assert len(found) == 2000
+
+
+# The old file, or the whole new one
+
+
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt, SystemExit, BrokenPipeError, OSError])
+@pytest.mark.parametrize("old", [False, True])
+def test_an_exception_leaves_the_old_file(ending, tmp_path, stop, old):
+    target = tmp_path / f"r{ending}"
+    if old:
+        target.write_bytes(OLD)
+    before = os.listdir()
+
+    def interrupted():
+        with create_result(target.name, SHAPES) as result:
+            result.write(*blocks(10))
+            assert len(os.listdir()) == len(before) + 1
+            raise stop("in the middle")
+
+    with pytest.raises(stop, match="in the middle"):
+        interrupted()
+    assert os.listdir() == before
+    assert not old or target.read_bytes() == OLD
+
+
+def test_an_interruption_at_the_end_leaves_the_old_file(ending, tmp_path, monkeypatch):
+    (tmp_path / f"r{ending}").write_bytes(OLD)
+
+    def interrupted(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(f"r{ending}", blocks(10))
+    assert (tmp_path / f"r{ending}").read_bytes() == OLD
+    assert os.listdir() == [f"r{ending}"]
+
+
+def test_the_old_file_is_there_until_the_end(ending, tmp_path):
+    (tmp_path / f"r{ending}").write_bytes(OLD)
+    with create_result(f"r{ending}", SHAPES) as result:
+        for block in blocks(10, 10):
+            result.write(block)
+            assert (tmp_path / f"r{ending}").read_bytes() == OLD
+            assert all(name.startswith(".") for name in set(os.listdir()) - {f"r{ending}"})
+    assert (tmp_path / f"r{ending}").read_bytes() != OLD
+
+
+def test_a_file_can_be_read_while_its_replacement_is_written(ending):
+    write(f"r{ending}", blocks(10, 10))
+    with closing(open_points(f"r{ending}")) as points:
+        write(f"r{ending}", points.blocks(["M", "x"], 3), {"M": (2, 3), "x": (2,)})
+    with closing(open_points(f"r{ending}")) as points:
+        assert points.shapes == {"M": (2, 3), "x": (2,)}
+        assert sum(block["x"].shape[-1] for block in points.blocks(["x"], 100)) == 20
+
+
+def test_a_symbolic_link_stays_one(ending, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / f"r{ending}").symlink_to(f"there/t{ending}")
+    for _ in range(2):  # first it points to nothing
+        write(f"r{ending}", blocks(3))
+        assert (tmp_path / f"r{ending}").is_symlink()
+        assert os.listdir("there") == [f"t{ending}"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_mode_of_a_file(ending, tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write(f"r{ending}", blocks(1))
+        assert stat.S_IMODE(os.stat(f"r{ending}").st_mode) == 0o666 & ~mask
+        os.chmod(f"r{ending}", 0o640)
+        write(f"r{ending}", blocks(1))
+        assert stat.S_IMODE(os.stat(f"r{ending}").st_mode) == 0o640
+    finally:
+        os.umask(before)
+
+
+# Where nothing can be written
+
+
+@pytest.mark.parametrize("name", ["r", "r.txt", "r.csv.gz", ".csv", "there/"])
+def test_unknown_endings(tmp_path, name):
+    assert "results are written to .csv, .npz and .parquet files" in refused(tmp_path / name)
+
+
+def test_endings_are_taken_in_any_case(tmp_path):
+    write(tmp_path / "R.CSV", blocks(1))
+    assert (tmp_path / "R.CSV").read_text().startswith("x0,")
+
+
+def test_targets_that_are_no_files(ending, tmp_path):
+    (tmp_path / f"folder{ending}").mkdir()
+    os.mkfifo(tmp_path / f"pipe{ending}")
+    (tmp_path / f"null{ending}").symlink_to("/dev/null")
+    (tmp_path / f"loop{ending}").symlink_to(f"loop{ending}")
+    (tmp_path / "file").write_text("")
+    for path, message in [
+        (f"folder{ending}", "it is a folder"),
+        (f"pipe{ending}", "it is no regular file"),
+        (f"null{ending}", "it is no regular file"),
+        (f"nowhere/r{ending}", "its folder is not there"),
+        (f"file/r{ending}", "its folder is not there"),
+        (f"{'r' * 300}{ending}", "file name too long"),
+        (f"r\0{ending}", "NUL"),
+        (f"loop{ending}", "it is no regular file"),
+    ]:
+        assert message in refused(path), path
+        assert "cannot be written: " in refused(path)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_folders_and_files_without_permission(ending, tmp_path):
+    (tmp_path / f"r{ending}").write_bytes(OLD)
+    (tmp_path / f"r{ending}").chmod(0o444)
+    assert "permission denied" in refused(f"r{ending}")
+    (tmp_path / "there").mkdir(mode=0o555)
+    assert "permission denied" in refused(f"there/r{ending}")
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "writing Parquet needs pyarrow: pip install 'gradcli[batch]'" in refused(tmp_path / "r.parquet")
+    assert os.listdir(tmp_path) == []
+
+
+def test_standard_output_is_the_caller_s(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert "standard output is closed" in refused("-")
+
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    with pytest.raises(BrokenPipeError):
+        write("-", blocks(1))
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from gradcli.data.result import create_result
+from gradcli.errors import InputError
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    with create_result(sys.argv[1], {"x": (2,)}) as result:
+        for _ in range(4):
+            result.write({"x": np.random.default_rng(0).standard_normal((2, 2000))})
+except InputError as error:
+    print(error.render())
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 100_000, 128_200])
+def test_a_full_disk_leaves_the_old_file(ending, tmp_path, limit):
+    (tmp_path / f"r{ending}").write_bytes(OLD)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FULL, f"r{ending}", str(limit)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout == f"`r{ending}` cannot be written: file too large\n"
+    assert (tmp_path / f"r{ending}").read_bytes() == OLD
+    assert os.listdir() == [f"r{ending}"]
