@@ -68,6 +68,10 @@ class InputError(Exception):
     span: Span | None = None
     hint: str | None = None
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, Span | None, str | None]]:
+        # An exception is pickled by its `args`, which a dataclass leaves empty.
+        return InputError, (self.message, self.span, self.hint)
+
     def at(self, span: Span | None) -> InputError:
         """Return the error, placed at `span` unless it has a place already."""
         if self.span is None:

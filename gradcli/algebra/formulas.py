@@ -105,6 +105,7 @@ class _Interpreter:
         row = STRUCTURAL[node.op]
         if row.definition is not None:
             return self.inline(row.definition(*node.params, *node.args), dict(zip(node.args, args, strict=True)))
+        assert row.forward is not None  # or it has a definition
         result = row.forward(*node.params, *(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 

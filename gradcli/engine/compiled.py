@@ -34,8 +34,8 @@ class Kernel(Protocol):
 class Compiled:
     """A graph ready to run, by the engine `numpy` or `numba`.
 
-    `same` holds the inputs that have one value for all points, of shape `(*shape, 1)`.  Calling it with the other inputs,
-    each of shape `(*shape, N)`, returns for each output an array of that layout; where an output is the same at all
+    `same` holds the inputs that have one value for all points, of shape `(*shape, 1)`.  Called with the other inputs,
+    each of shape `(*shape, N)`, it returns for each output an array of that layout; where an output is the same at all
     points, its last axis has length 1.  The results go into the arrays `out`, if they are given.
 
     Errors: `InputError` when the engine is not installed.
@@ -63,6 +63,7 @@ class Compiled:
         self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
 
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """Return the outputs at the points."""
         count = max((a.shape[-1] for a in points.values()), default=1)
         results = out or {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
         if self._shapes:

@@ -86,8 +86,10 @@ EXPRESSIONS = {
 
 # A processor has instructions for these, and vectors of them.
 _FUSED = frozenset(
-    ["add", "sub", "mul", "div", "neg", "identity", "sqrt", "abs", "maximum", "minimum", "clamp", "where", "heaviside"]
-    + ["floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"]
+    [
+        *("add", "sub", "mul", "div", "neg", "identity", "sqrt", "abs", "maximum", "minimum", "clamp", "where"),
+        *("heaviside", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
+    ]
 )
 
 
@@ -326,7 +328,7 @@ _STRUCTURAL: dict[str, Callable[..., None]] = {
 
 
 def _groups(steps: Sequence[Node]) -> list[list[Node]]:
-    """Return the steps in groups that follow each other, each one loop: elementwise ones of one shape, or a single one."""
+    """Return the steps in groups, each one loop: elementwise steps of one shape, or a single step."""
     number = {step: i for i, step in enumerate(steps)}
     waiting = {step: len({a for a in step.args if a in number}) for step in steps}
     readers: dict[Node, list[Node]] = {step: [] for step in steps}

@@ -41,7 +41,7 @@ class Schedule:
         >>> x, w = leaf("x"), leaf("w")
         >>> schedule = Schedule.of(Graph.of([x, w], [(x * (2 * w)).called("y")]), {"w": np.array([3.0])})
         >>> schedule.steps, list(schedule.same.values())
-        ((mul(x, mul), shape ()), [array([6.])])
+        ((y = mul(x, mul), shape (),), [array([6.])])
         """
         simpler = lower(graph.nodes)
         # Under an identity, an output can be one node with its equals.

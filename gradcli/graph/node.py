@@ -137,9 +137,22 @@ class Graph:
         _schedule([*first, *outputs], done)
         return cls(tuple(done), inputs, outputs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
+        place = {n: i for i, n in enumerate(self.nodes)}
+        rows = [(n.op, [place[a] for a in n.args], n.shape, n.params, n.name) for n in self.nodes]
+        return _unpickled, (rows, [place[n] for n in self.inputs], [place[n] for n in self.outputs])
+
     def output(self, name: str) -> Node:
         """Return the output of that name."""
         return next(n for n in self.outputs if n.name == name)
+
+
+def _unpickled(rows: Iterable[Any], inputs: Iterable[int], outputs: Iterable[int]) -> Graph:
+    nodes: list[Node] = []
+    for op, args, shape, params, name in rows:
+        nodes.append(Node(op, tuple(nodes[i] for i in args), shape, params, name))
+    return Graph(tuple(nodes), tuple(nodes[i] for i in inputs), tuple(nodes[i] for i in outputs))
 
 
 def _schedule(outputs: Iterable[Node], done: dict[Node, None]) -> None:

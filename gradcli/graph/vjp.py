@@ -69,13 +69,13 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[Node]
     names = {n.name for n in graph.inputs} if wrt is None else set(wrt)
     wanted = [n for n in graph.inputs if n.name in names] + list(retain)
     cotangents = [leaf(f"{y.name}.v", y.shape) for y in graph.outputs]
-    passes, adjoints = _reverse(graph, cotangents, _active(graph, wanted))
+    passes, adjoints = reverse(graph, zip(graph.outputs, cotangents, strict=True), active_nodes(graph, wanted))
     grads = [Node("identity", (adjoints.get(n) or const(0, n.shape),), n.shape, (), f"{n.name}.grad") for n in wanted]
     primal = (n for n in graph.nodes if n.op != "input")
     return Sweep(Graph.of([*graph.inputs, *cotangents], grads, primal), tuple(passes))
 
 
-def _active(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
+def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
     active = set(wanted)
     for node in graph.nodes:
@@ -85,9 +85,10 @@ def _active(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     return active
 
 
-def _reverse(graph: Graph, cotangents: list[Node], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
+def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
+    """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes."""
     pending: dict[Node, list[Node]] = {}
-    for output, v in zip(graph.outputs, cotangents, strict=True):
+    for output, v in seeds:
         pending.setdefault(output, []).append(v)
     passes: list[Pass] = []
     adjoints: dict[Node, Node] = {}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, size_of
@@ -46,12 +47,11 @@ def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: N
             f"the Jacobian would have {rows:,} × {columns:,} entries",
             hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
         )
-    from gradcli.engine.jacobian import numeric_jacobian
-
     symbolic = _symbolic(graph, wrt)
     found = []
-    for at in points:
-        matrix = _structural_zeros(numeric_jacobian(graph, wrt, at), symbolic)
+    matrices = map(NumericJacobian(graph, wrt), points) if points else ()
+    for at, matrix in zip(points, matrices, strict=True):
+        matrix = _structural_zeros(matrix, symbolic)
         values = _evaluate(graph, at)
         if not np.isfinite(matrix).all():
             _warn_jacobian(graph, wrt, at, matrix, symbolic, notes)
@@ -91,7 +91,8 @@ def backward(
         symbolic = _symbolic(graph, wrt)
     common = (graph, tuple(wrt), symbolic, *_style(graph, calls[0]))
     if points:
-        found = _Numbers(graph, wrt, swept, wanted, symbolic, notes).points(points, calls)
+        numeric = None if symbolic is None else NumericJacobian(graph, wrt)
+        found = _Numbers(graph, wrt, swept, wanted, symbolic, numeric, notes).points(points, calls)
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
     shown = {*retain, *graph.outputs}
@@ -166,6 +167,7 @@ class _Numbers:
     swept: Sweep
     wanted: Wanted
     symbolic: Any
+    numeric: NumericJacobian | None
     notes: Notes
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
@@ -199,11 +201,7 @@ class _Numbers:
         inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
         if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
             _warn(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}, self.notes)
-        matrix = None
-        if self.symbolic is not None:
-            from gradcli.engine.jacobian import numeric_jacobian
-
-            matrix = _structural_zeros(numeric_jacobian(self.graph, self.wrt, at), self.symbolic)
+        matrix = None if self.numeric is None else _structural_zeros(self.numeric(at), self.symbolic)
         values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
         return BackwardPoint(
             at,

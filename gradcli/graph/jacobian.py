@@ -1,0 +1,191 @@
+"""The Jacobian as a graph: its entries are nodes, and only those that are not zero everywhere.
+
+Rows that share no column are of one colour: one reverse sweep, with a cotangent of 1 for each of them, gives them all,
+since each of its results belongs to a single row.  Where columns share less than rows, they take their place: Ju is
+linear in u as vᵀJ is in v, and is the sweep of a sweep.  Sources: Curtis, Powell and Reid, "On the estimation of sparse
+Jacobian matrices" (IMA J. Appl. Math. 13, 1974); for Ju, J. Townsend, "A new trick for calculating Jacobian vector
+products" (2017).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
+from gradcli.graph.node import Graph, Node, const
+from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
+from gradcli.graph.vjp import active_nodes, reverse, sweep
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A row or a column of J: an element of an output or of a leaf, and the lines that it crosses, as bits."""
+
+    node: Node
+    element: int
+    crossed: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint."""
+
+    element: int
+    start: int
+    stop: int
+    adjoint: Node
+
+
+def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
+    """Return the graph of the Jacobian with respect to the leaves `wrt` (all by default).
+
+    Its outputs are `dy/dx`, of the shape of y followed by that of x, for each output and leaf between which there is
+    any dependence.  Source of the values at corners: PyTorch, as for `vjp`.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf("x", (2,)), leaf("w")
+    >>> graph = jacobian(Graph.of([x, w], [(w * x).called("y"), (3 * w).called("z")]))
+    >>> [(n.name, n.shape) for n in graph.outputs]
+    [('dy/dx', (2, 2)), ('dy/dw', (2,)), ('dz/dw', ())]
+    """
+    names = [n.name or "" for n in graph.inputs] if wrt is None else list(wrt)
+    named = {n.name: n for n in graph.inputs}
+    leaves = [named[name] for name in names]
+    outputs = list(dict.fromkeys(graph.outputs))
+    sets = dependencies(graph, names)
+    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
+    columns = [] if _too_wide(leaves) else _transposed(rows, leaves, outputs)
+    # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
+    widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
+    if tallest <= widest:
+        parts = _parts(graph, rows, leaves, {y: y for y in outputs}, {x: x for x in leaves})
+        blocks = {(y, x): _block(y, x, found, along=0) for (y, x), found in parts.items()}
+    else:
+        swept = sweep(graph, names).graph
+        grads = {named[(g.name or "").removesuffix(".grad")]: g for g in swept.outputs}
+        cotangents = dict(zip(graph.outputs, swept.inputs[len(graph.inputs) :], strict=True))
+        parts = _parts(swept, columns, outputs, grads, cotangents)
+        blocks = {(y, x): _block(y, x, found, along=1) for (x, y), found in parts.items()}
+    place = {n: i for i, n in enumerate((*outputs, *leaves))}
+    ordered = sorted(blocks, key=lambda pair: (place[pair[0]], place[pair[1]]))
+    # As in `vjp`, an entry may be a leaf, which has a name of its own.
+    named_blocks = [Node("identity", (b := blocks[y, x],), b.shape, (), f"d{y.name}/d{x.name}") for y, x in ordered]
+    return Graph.of(graph.inputs, named_blocks)
+
+
+def _too_wide(leaves: Sequence[Node]) -> bool:
+    """Tell whether a leaf is a single column in the sets of dependencies."""
+    return sum(x.size for x in leaves) > MAX_COLUMNS
+
+
+def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
+    """Return the columns, with the rows that cross each."""
+    starts = dict(zip(outputs, accumulate((y.size for y in outputs), initial=0), strict=False))
+    crossed: dict[int, int] = {}
+    for row in rows:
+        number = 1 << (starts[row.node] + row.element)
+        for start, stop in _runs(row.crossed):
+            for j in range(start, stop):
+                crossed[j] = crossed.get(j, 0) | number
+    elements = [(x, i) for x in leaves for i in range(x.size)]
+    return [_Line(*elements[j], crossed[j]) for j in sorted(crossed)]
+
+
+def _runs(bits: int) -> Iterator[tuple[int, int]]:
+    """Yield where each run of ones starts and stops.
+
+    >>> list(_runs(0b1100110))
+    [(1, 3), (5, 7)]
+    """
+    end = 0
+    while bits:
+        zeros = (bits & -bits).bit_length() - 1
+        bits >>= zeros
+        ones = (~bits & (bits + 1)).bit_length() - 1
+        yield end + zeros, end + zeros + ones
+        bits >>= ones
+        end += zeros + ones
+
+
+def _colours(lines: Iterable[_Line]) -> list[list[_Line]]:
+    """Return the lines in groups that cross no line in common; each goes to the first group that it fits in."""
+    groups: list[list[_Line]] = []
+    crossed: list[int] = []
+    for line in lines:
+        k = next((k for k, bits in enumerate(crossed) if not bits & line.crossed), None)
+        if k is None:
+            groups.append([line])
+            crossed.append(line.crossed)
+        else:
+            groups[k].append(line)
+            crossed[k] |= line.crossed
+    return groups
+
+
+def _parts(
+    graph: Graph, lines: Sequence[_Line], others: Sequence[Node], seeded: Mapping[Node, Node], read: Mapping[Node, Node]
+) -> dict[tuple[Node, Node], list[_Part]]:
+    """Return what each node of the lines has in common with each other node, by sweeps over a graph.
+
+    `seeded` are the nodes of the graph that get a cotangent for those of the lines, `read` those whose adjoints are
+    the entries.
+    """
+    whole = _too_wide(others)
+    sizes = [1 if whole else n.size for n in others]
+    starts = list(accumulate(sizes, initial=0))
+    active = active_nodes(graph, read.values())
+    found: dict[tuple[Node, Node], list[_Part]] = {}
+    for colour in _colours(lines):
+        adjoints = reverse(graph, _seeds(colour, seeded), active)[1]
+        for line in colour:
+            for start, stop in _runs(line.crossed):
+                k = bisect_right(starts, start) - 1
+                while k < len(others) and starts[k] < stop:  # a run may go on into the next nodes
+                    low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
+                    adjoint = adjoints.get(read[others[k]])
+                    if adjoint is not None:
+                        part = _Part(line.element, low, others[k].size if whole else high, adjoint)
+                        found.setdefault((line.node, others[k]), []).append(part)
+                    k += 1
+    return found
+
+
+def _seeds(colour: Sequence[_Line], seeded: Mapping[Node, Node]) -> Iterator[tuple[Node, Node]]:
+    """Yield the nodes with the cotangents that are 1 for each line of a colour."""
+    elements: dict[Node, list[int]] = {}
+    for line in colour:
+        elements.setdefault(seeded[line.node], []).append(line.element)
+    for node, own in elements.items():
+        if node.op == "stack" and node.shape == (len(node.args),):  # assembled: its elements are nodes
+            yield from ((node.args[i], const(1)) for i in own)
+        elif len(own) == node.size:
+            yield node, const(1, node.shape)
+        else:
+            yield node, scatter(node.shape, [(_key(node, i), const(1)) for i in own])
+
+
+def _key(node: Node, element: int) -> Index:
+    return tuple(int(i) for i in np.unravel_index(element, node.shape))
+
+
+def _block(y: Node, x: Node, parts: Sequence[_Part], along: int) -> Node:
+    """Return dy/dx from its rows (`along` 0) or columns (1)."""
+    shape = (*y.shape, *x.shape)
+    sizes = (y.size, x.size)
+    size = sizes[1 - along]
+    first = parts[0].adjoint
+    if len(parts) == sizes[along] == 1 and (parts[0].start, parts[0].stop) == (0, size):
+        return reshape(first, shape)
+    alone = all(p.stop - p.start == 1 and p.start == p.element and p.adjoint is first for p in parts)
+    if alone and len(parts) == sizes[0] == sizes[1]:
+        return reshape(from_diagonal(reshape(first, (size,)), sizes), shape)
+    pieces: list[tuple[Index, Node]] = []
+    for p in parts:
+        key = (p.element, range(p.start, p.stop)) if along == 0 else (range(p.start, p.stop), p.element)
+        pieces.append((key, index(reshape(p.adjoint, (size,)), (range(p.start, p.stop),))))
+    return reshape(scatter(sizes, pieces), shape)

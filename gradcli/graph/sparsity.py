@@ -1,0 +1,121 @@
+"""Which elements of the outputs depend on which elements of the leaves: the sparsity of the Jacobian.
+
+Each element of a node carries the set of columns that it depends on, as the bits of a whole number; an operation passes
+on the union.  Source: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 7.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.node import Graph, Node
+from gradcli.graph.structural import STRUCTURAL
+
+Array = np.ndarray[Any, Any]
+
+MAX_COLUMNS = 5_000  # above, a leaf is one column: the sets would fill the memory
+
+
+def dependencies(graph: Graph, wrt: Iterable[str]) -> dict[Node, Array]:
+    """Return for each output the sets of columns that its elements depend on, as an object array of its shape.
+
+    Columns are the elements of the leaves `wrt`, in their order; or the leaves, where there are more than
+    `MAX_COLUMNS` elements.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf("x", (2,)), leaf("w")
+    >>> y = (w * x).called("y")
+    >>> [bin(columns) for columns in dependencies(Graph.of([x, w], [y]), ["x", "w"])[y]]
+    ['0b101', '0b110']
+    """
+    named = {n.name: n for n in graph.inputs}
+    leaves = [named[name] for name in wrt]
+    whole = sum(n.size for n in leaves) > MAX_COLUMNS
+    found: dict[Node, Array] = {}
+    start = 0
+    for leaf in leaves:
+        columns = [1 << (start if whole else start + i) for i in range(leaf.size)]
+        found[leaf] = _array(columns, leaf.shape)
+        start += 1 if whole else leaf.size
+    last = {a: i for i, n in enumerate(graph.nodes) for a in n.args}
+    outputs = set(graph.outputs)
+    for i, node in enumerate(graph.nodes):
+        if node not in found:
+            found[node] = _passed_on(node, [found[a] for a in node.args])
+        for a in set(node.args):
+            if last[a] == i and a not in outputs:
+                del found[a]
+    return {y: found[y] for y in graph.outputs}
+
+
+def _array(values: Sequence[int], shape: tuple[int, ...]) -> Array:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result.reshape(shape)
+
+
+def _union(sets: Array, axes: Sequence[int]) -> Array:
+    for axis in sorted(axes, reverse=True):
+        sets = np.asarray(np.bitwise_or.reduce(sets, axis=axis, initial=0), dtype=object)
+    return sets
+
+
+def _passed_on(node: Node, args: list[Array]) -> Array:
+    """Return the sets of a node's elements, from those of its arguments."""
+    row = ELEMENTWISE.get(node.op)
+    if not args or (row and row.constant) or (node.op in STRUCTURAL and STRUCTURAL[node.op].pullback is None):
+        return np.zeros(node.shape, dtype=object)
+    if row:
+        sets = reduce(np.bitwise_or, args[1:] if node.op == "where" else args)
+        return np.asarray(np.broadcast_to(sets, node.shape), dtype=object)
+    if node.op in _RULES:
+        return _RULES[node.op](node, args)
+    if node.op in _MOVED:
+        forward = STRUCTURAL[node.op].forward
+        assert forward is not None
+        return forward(*node.params, *(a[..., None] for a in args))[..., 0]
+    raise AssertionError(node.op)  # a test runs every operation of the tables
+
+
+def _along(node: Node, sets: Array) -> Array:
+    """Return the union along an axis, for each element of it."""
+    return np.broadcast_to(np.expand_dims(_union(sets, node.params), node.params[0]), node.shape)
+
+
+def _matmul(node: Node, args: list[Array]) -> Array:
+    a, b = args
+    rows, columns = _union(a, [a.ndim - 1]), _union(b, [max(0, b.ndim - 2)])
+    if a.ndim > 1 and b.ndim > 1:
+        rows, columns = rows[..., None], columns[..., None, :]
+    return np.asarray(rows | columns, dtype=object)
+
+
+def _scatter(node: Node, args: list[Array]) -> Array:
+    index = STRUCTURAL["index"].forward
+    assert index is not None
+    result = np.zeros(node.shape, dtype=object)
+    for key, part in zip(node.params[1], args, strict=True):
+        target = index(key, result[..., None])
+        target |= part[..., None]
+    return result
+
+
+# These only move elements.
+_MOVED = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal", "from_diagonal", "concatenate", "stack"])
+_RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
+    **dict.fromkeys(
+        ("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"),
+        lambda node, args: _union(args[0], node.params[0]),
+    ),
+    "softmax": lambda node, args: _along(node, args[0]),
+    "cumsum": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.params[0]),
+    "matmul": _matmul,
+    "outer": lambda node, args: np.bitwise_or.outer(*args),
+    "trace": lambda node, args: _union(np.diagonal(args[0]), (0,)),
+    "scatter": _scatter,
+}
