@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Situation, SystemCommand, read_situation, read_sources, system_options
+from gradcli.cli.options import (
+    Files,
+    SystemCommand,
+    file_options,
+    read_situation,
+    read_sources,
+    system_options,
+)
 
 if TYPE_CHECKING:
-    from gradcli.cli.cotangents import Call
-    from gradcli.errors import Notes
+    from gradcli.graph.node import Graph
     from gradcli.lang.system import System
 
 EXAMPLES = """\b
@@ -20,6 +26,7 @@ Examples:
   gradcli backward "y=3*x**2" --at "x=[1,2]" --v onehot:1
   gradcli backward "h=2*x" "z=h**3" --at x=0.5 --retain h --steps
   gradcli backward "y=x**2" --at x=1 --v 1 --v 10 -f json
+  gradcli backward "y0=a*b" "y1=b**2" --points samples/points.csv --v 1,10
 """
 
 
@@ -36,35 +43,47 @@ Examples:
 @click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
 @click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
+@file_options
 def backward(
     expr: tuple[str, ...],
     files: tuple[str, ...],
-    points: tuple[str, ...],
+    at: tuple[str, ...],
     shapes: tuple[str, ...],
     wrt: str | None,
     outputs: str | None,
-    style: str,
+    style: str | None,
     cotangents: tuple[str, ...],
     strict: bool,
     retain: str | None,
     steps: bool,
+    many: Files,
 ) -> None:
     """Show x.grad = vᵀJ, with the arithmetic that leads to it.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  The cotangent v weights the outputs; a
     single scalar output needs none.  Without --at, the gradients are formulas.
     """
-    from gradcli.cli.run import show
+    from gradcli.cli.cotangents import read_calls
+    from gradcli.cli.run import show, tell_notes
     from gradcli.errors import Notes
     from gradcli.lang.system import read_system
     from gradcli.report import explain
     from gradcli.report.render import render
 
     notes = Notes()
-    system = read_system(read_sources(expr, files, reserved="-" in cotangents))
-    situation = read_situation(system, points, shapes, wrt, outputs)
-    kept = _retained(system, situation, retain)
-    calls = _calls(situation, cotangents, strict, notes)
+    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
+    system = read_system(read_sources(expr, files, reserved))
+    if many.wanted:
+        from gradcli.cli.many import ManyPoints
+
+        with ManyPoints(system, many, at, shapes, wrt, outputs, style, notes) as run:
+            run.backward(cotangents, strict, _retained(system, run.graph, retain), steps)
+        tell_notes(notes)
+        return
+    situation = read_situation(system, at, shapes, wrt, outputs)
+    style = style or "table"
+    kept = _retained(system, situation.graph, retain)
+    calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     wanted = explain.Wanted(kept, steps, formulas=style in ("table", "latex", "markdown"))
     result = explain.backward(situation.graph, situation.wrt, situation.points, calls, wanted, notes)
     if result.forgotten and not kept and style == "table":
@@ -77,14 +96,14 @@ def backward(
     show(render(result, style), notes)
 
 
-def _retained(system: System, situation: Situation, retain: str | None) -> tuple[str, ...]:
+def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:
     """Return the intermediates that are to keep their gradients."""
     from gradcli.errors import InputError, nearest
     from gradcli.lang.values import read_names
 
     if retain is None:
         return ()
-    computed = [n.name for n in situation.graph.nodes if n.name and n.op != "input"]
+    computed = [n.name for n in graph.nodes if n.name and n.op != "input"]
     if retain.strip() == "all":
         return tuple(n for n in computed if "[" not in n)
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
@@ -96,29 +115,3 @@ def _retained(system: System, situation: Situation, retain: str | None) -> tuple
                 hint=None if leaf else nearest(name, computed, "computed names"),
             )
     return tuple(names)
-
-
-def _calls(situation: Situation, cotangents: tuple[str, ...], strict: bool, notes: Notes) -> list[list[Call]]:
-    """Return for each point the cotangents of its `backward` calls; without a point, those of the formula."""
-    from gradcli.cli import cotangents as resolve
-    from gradcli.errors import InputError
-    from gradcli.files import read_stdin
-    from gradcli.lang.values import read_cotangent
-
-    points = max(1, len(situation.points))
-    outputs = situation.graph.outputs
-    calls: list[list[Call]] = [[] for _ in range(points)]
-    if not cotangents:
-        return [[resolve.implicit(outputs)]] * points
-    for text in cotangents:
-        said = read_cotangent(text)
-        if said.keyword != "stdin":
-            found = [resolve.explicit(said, outputs, strict, notes)] * points
-        else:
-            lines = resolve.from_json(read_stdin(resolve.MAX_JSON_BYTES), outputs)
-            if len(lines) not in (1, points):
-                raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
-            found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
-        for mine, new in zip(calls, found, strict=True):
-            mine.extend(new)
-    return calls

@@ -11,9 +11,10 @@ import numpy as np
 
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
+from gradcli.files import read_stdin
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
-from gradcli.lang.values import Assignment, Cotangent
+from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
 Array = np.ndarray[Any, Any]
 Call = dict[str, Array]  # an array of its shape for each output
@@ -216,3 +217,25 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     if result.shape != shape:
         raise InputError(_mismatch(result, name, shape))
     return result
+
+
+def read_calls(
+    outputs: Sequence[Node], points: int, cotangents: Sequence[str], strict: bool, notes: Notes
+) -> list[list[Call]]:
+    """Return for each point the cotangents of its `backward` calls; without a point, those of the formula."""
+    points = max(1, points)
+    calls: list[list[Call]] = [[] for _ in range(points)]
+    if not cotangents:
+        return [[implicit(outputs)]] * points
+    for text in cotangents:
+        said = read_cotangent(text)
+        if said.keyword != "stdin":
+            found = [explicit(said, outputs, strict, notes)] * points
+        else:
+            lines = from_json(read_stdin(MAX_JSON_BYTES), outputs)
+            if len(lines) not in (1, points):
+                raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
+            found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
+        for mine, new in zip(calls, found, strict=True):
+            mine.extend(new)
+    return calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import SystemCommand, read_situation, read_sources, system_options
+from gradcli.cli.options import Files, SystemCommand, file_options, read_situation, read_sources, system_options
 
 EXAMPLES = """\b
 Examples:
@@ -12,33 +12,45 @@ Examples:
   gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2
   gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
   gradcli jacobian "y=sin(a*b)" -f json
+  gradcli jacobian "y0=a*b" "y1=b**2" --points samples/points.csv
 """
 
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
+@click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@file_options
 def jacobian(
     expr: tuple[str, ...],
     files: tuple[str, ...],
-    points: tuple[str, ...],
+    at: tuple[str, ...],
     shapes: tuple[str, ...],
     wrt: str | None,
     outputs: str | None,
-    style: str,
+    style: str | None,
+    sparse: bool,
+    many: Files,
 ) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
-    from gradcli.cli.run import show
+    from gradcli.cli.run import show, tell_notes
     from gradcli.errors import Notes
     from gradcli.lang.system import read_system
     from gradcli.report import explain
     from gradcli.report.render import render
 
     notes = Notes()
-    system = read_system(read_sources(expr, files))
-    situation = read_situation(system, points, shapes, wrt, outputs)
+    system = read_system(read_sources(expr, files, ["--points"] if many.points == "-" else []))
+    if many.wanted or sparse:
+        from gradcli.cli.many import ManyPoints
+
+        with ManyPoints(system, many, at, shapes, wrt, outputs, style, notes) as run:
+            run.jacobian(sparse)
+        tell_notes(notes)
+        return
+    situation = read_situation(system, at, shapes, wrt, outputs)
     result = explain.jacobian(situation.graph, situation.wrt, situation.points, notes)
-    show(render(result, style), notes)
+    show(render(result, style or "table"), notes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.jacobian import jacobian
-from gradcli.cli.run import run
+from gradcli.cli.run import TERMINATED, run
 from gradcli.version import VERSION
 
 
@@ -32,5 +33,6 @@ gradcli.add_command(backward)
 
 
 def main() -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; when the system asks for the end, there is still time to tidy up."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     sys.exit(run(gradcli))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -13,11 +15,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gradcli.errors import Source
-    from gradcli.graph.node import Graph
+    from gradcli.graph.node import Graph, Shape
     from gradcli.lang.system import System
 
     Named = dict[str, np.ndarray[Any, Any]]
 
+ENGINES = ("numpy", "numba", "dask")
+MAX_THREADS = 1024
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
 MAX_SYSTEM_BYTES = 2**24
@@ -40,7 +44,7 @@ def system_options(command: Command) -> Command:
                 help="Read statements from FILE; - is standard input.",
             ),
             click.option(
-                "--at", "points", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."
+                "--at", "at", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."
             ),
             click.option(
                 "--shape",
@@ -58,14 +62,68 @@ def system_options(command: Command) -> Command:
                 "--format",
                 "style",
                 type=click.Choice(FORMATS),
-                default="table",
-                show_default=True,
-                help="How the result is written.",
+                help="How the result is written.  [default: table; csv with --points]",
             ),
         )
     ):
         command = decorate(command)
     return command
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where many points come from and where their results go, and what computes them."""
+
+    points: str | None
+    output: str | None
+    engine: str
+    scheduler: str | None
+    threads: int | None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the run is one over many points."""
+        return self.points is not None or self.output is not None
+
+
+def file_options(command: Command) -> Command:
+    """Add the options of a run over many points; the command gets them as one argument `many`."""
+
+    def with_files(**options: Any) -> Any:
+        many = Files(**{name: options.pop(name) for name in Files.__annotations__})
+        return command(**options, many=many)
+
+    wrapped: Any = update_wrapper(with_files, command)
+    for decorate in reversed(
+        (
+            click.option(
+                "--points",
+                "points",
+                metavar="FILE",
+                help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
+            ),
+            click.option(
+                "--output", metavar="FILE", help="Write the results to a .csv, .npz or .parquet file; - is CSV."
+            ),
+            click.option(
+                "--engine",
+                type=click.Choice(ENGINES),
+                default="numpy",
+                show_default=True,
+                help="What computes many points: NumPy, Numba (compiled), or Dask (Parquet data sets, on a cluster).",
+            ),
+            click.option(
+                "--scheduler",
+                metavar="ADDRESS",
+                help="The running Dask cluster, such as tcp://10.0.0.1:8786, in place of a local one.",
+            ),
+            click.option(
+                "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="All processor cores by default."
+            ),
+        )
+    ):
+        wrapped = decorate(wrapped)
+    return cast(Command, wrapped)
 
 
 class SystemCommand(click.Command):
@@ -81,21 +139,21 @@ class SystemCommand(click.Command):
         return super().parse_args(ctx, marked)
 
 
-def read_sources(expr: Sequence[str], files: Sequence[str], reserved: bool = False) -> list[Source]:
+def read_sources(expr: Sequence[str], files: Sequence[str], reserved: Sequence[str] = ()) -> list[Source]:
     """Return the texts of the system: the files', then the arguments', or standard input where there are neither.
 
-    `reserved` tells that standard input is read for something else.
+    `reserved` are the options for which standard input is read.
     """
     from gradcli.errors import InputError, Source
 
     if not expr and not files:
         if reserved or sys.stdin is None or sys.stdin.isatty():
             raise InputError(
-                "no system is given" + (": standard input is read for --v -" if reserved else ""),
+                "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
                 hint='for example: gradcli jacobian "y=x**2"',
             )
         files = ["-"]
-    if files.count("-") > 1 or (reserved and "-" in files):
+    if files.count("-") + len(reserved) > 1:
         raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
     return [_read_file(name) for name in files] + [Source(text) for text in expr]
 
@@ -119,18 +177,26 @@ class Situation:
 
 
 def read_situation(
-    system: System, points: Sequence[str], shapes: Sequence[str], wrt: str | None, outputs: str | None
+    system: System, at: Sequence[str], shapes: Sequence[str], wrt: str | None, outputs: str | None
 ) -> Situation:
     """Return the graph of a system at its points, with everything that names something checked."""
     from gradcli.cli.points import default_point, read_points, read_shape_options
+
+    known = read_shape_options(system, shapes)
+    found = read_points(system, at, known)
+    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
+    return Situation(*read_graph(system, known, wrt, outputs), found)
+
+
+def read_graph(
+    system: System, shapes: Mapping[str, Shape], wrt: str | None, outputs: str | None
+) -> tuple[Graph, list[str]]:
+    """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by."""
     from gradcli.errors import InputError, nearest
     from gradcli.lang.values import read_names
 
-    known = read_shape_options(system, shapes)
-    found = read_points(system, points, known)
     wanted = read_names(wrt, "--wrt") if wrt is not None else None
-    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
-    graph = system.graph(known, read_names(outputs, "--outputs") if outputs is not None else None)
+    graph = system.graph(shapes, read_names(outputs, "--outputs") if outputs is not None else None)
     leaves = [n.name or "" for n in graph.inputs]
     for name in wanted or []:
         if name not in leaves:
@@ -139,4 +205,4 @@ def read_situation(
                 f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
                 hint=f"--retain {name} shows its gradient" if computed else nearest(name, leaves, "inputs"),
             )
-    return Situation(graph, leaves if wanted is None else wanted, found)
+    return graph, leaves if wanted is None else wanted

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gradcli.errors import Notes
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+TERMINATED = 143  # 128 + SIGTERM, as a shell reports it
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -104,6 +105,11 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
     for line in [text.rstrip("\n")] if isinstance(text, str) else text:
         click.echo(line)
+    tell_notes(notes)
+
+
+def tell_notes(notes: Notes) -> None:
+    """Print the notes to standard error, after all that standard output has."""
     _flush()
     for line in notes.lines:
         tell(line)

@@ -17,6 +17,7 @@ from itertools import accumulate
 import numpy as np
 
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
+from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, const
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 from gradcli.graph.vjp import active_nodes, reverse, sweep
@@ -41,11 +42,12 @@ class _Part:
     adjoint: Node
 
 
-def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
+def jacobian(graph: Graph, wrt: Iterable[str] | None = None, by_entry: bool = False) -> Graph:
     """Return the graph of the Jacobian with respect to the leaves `wrt` (all by default).
 
     Its outputs are `dy/dx`, of the shape of y followed by that of x, for each output and leaf between which there is
-    any dependence.  Source of the values at corners: PyTorch, as for `vjp`.
+    any dependence; or with `by_entry` the single entries `dy[0]/dx[1]` that are not zero everywhere.  Source of the
+    values at corners: PyTorch, as for `vjp`.
 
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf("x", (2,)), leaf("w")
@@ -62,20 +64,32 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     columns = [] if _too_wide(leaves) else _transposed(rows, leaves, outputs)
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
-    if tallest <= widest:
+    along = 0 if tallest <= widest else 1
+    if along == 0:
         parts = _parts(graph, rows, leaves, {y: y for y in outputs}, {x: x for x in leaves})
-        blocks = {(y, x): _block(y, x, found, along=0) for (y, x), found in parts.items()}
     else:
         swept = sweep(graph, names).graph
         grads = {named[(g.name or "").removesuffix(".grad")]: g for g in swept.outputs}
         cotangents = dict(zip(graph.outputs, swept.inputs[len(graph.inputs) :], strict=True))
-        parts = _parts(swept, columns, outputs, grads, cotangents)
-        blocks = {(y, x): _block(y, x, found, along=1) for (x, y), found in parts.items()}
+        by_column = _parts(swept, columns, outputs, grads, cotangents)
+        parts = {(y, x): found for (x, y), found in by_column.items()}
     place = {n: i for i, n in enumerate((*outputs, *leaves))}
-    ordered = sorted(blocks, key=lambda pair: (place[pair[0]], place[pair[1]]))
+    blocks = sorted(parts.items(), key=lambda item: (place[item[0][0]], place[item[0][1]]))
+    found = [named for (y, x), own in blocks for named in _named(y, x, own, along, by_entry)]
     # As in `vjp`, an entry may be a leaf, which has a name of its own.
-    named_blocks = [Node("identity", (b := blocks[y, x],), b.shape, (), f"d{y.name}/d{x.name}") for y, x in ordered]
-    return Graph.of(graph.inputs, named_blocks)
+    return Graph.of(graph.inputs, [Node("identity", (n,), n.shape, (), name) for name, n in found])
+
+
+def _named(y: Node, x: Node, parts: Sequence[_Part], along: int, by_entry: bool) -> Iterator[tuple[str, Node]]:
+    """Yield the block dy/dx, or its entries, each with its name."""
+    if not by_entry:
+        yield f"d{y.name}/d{x.name}", _block(y, x, parts, along)
+        return
+    above, below = element_names(y.name or "", y.shape), element_names(x.name or "", x.shape)
+    for p in sorted(parts, key=lambda p: p.element):
+        for k in range(p.start, p.stop):
+            i, j = (p.element, k) if along == 0 else (k, p.element)
+            yield f"d{above[i]}/d{below[j]}", index(reshape(p.adjoint, (p.adjoint.size,)), (k,))
 
 
 def _too_wide(leaves: Sequence[Node]) -> bool:

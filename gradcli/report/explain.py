@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -36,27 +37,34 @@ MAX_STEPPED_CALLS = 16
 
 
 @np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
-def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes) -> JacobianResult:
+def jacobian(
+    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, warn: bool = True
+) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
 
     Errors: `InputError` when it would have more than a million entries.
     """
-    rows, columns = _dimensions(graph, wrt)
-    if rows * columns > MAX_ENTRIES:
-        raise InputError(
-            f"the Jacobian would have {rows:,} × {columns:,} entries",
-            hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
-        )
+    check_entries(graph, wrt)
     symbolic = _symbolic(graph, wrt)
     found = []
     matrices = map(NumericJacobian(graph, wrt), points) if points else ()
     for at, matrix in zip(points, matrices, strict=True):
         matrix = _structural_zeros(matrix, symbolic)
         values = _evaluate(graph, at)
-        if not np.isfinite(matrix).all():
-            _warn_jacobian(graph, wrt, at, matrix, symbolic, notes)
+        if warn and not np.isfinite(matrix).all():
+            notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
         found.append(JacobianPoint(at, {y.name or "": values[y] for y in graph.outputs}, matrix))
     return JacobianResult(graph, tuple(wrt), symbolic, *_style(graph), points=tuple(found))
+
+
+def check_entries(graph: Graph, wrt: Sequence[str]) -> None:
+    """Refuse a Jacobian that nobody could read."""
+    rows, columns = _dimensions(graph, wrt)
+    if rows * columns > MAX_ENTRIES:
+        raise InputError(
+            f"the Jacobian would have {rows:,} × {columns:,} entries",
+            hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
+        )
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class Wanted:
     retain: tuple[str, ...] = ()
     steps: bool = False
     formulas: bool = False  # the Jacobian, with its formulas
+    warn: bool = True  # of gradients that are not finite
 
 
 @np.errstate(all="ignore")
@@ -199,8 +208,9 @@ class _Numbers:
             for k, v in enumerate(calls)
         ]
         inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
-        if not all(np.isfinite(g[..., -1]).all() for g in running.values()):
-            _warn(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}, self.notes)
+        if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
+            for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
+                self.notes.add("warning", text)
         matrix = None if self.numeric is None else _structural_zeros(self.numeric(at), self.symbolic)
         values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
         return BackwardPoint(
@@ -271,29 +281,28 @@ def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:
     return result.reshape(shape)
 
 
-def _warn(swept: Sweep, inputs: Named, grads: Named, notes: Notes) -> None:
-    """Warn of gradients that are not finite, and name the operation where the first such number arose."""
+def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
+    """Return what to tell of gradients that are not finite, with the operation where the first such number arose."""
     where = steps.origin(swept, inputs)
+    found = []
     for name, grad in grads.items():
         bad = ~np.isfinite(grad)
         if bad.any():
             place = element_names(f"{name}.grad", grad.shape)[int(np.argmax(bad.reshape(-1)))]
             value = number_text(grad.reshape(-1)[int(np.argmax(bad.reshape(-1)))])
-            notes.add("warning", f"{place} is {value}: {where}")
+            found.append(f"{place} is {value}: {where}")
+    return found
 
 
-def _warn_jacobian(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, symbolic: Any, notes: Notes) -> None:
-    """Warn of the first row of J that is not finite."""
+def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:
+    """Return what to tell of the first entry of J that is not finite, with the operation where it arose."""
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
-    start = 0
-    for y in graph.outputs:
-        if i < start + y.size:
-            v = np.zeros(y.size)
-            v[i - start] = 1
-            alone = sweep(Graph.of(graph.inputs, [y]), wrt)
-            inputs = {n: a[..., None] for n, a in at.items()} | {f"{y.name}.v": v.reshape(*y.shape, 1)}
-            where = steps.origin(alone, inputs)
-            value = number_text(matrix[i, j])
-            notes.add("warning", f"d{symbolic.rows[i]}/d{symbolic.columns[j]} is {value}: {where}")
-            return
-        start += y.size
+    named = {n.name: n for n in graph.inputs}
+    y, k = next(itertools.islice(((y, k) for y in graph.outputs for k in range(y.size)), i, None))
+    column = next(itertools.islice((e for n in wrt for e in element_names(n, named[n].shape)), j, None))
+    v = np.zeros(y.size)
+    v[k] = 1
+    alone = sweep(Graph.of(graph.inputs, [y]), wrt)
+    inputs = {n: a[..., None] for n, a in at.items()} | {f"{y.name}.v": v.reshape(*y.shape, 1)}
+    row = element_names(y.name or "", y.shape)[k]
+    return f"d{row}/d{column} is {number_text(matrix[i, j])}: {steps.origin(alone, inputs)}"

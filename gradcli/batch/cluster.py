@@ -1,0 +1,135 @@
+"""The Dask engine: a Parquet data set, part by part, on the processes of a cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradcli.batch.job import Job, Tally
+from gradcli.data.parquet_points import parts
+from gradcli.data.points import open_points
+from gradcli.data.replacement import cannot_write, writing
+from gradcli.data.result import create_result
+from gradcli.engine.compiled import cores
+from gradcli.errors import InputError, Notes
+from gradcli.files import reason
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_PATIENCE = 10  # seconds to wait for a scheduler
+
+
+def run_on_cluster(
+    job: Job,
+    points: str,
+    output: str,
+    scheduler: str | None,
+    told: Callable[[int, float], None] = lambda count, share: None,
+) -> Tally:
+    """Compute the outputs at all points of a Parquet data set, and write a data set of the same parts.
+
+    The parts are computed by the workers of the cluster at `scheduler`, or of a local one.  The workers read the points
+    and write the results themselves: all hosts see the same folders.  A part whose worker dies is given to another.
+
+    Errors: `InputError` for parts that cannot be read, results that cannot be written, no answer from the scheduler.
+    """
+    sources = parts(points)
+    with _folder(output) as folder, _client(scheduler, job.threads) as client:
+        run = secrets.token_hex(8)  # a key names its result on the whole cluster
+        futures = [
+            client.submit(_part, job, str(source.absolute()), str(folder / source.name), key=f"gradcli-{run}-{number}")
+            for number, source in enumerate(sources)
+        ]
+        tallies = _gathered(futures, told)
+    total = Tally()
+    for tally in tallies:
+        total.join(tally)
+    return total
+
+
+def _part(job: Job, source: str, target: str) -> Tally:
+    """Compute one part; this runs on a worker, once more on another one if the first dies."""
+    points = open_points(source)
+    try:
+        with create_result(target, job.shapes, job.columns) as result:
+            return replace(job, engine="numpy", threads=1).run(points, result, Notes())
+    finally:
+        points.close()
+
+
+def _gathered(futures: list[Future], told: Callable[[int, float], None]) -> list[Tally]:
+    """Return the tallies of the parts in their order, as soon as all are done; the first mistake ends the run."""
+    from distributed import KilledWorker, as_completed
+    from distributed.client import FutureCancelledError
+
+    count = 0
+    try:
+        for number, future in enumerate(as_completed(futures), 1):
+            count += future.result().points
+            told(count, number / len(futures))
+        return [future.result() for future in futures]
+    except KilledWorker:
+        raise InputError(
+            "a part of the points was given up: the workers that had it died, one after the other",
+            hint="the memory of a worker may be too small for a row group of the data set",
+        ) from None
+    except (FutureCancelledError, OSError) as error:
+        raise InputError(f"the cluster is gone: {reason(error)}") from None
+
+
+@contextmanager
+def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
+    """Give a client of the cluster at that address, or of a local one, which ends with it."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError(
+            "--engine dask needs Dask", hint="pip install 'gradcli[dask]' installs it; --engine numpy is always there"
+        ) from None
+    # Its log tells of workers that come and go, which is no concern of the user's.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        if scheduler is None:
+            local = LocalCluster(
+                n_workers=workers or cores(),
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            stack.enter_context(local)
+        try:
+            client = Client(local if scheduler is None else scheduler, timeout=_PATIENCE)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"there is no scheduler at `{scheduler}`: {reason(error)}",
+                hint="`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786",
+            ) from None
+        yield stack.enter_context(client)
+
+
+@contextmanager
+def _folder(output: str) -> Iterator[Path]:
+    """Give a folder that takes its place as `output` at the end, if there is no exception.
+
+    Errors: `InputError` where a folder cannot be put there.
+    """
+    target = Path(os.path.abspath(output))
+    if os.path.lexists(target):
+        raise cannot_write(output, "it is there already, and a data set is not replaced")
+    temporary = target.with_name(f".gradcli-{secrets.token_hex(6)}.tmp")
+    with writing(output):
+        temporary.mkdir()
+    try:
+        yield temporary
+        with writing(output):
+            temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

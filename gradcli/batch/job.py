@@ -1,0 +1,106 @@
+"""What is computed at many points: a graph, its inputs, and the outputs that are wanted, wherever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gradcli.data.block import Block, Points
+from gradcli.data.result import Result
+from gradcli.engine.compiled import Compiled
+from gradcli.errors import Notes
+from gradcli.graph.node import Graph, Shape, size_of
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK = 2**22  # numbers that are read and written at a time
+_LONGEST = 2**18  # points
+
+
+@dataclass
+class Tally:
+    """How many points there were, how many had results that are not finite, and the first of those.
+
+    `first` is its number, from 0, and `at` the inputs there, in their own shapes.
+    """
+
+    points: int = 0
+    not_finite: int = 0
+    first: int = 0
+    at: dict[str, Array] = field(default_factory=dict)
+    found: dict[str, Array] = field(default_factory=dict)
+
+    def add(self, block: Block, results: Mapping[str, Array]) -> None:
+        """Count the points of a block."""
+        count = next(iter(block.values())).shape[-1]
+        bad = np.zeros(count, dtype=bool)
+        for value in results.values():
+            finite = np.isfinite(value)
+            if not finite.all():
+                bad |= ~finite.reshape(-1, finite.shape[-1]).all(axis=0)
+        if bad.any():
+            if not self.not_finite:
+                k = int(np.argmax(bad))
+                self.first = self.points + k
+                self.at = {name: value[..., k].copy() for name, value in block.items()}
+                self.found = {name: value[..., k % value.shape[-1]].copy() for name, value in results.items()}
+            self.not_finite += int(bad.sum())
+        self.points += count
+
+    def join(self, other: Tally) -> None:
+        """Count the points of the part that follows."""
+        if other.not_finite and not self.not_finite:
+            self.first, self.at, self.found = self.points + other.first, other.at, other.found
+        self.not_finite += other.not_finite
+        self.points += other.points
+
+
+@dataclass(frozen=True)
+class Job:
+    """A graph to be run at many points; it can be sent to another process.
+
+    `varying` names the inputs that a file gives, with their shapes, `same` holds the others, with a last axis of
+    length 1.  `shapes` are those of the outputs, and `columns` the names of their elements.
+    """
+
+    graph: Graph
+    varying: Mapping[str, Shape]
+    same: Mapping[str, Array]
+    columns: Mapping[str, Sequence[str]]
+    engine: str = "numpy"
+    threads: int | None = None
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each output."""
+        return {y.name or "": y.shape for y in self.graph.outputs}
+
+    @property
+    def block(self) -> int:
+        """The number of points that are read at a time."""
+        numbers = sum(map(size_of, (*self.varying.values(), *self.shapes.values())))
+        return int(np.clip(_BLOCK // max(1, numbers), 1, _LONGEST))
+
+    def run(
+        self, points: Points, result: Result, notes: Notes, told: Callable[[int], None] = lambda count: None
+    ) -> Tally:
+        """Compute the outputs at all points and write them; `told` hears how many points have been written.
+
+        Errors: `InputError` for points that cannot be read, results that cannot be written, an engine that is missing.
+        """
+        compiled = Compiled(self.graph, self.same, self.engine, self.threads, notes)
+        tally = Tally()
+        memory: dict[str, Array] = {}
+        for block in points.blocks(list(self.varying), self.block):
+            count = next(iter(block.values())).shape[-1]
+            reusable = memory and next(iter(memory.values())).shape[-1] == count
+            results = compiled(block, memory if reusable else None)
+            memory = {name: a for name, a in results.items() if a.shape[-1] == count and a.flags.writeable}
+            tally.add(block, results)
+            # All of them may be the same at all points.
+            result.write({name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
+            told(tally.points)
+        return tally

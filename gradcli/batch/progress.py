@@ -1,0 +1,65 @@
+"""A progress bar on standard error, for a run that lasts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE = 1.0  # seconds without a bar
+
+
+class _Bar:
+    """A bar that shows itself once the run has lasted for a while."""
+
+    def __init__(self, fraction: Callable[[], float | None]) -> None:
+        self._fraction = fraction
+        self._start = time.monotonic()
+        self._progress: Progress | None = None
+        self._task: Any = None
+
+    def update(self, points: int) -> None:
+        """Show how many points are done."""
+        elapsed = time.monotonic() - self._start
+        if self._progress is None:
+            if elapsed < _PATIENCE:
+                return
+            self._show()
+        assert self._progress is not None
+        done = self._fraction()
+        rate = f"{points:,} points, {points / elapsed:,.0f} a second"
+        self._progress.update(self._task, completed=done or 0, total=None if done is None else 1, rate=rate)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._progress.add_task("", total=1, rate="")
+        self._progress.start()
+
+    def stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@contextmanager
+def progress(fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
+    """Give what hears how many points are done, and shows them on a terminal once the run has lasted a second.
+
+    `fraction` tells the share of the work that is done, or None where it is not known.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda points: None
+        return
+    bar = _Bar(fraction)
+    try:
+        yield bar.update
+    finally:
+        bar.stop()

@@ -1,0 +1,292 @@
+"""Runs over many points: `--points FILE` and `--output FILE`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+import click
+import numpy as np
+
+from gradcli.batch.job import Job, Tally
+from gradcli.batch.progress import progress
+from gradcli.cli.cotangents import Call, read_calls
+from gradcli.cli.options import Files, read_graph
+from gradcli.cli.points import Named, default_point, read_points, read_shape_options
+from gradcli.data.block import Block, Points
+from gradcli.data.points import open_points
+from gradcli.data.result import column_names, create_result
+from gradcli.engine.jacobian import numeric_jacobian
+from gradcli.errors import InputError, Notes
+from gradcli.graph.jacobian import jacobian
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Graph, Node, Shape, const
+from gradcli.graph.vjp import sweep
+from gradcli.lang.system import System
+from gradcli.report import explain
+from gradcli.report.render import render
+
+_JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
+
+
+class GivenPoints:
+    """The points of `--at`, as if they stood in a file."""
+
+    fraction = None
+
+    def __init__(self, points: Sequence[Named]) -> None:
+        self.shapes = {name: value.shape for name, value in points[0].items()}
+        self.count: int | None = len(points)
+        self._points = points
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values, as an open file does."""
+        for start in range(0, len(self._points), size):
+            part = self._points[start : start + size]
+            yield {name: np.stack([p[name] for p in part], axis=-1) for name in names}
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
+class ManyPoints:
+    """A system at the points of a file: what varies from point to point, what does not, and where results go."""
+
+    def __init__(
+        self,
+        system: System,
+        files: Files,
+        at: Sequence[str],
+        shapes: Sequence[str],
+        wrt: str | None,
+        outputs: str | None,
+        style: str | None,
+        notes: Notes,
+    ) -> None:
+        """Open the points and read the system in their shapes.
+
+        Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
+        """
+        _check(files, at, style)
+        self.files, self.notes = files, notes
+        self.json = style == "json"
+        known = read_shape_options(system, shapes)
+        self.points = _open(system, files, at, known)
+        try:
+            self._read(system, known, wrt, outputs)
+        except BaseException:
+            self.points.close()
+            raise
+
+    def _read(self, system: System, known: Mapping[str, Shape], wrt: str | None, outputs: str | None) -> None:
+        found, defaults = self.points.shapes, default_point(system)
+        for name, shape in known.items():
+            if found.get(name, shape) != shape:
+                raise InputError(f"--shape: `{name}` has shape {found[name]} in {self._label}, not {shape}")
+        own = {n: s for n, s in found.items() if n in system.uses or n in system.defaults}
+        declared = {n: v.shape for n, v in defaults.items()}
+        self.graph, self.wrt = read_graph(system, {**declared, **known, **own}, wrt, outputs)
+        leaves = [n.name or "" for n in self.graph.inputs]
+        for name in leaves:
+            if name not in own and name not in defaults:
+                raise _missing(self._label, name, [n for n in found if "." not in n])
+        self.varying = {n: own[n] for n in leaves if n in own}
+        self.same = {n: defaults[n][..., None] for n in leaves if n not in own}
+        if not self.varying:
+            raise _missing(self._label, leaves[0], list(found))
+
+    @property
+    def _label(self) -> str:
+        return {None: "--at", "-": "standard input"}.get(self.files.points, f"`{self.files.points}`")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.points.close()
+
+    def backward(self, cotangents: Sequence[str], strict: bool, retain: Sequence[str], steps: bool) -> None:
+        """Write vᵀJ at all points, with the cotangents of the file, or with those of `--v` at every point.
+
+        Errors: `InputError` for cotangents that do not fit the outputs, and for cotangents in both places.
+        """
+        calls = self._calls(cotangents, strict)
+        kept = [n for n in self.graph.nodes if n.name in retain and n.op != "input"]
+        swept = sweep(self.graph, self.wrt, kept)
+        if self.json:
+            tally = self._print_backward(calls, explain.Wanted(tuple(retain), steps, warn=False))
+        elif steps:
+            raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
+        else:
+            grads = [swept.graph.output(f"{name}.grad") for name in (*self.wrt, *retain)]
+            graph = Graph(swept.graph.nodes, swept.graph.inputs, tuple(grads))
+            tally = self._run(graph, {g.name or "": column_names(g.name or "", g.shape) for g in grads})
+        if tally.not_finite:
+            at = {name: value[..., None] for name, value in tally.at.items()} | self.same
+            grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
+            self._warn(tally, "gradients", explain.not_finite(swept, at, grad)[0])
+
+    def _calls(self, cotangents: Sequence[str], strict: bool) -> list[Call] | None:
+        """Return the calls of `--v`, or None where the file has a cotangent for each point."""
+        given = {f"{y.name}.v": y for y in self.graph.outputs if f"{y.name}.v" in self.points.shapes}
+        if given and cotangents:
+            raise InputError(f"v is given twice: by --v, and in {self._label} as `{next(iter(given))}`")
+        if not given:
+            calls = read_calls(self.graph.outputs, 1, cotangents, strict, self.notes)[0]
+            self.same |= {f"{n}.v": np.sum([c[n] for c in calls], axis=0)[..., None] for n in calls[0]}
+            return calls
+        for name, y in given.items():
+            if self.points.shapes[name] != y.shape:
+                raise InputError(
+                    f"`{name}` has shape {self.points.shapes[name]} in {self._label}, but {y.name} has shape {y.shape}"
+                )
+        self.varying |= {name: y.shape for name, y in given.items()}
+        for y in self.graph.outputs:
+            if f"{y.name}.v" not in given:
+                self.same[f"{y.name}.v"] = np.zeros((*y.shape, 1))
+                self.notes.add("note", f"{self._label} has no `{y.name}.v`: {y.name} gets the cotangent 0")
+        return None
+
+    def jacobian(self, sparse: bool) -> None:
+        """Write the Jacobian at all points; if `sparse`, only the entries that are not zero everywhere.
+
+        Errors: `InputError` for a Jacobian of more than a million entries, unless it is sparse.
+        """
+        if self.json and sparse:
+            raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
+        if not sparse:
+            explain.check_entries(self.graph, self.wrt)
+        if self.json:
+            tally = self._print_jacobian()
+        else:
+            graph = jacobian(self.graph, self.wrt, by_entry=sparse)
+            names = [y.name or "" for y in graph.outputs]
+            if not names:
+                raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
+            tally = self._run(graph, {n: [n] for n in names}) if sparse else self._run(*self._with_zeros(graph))
+        if tally.not_finite:
+            at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
+            matrix = numeric_jacobian(self.graph, self.wrt, at)
+            self._warn(tally, "Jacobians", explain.not_finite_entry(self.graph, self.wrt, at, matrix))
+
+    def _with_zeros(self, graph: Graph) -> tuple[Graph, dict[str, list[str]]]:
+        """Return the graph of J with the blocks that are zero everywhere, and the names of all entries."""
+        found = {y.name: y for y in graph.outputs}
+        named = {n.name: n for n in self.graph.inputs}
+        blocks: list[Node] = []
+        columns = {}
+        for y, x in itertools.product(self.graph.outputs, (named[name] for name in self.wrt)):
+            name = f"d{y.name}/d{x.name}"
+            blocks.append(found.get(name) or const(0, (*y.shape, *x.shape)).called(name))
+            rows, across = (element_names(n.name or "", n.shape) for n in (y, x))
+            columns[name] = [f"d{i}/d{j}" for i in rows for j in across]
+        return Graph.of(graph.inputs, blocks), columns
+
+    def _run(self, graph: Graph, columns: Mapping[str, Sequence[str]]) -> Tally:
+        """Compute the outputs of a graph at all points, and write them."""
+        job = Job(graph, self.varying, self.same, columns, self.files.engine, self.files.threads)
+        if self.files.engine == "dask":
+            return self._run_on_cluster(job)
+        output = self.files.output or "-"
+        with (
+            create_result(output, job.shapes, columns) as result,
+            progress(lambda: self.points.fraction) as told,
+        ):
+            return job.run(self.points, result, self.notes, told)
+
+    def _run_on_cluster(self, job: Job) -> Tally:
+        from gradcli.batch.cluster import run_on_cluster
+
+        assert self.files.points is not None
+        assert self.files.output is not None
+        share = 0.0
+
+        def told_both(count: int, so_far: float) -> None:
+            nonlocal share
+            share = so_far
+            told(count)
+
+        with progress(lambda: share) as told:
+            return run_on_cluster(job, self.files.points, self.files.output, self.files.scheduler, told_both)
+
+    def _blocks(self) -> Iterator[tuple[Block, list[Named]]]:
+        """Yield the points block by block, and one by one: the inputs of the system, in their own shapes."""
+        leaves = [n.name or "" for n in self.graph.inputs]
+        same = {name: value[..., 0] for name, value in self.same.items()}
+        for block in self.points.blocks(list(self.varying), _JSON_BLOCK):
+            count = next(iter(block.values())).shape[-1]
+            yield (
+                block,
+                [{n: block[n][..., k] if n in block else same[n] for n in leaves} for k in range(count)],
+            )
+
+    def _print_backward(self, calls: list[Call] | None, wanted: explain.Wanted) -> Tally:
+        """Print what `--at` prints, for each point of the file."""
+        tally = Tally()
+        names = [y.name or "" for y in self.graph.outputs]
+        for block, points in self._blocks():
+            vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
+            own = [calls or [{n: vectors[f"{n}.v"][..., k] for n in names}] for k in range(len(points))]
+            result = explain.backward(self.graph, self.wrt, points, own, wanted, self.notes)
+            for line in render(result, "json"):
+                click.echo(line)
+            grads = [p.grad | p.retained for p in result.points]
+            tally.add(block, {f"{n}.grad": np.stack([g[n] for g in grads], axis=-1) for n in grads[0]})
+        return tally
+
+    def _print_jacobian(self) -> Tally:
+        tally = Tally()
+        for block, points in self._blocks():
+            result = explain.jacobian(self.graph, self.wrt, points, self.notes, warn=False)
+            for line in render(result, "json"):
+                click.echo(line)
+            tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})
+        return tally
+
+    def _warn(self, tally: Tally, what: str, first: str) -> None:
+        self.notes.add(
+            "warning",
+            f"the {what} of {tally.not_finite:,} of {tally.points:,} points are not finite;"
+            f"\n  at the first, point {tally.first + 1:,}, {first}",
+        )
+
+
+def _check(files: Files, at: Sequence[str], style: str | None) -> None:
+    """Refuse options that do not go together."""
+    if files.points is not None and at:
+        raise InputError("--points takes the place of --at", hint="give one of the two")
+    if style in ("table", "latex", "markdown"):
+        raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
+    to_file = files.output not in (None, "-")
+    if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
+        raise InputError(f"-f {style} is for standard output", hint="the ending of --output says what is written there")
+    if style == "json" and files.engine != "numpy":
+        raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
+    if files.scheduler is not None and files.engine != "dask":
+        raise InputError("--scheduler is for --engine dask")
+    if files.engine == "dask" and not all(
+        f"{f}".lower().rstrip("/").endswith(".parquet") for f in (files.points, files.output)
+    ):
+        raise InputError(
+            "--engine dask reads and writes Parquet data sets",
+            hint="for example: --points points.parquet --output result.parquet, each a folder of files",
+        )
+
+
+def _open(system: System, files: Files, at: Sequence[str], shapes: Mapping[str, Shape]) -> Points:
+    if files.points is not None:
+        return open_points(files.points)
+    points = read_points(system, at, shapes)
+    if not points:
+        raise InputError("there are no points to compute at", hint="give a file, --points FILE, or points, --at x=1")
+    return GivenPoints(points)
+
+
+def _missing(label: str, name: str, found: Sequence[str]) -> InputError:
+    listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
+    hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
+    return InputError(f"{label} has no values for the input `{name}`", hint=hint)
