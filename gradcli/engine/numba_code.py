@@ -446,8 +446,12 @@ def _head(schedule: Schedule, tile: int) -> list[str]:
     inputs = {f"x{i}": node for i, node in enumerate(schedule.inputs)}
     outputs = {f"y{j}": node for j, node in enumerate(schedule.outputs.values())}
     outside = inputs | outputs
-    kinds = ["float64[:, :]" if node.shape else "float64[::1]" for node in outside.values()]
-    kinds[len(inputs) : len(inputs)] = ["float64[::1]", "float64[::1]"]
+    kinds = [
+        f"{'matrix' if n.shape else 'vector'}_{side}"
+        for side, ns in (("in", inputs), ("out", outputs))
+        for n in ns.values()
+    ]
+    kinds[len(inputs) : len(inputs)] = ["vector_in", "vector_out"]
     return [
         "import math",
         "",
@@ -455,9 +459,13 @@ def _head(schedule: Schedule, tile: int) -> list[str]:
         "import numpy as np",
         "",
         f"T = {tile}",
+        # Points that were read from a file may be read-only.
+        'vector_in = numba.types.Array(numba.float64, 1, "C", readonly=True)',
+        'matrix_in = numba.types.Array(numba.float64, 2, "A", readonly=True)',
+        "vector_out, matrix_out = numba.float64[::1], numba.float64[:, :]",
         "",
         "",
-        f'@numba.njit("void(int64, {", ".join(kinds)})", nogil=True, cache=True, error_model="numpy")',
+        f'@numba.njit(numba.void(numba.int64, {", ".join(kinds)}), nogil=True, cache=True, error_model="numpy")',
         f"def kernel(count, {', '.join([*inputs, 'u', 'w', *outputs])}):",
         "    for s in range(0, count, T):",
         "        n = min(T, count - s)",
