@@ -1,0 +1,127 @@
+"""What each structural operation is in the loops of a Numba kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.numba_writer import Place, Writer, moved
+from gradcli.graph.node import Node, Shape
+
+
+def _split(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
+    return tuple(n for i, n in enumerate(shape) if i not in axes), tuple(shape[i] for i in axes)
+
+
+def _merge(outer: Sequence[str], inner: Sequence[str], axes: Sequence[int]) -> list[str]:
+    """Return the counters of all axes, those of `axes` taken from `inner`."""
+    rest, taken = iter(outer), iter(inner)
+    return [next(taken) if i in axes else next(rest) for i in range(len(outer) + len(inner))]
+
+
+def _reduce(start: str, update: str) -> Callable[..., None]:
+    """Return what writes a reduction: it begins with `start`, and `update`s it with each element."""
+
+    def write(w: Writer, node: Node, out: Place, x: Place) -> None:
+        axes = node.params[0]
+        outer, inner = _split(node.args[0].shape, axes)
+        with w.loops(outer) as k:
+            w.line(f"{out.at(k)} = {start.format(x.at(_merge(k, ['0'] * len(inner), axes)))}")
+        with w.loops((*outer, *inner)) as km:
+            k, m = km[: len(outer)], km[len(outer) :]
+            w.line(f"{out.at(k)} = {update.format(out.at(k), x.at(_merge(k, m, axes)))}")
+
+    return write
+
+
+def _cumsum(w: Writer, node: Node, out: Place, x: Place) -> None:
+    axes = node.params
+    outer, (n,) = _split(node.shape, axes)
+    with w.loops(outer) as k:
+        w.line(f"{out.at(_merge(k, ['0'], axes))} = {x.at(_merge(k, ['0'], axes))}")
+    with w.loops((*outer, n - 1)) as (*k, m):
+        here = _merge(k, [f"({m} + 1)"], axes)
+        w.line(f"{out.at(here)} = {out.at(_merge(k, [m], axes))} + {x.at(here)}")
+
+
+def _mask(better: str) -> Callable[..., None]:
+    """Return what writes where the first extremum stands; as for NumPy, the first NaN is one."""
+
+    def write(w: Writer, node: Node, out: Place, x: Place) -> None:
+        axes = node.params
+        outer, inner = _split(node.shape, axes)
+        best, where = (w.take(Node(name, (), outer)) for name in ("best", "where"))
+        value = w.fresh()
+        with w.loops(outer) as k:
+            w.line(f"{best.at(k)} = {x.at(_merge(k, ['0'], axes))}")
+            w.line(f"{where.at(k)} = 0.0")
+        with w.loops((*outer, *inner)) as (*k, m):
+            w.line(f"{value} = {x.at(_merge(k, [m], axes))}")
+            so_far = best.at(k)
+            w.line(f"if {value} {better} {so_far} or ({value} != {value} and {so_far} == {so_far}):")
+            w.line(f"    {so_far} = {value}")
+            w.line(f"    {where.at(k)} = {m}")
+        with w.loops((*outer, *inner)) as (*k, m):
+            w.store(out, _merge(k, [m], axes), f"{where.at(k)} == {m}")
+
+    return write
+
+
+def _matmul(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
+    left, right = node.args
+    w.copy(out, node.shape, "0.0")
+    with w.loops((*node.shape, left.shape[-1])) as (*k, m):
+        stack = k[: len(node.shape) - (len(left.shape) > 1) - (len(right.shape) > 1)]
+        first = [*stack, k[len(stack)], m] if len(left.shape) > 1 else [m]
+        second = [*stack, m, k[-1]] if len(right.shape) > 1 else [*stack, m]
+        w.line(f"{out.at(k)} += {a.at(first)} * {b.at(second)}")
+
+
+def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
+    w.copy(out, node.shape, "0.0")
+    for key, arg, part in zip(node.params[1], node.args, parts, strict=True):
+        target = _part(out, key)
+        with w.loops(arg.shape) as k:
+            w.line(f"{target.at(k)} += {part.at(k)}")
+
+
+def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
+    w.copy(out, node.shape, "0.0")
+    w.copy(out.seen(np.diagonal(out.index)), node.args[0].shape, x)
+
+
+def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
+    start, axis = 0, node.params[0]
+    for arg, part in zip(node.args, parts, strict=True):
+        stop = start + arg.shape[axis]
+        w.copy(_part(out, (*map(range, node.shape[:axis]), range(start, stop))), arg.shape, part)
+        start = stop
+
+
+def _stack(w: Writer, node: Node, out: Place, *parts: Place) -> None:
+    before = node.shape[: node.params[0]]
+    for i, (arg, part) in enumerate(zip(node.args, parts, strict=True)):
+        w.copy(_part(out, (*map(range, before), i)), arg.shape, part)
+
+
+def _part(place: Place, key: tuple[Any, ...]) -> Place:
+    """Return a part of an array, by an index."""
+    return place.seen(moved(Node("index", (), (), (key,)), place.index))
+
+
+RULES: dict[str, Callable[..., None]] = {
+    "sum": _reduce("0.0", "{} + {}"),
+    "prod": _reduce("1.0", "{} * {}"),
+    "max": _reduce("{}", "np.maximum({}, {})"),
+    "min": _reduce("{}", "np.minimum({}, {})"),
+    "cumsum": _cumsum,
+    "argmax_mask": _mask(">"),
+    "argmin_mask": _mask("<"),
+    "matmul": _matmul,
+    "scatter": _scatter,
+    "from_diagonal": _from_diagonal,
+    "concatenate": _concatenate,
+    "stack": _stack,
+}
