@@ -64,6 +64,7 @@ class Compiled:
 
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
+        points = {name: np.ascontiguousarray(a, dtype=float) for name, a in points.items()}
         count = max((a.shape[-1] for a in points.values()), default=1)
         results = out or {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
         if self._shapes:

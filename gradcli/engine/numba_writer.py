@@ -192,6 +192,7 @@ class Writer:
 
 
 def moved(node: Node, index: Array) -> Array:
+    """Return the numbers of an array's elements after an operation that moves them."""
     forward = STRUCTURAL[node.op].forward
     assert forward is not None
     return forward(*node.params, index[..., None])[..., 0]

@@ -16,11 +16,14 @@ from itertools import accumulate
 
 import numpy as np
 
+from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, const
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 from gradcli.graph.vjp import active_nodes, reverse, sweep
+
+MAX_SINGLE = 100_000  # entries that are outputs of their own
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None, by_entry: bool = Fa
     any dependence; or with `by_entry` the single entries `dy[0]/dx[1]` that are not zero everywhere.  Source of the
     values at corners: PyTorch, as for `vjp`.
 
+    Errors: `InputError` for more than `MAX_SINGLE` single entries.
+
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf("x", (2,)), leaf("w")
     >>> graph = jacobian(Graph.of([x, w], [(w * x).called("y"), (3 * w).called("z")]))
@@ -73,6 +78,12 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None, by_entry: bool = Fa
         cotangents = dict(zip(graph.outputs, swept.inputs[len(graph.inputs) :], strict=True))
         by_column = _parts(swept, columns, outputs, grads, cotangents)
         parts = {(y, x): found for (x, y), found in by_column.items()}
+    single = sum(p.stop - p.start for own in parts.values() for p in own) if by_entry else 0
+    if single > MAX_SINGLE:
+        raise InputError(
+            f"{single:,} entries of the Jacobian are not zero",
+            hint=f"at most {MAX_SINGLE:,} fit: choose with --outputs",
+        )
     place = {n: i for i, n in enumerate((*outputs, *leaves))}
     blocks = sorted(parts.items(), key=lambda item: (place[item[0][0]], place[item[0][1]]))
     found = [named for (y, x), own in blocks for named in _named(y, x, own, along, by_entry)]
