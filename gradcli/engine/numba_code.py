@@ -1,9 +1,9 @@
 """A schedule as Python source that Numba compiles: one pass over the points, tile by tile.
 
 A tile is some two thousand points, whose values stay in the inner caches: a row of the scratch array `w` for each
-scalar and for each element of an array.  Movement (an index, a transpose) only changes how rows are read.  Operations that
-are single instructions are fused into one loop, in which intermediate values are local variables; a function such as
-`sin` has a loop of its own, since a call in the midst of it would keep the compiler from making vectors of the others.
+scalar and for each element of an array.  Movement (an index, a transpose) only changes how rows are read.  Operations
+that are single instructions are fused into one loop, in which intermediate values are local variables; a function such
+as `sin` has a loop of its own, since a call in its midst would keep the compiler from making vectors of the others.
 
 In the source are names and numbers of our own: nothing that a user typed.
 """
