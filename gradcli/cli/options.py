@@ -100,10 +100,14 @@ def file_options(command: Command) -> Command:
                 "--points",
                 "points",
                 metavar="FILE",
+                type=click.Path(allow_dash=True),
                 help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
             ),
             click.option(
-                "--output", metavar="FILE", help="Write the results to a .csv, .npz or .parquet file; - is CSV."
+                "--output",
+                metavar="FILE",
+                type=click.Path(allow_dash=True),
+                help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
             ),
             click.option(
                 "--engine",

@@ -1,0 +1,214 @@
+"""The Jacobian as a graph: its values against finite differences, and that nothing is computed that is zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from gradcli import InputError, evaluate, parse
+from gradcli.engine.schedule import Schedule
+from gradcli.graph import jacobian as module
+from gradcli.graph.jacobian import jacobian
+from gradcli.graph.node import Graph, leaf
+from gradcli.graph.sparsity import dependencies
+from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.vjp import vjp
+
+# Systems in which every structural operation is met, with the shapes of their inputs.
+SYSTEMS = {
+    "scalars": ("y0 = 3*x0**2; y1 = x0**2 + 2*x1**3; y2 = 10*x1", {}),
+    "diagonal": ("y = sin(x)", {"x": (4,)}),
+    "banded": ("y = 3*x[1:] - x[:-1]**2", {"x": (6,)}),
+    "assembled": ("y[0] = x[1]*x[0]; y[1] = x[0]**2; y[2] = 3 + w", {"x": (2,)}),
+    "a leaf as an element": ("y[0] = a; y[1] = b*a; z = b", {}),
+    "the same element twice": ("t = a*b; y[0] = t; y[1] = t", {}),
+    "tall": ("y = sin(w*x) + x[0]", {"x": (5,)}),
+    "tall and assembled": ("y = stack([a*x, a**2*x])", {"x": (3,)}),
+    "dense": ("y = tanh(W@x)", {"W": (3, 4), "x": (4,)}),
+    "matrices": ("y = A@B", {"A": (2, 3), "B": (3, 2)}),
+    "vector and matrix": ("y = x@A", {"x": (3,), "A": (3, 2)}),
+    "vectors": ("y = x@z", {"x": (3,), "z": (3,)}),
+    "stacks": ("y = A@B", {"A": (2, 2, 3), "B": (3, 2)}),
+    "stack and vector": ("y = A@x", {"A": (2, 2, 3), "x": (3,)}),
+    "reductions": ("y = sum(A, axis=0); z = mean(A) + prod(A, axis=1)[0] + norm(A[0])", {"A": (3, 2)}),
+    "extrema": ("y = max(A, axis=0); z = min(A)", {"A": (3, 2)}),
+    "spread": ("y = var(A, axis=1); z = std(A)", {"A": (2, 3)}),
+    "softmax": ("y = softmax(x); z = logsumexp(x)", {"x": (3,)}),
+    "cumulated": ("y = cumsum(x)", {"x": (4,)}),
+    "moved": ("y = reshape(A.T, (3, 2)) + x.reshape(1, 2)", {"A": (2, 3), "x": (2,)}),
+    "diagonals": ("y = diag(A); z = trace(A); w = diag(x)", {"A": (3, 3), "x": (2,)}),
+    "outer": ("y = outer(a, b)", {"a": (2,), "b": (3,)}),
+    "joined": ("y = concatenate([a, b, a*2])", {"a": (2,), "b": (1,)}),
+    "conditions": ("y = where(x > z, x, 2*z); w = maximum(x, z)", {"x": (3,), "z": (3,)}),
+    "a constant output": ("y = floor(x); z = x**2", {"x": (2,)}),
+    "matrix to matrix": ("y = A*B", {"A": (2, 3), "B": (3,)}),
+}
+
+
+def point_of(graph, seed=0):
+    generator = np.random.default_rng(seed)
+    return {n.name: generator.uniform(0.6, 1.4, n.shape) for n in graph.inputs}
+
+
+def values(graph, point):
+    found = evaluate(graph, {name: np.asarray(v, dtype=float)[..., None] for name, v in point.items()})
+    return {n.name: value[..., 0] for n, value in found.items()}
+
+
+def differences(graph, point, y, x, step=1e-6):
+    """Return dy/dx by central differences, of the shape of y followed by that of x."""
+    columns = []
+    for i in range(point[x].size):
+        ends = []
+        for sign in (1, -1):
+            moved = point[x].copy()
+            moved.reshape(-1)[i] += sign * step
+            ends.append(values(graph, point | {x: moved})[y])
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    return np.stack(columns, axis=-1).reshape((*columns[0].shape, *point[x].shape))
+
+
+@pytest.mark.parametrize(("text", "shapes"), SYSTEMS.values(), ids=SYSTEMS)
+def test_blocks_are_what_differences_say(text, shapes):
+    graph = parse(text, **shapes)
+    point = point_of(graph)
+    found = values(jacobian(graph), point)
+    for y in graph.outputs:
+        for x in graph.inputs:
+            expected = differences(graph, point, y.name, x.name)
+            block = found.pop(f"d{y.name}/d{x.name}", np.zeros(expected.shape))
+            assert block.shape == expected.shape
+            assert_allclose(block, expected, rtol=1e-6, atol=1e-8)
+    assert not found
+
+
+@pytest.mark.parametrize(("text", "shapes"), SYSTEMS.values(), ids=SYSTEMS)
+def test_single_entries_are_those_of_the_blocks(text, shapes):
+    graph = parse(text, **shapes)
+    point = point_of(graph, 1)
+    blocks = values(jacobian(graph), point)
+    entries = values(jacobian(graph, by_entry=True), point)
+    assert len(entries) <= sum(b.size for b in blocks.values())
+    for name, value in entries.items():
+        (y, *i), (x, *j) = (part.removesuffix("]").split("[") for part in name[1:].split("/d"))
+        block = blocks[f"d{y}/d{x}"]
+        place = tuple(int(k) for key in (*i, *j) for k in key.split(","))
+        assert value == block[place]
+    assert_allclose(np.sum([abs(b).sum() for b in blocks.values()]), sum(abs(v) for v in entries.values()))
+
+
+def test_every_structural_operation_is_met():
+    met = set()
+    for text, shapes in SYSTEMS.values():
+        for graph in (parse(text, **shapes), vjp(parse(text, **shapes))):
+            dependencies(graph, [n.name for n in graph.inputs])
+            met |= {n.op for n in graph.nodes}
+    assert met >= set(STRUCTURAL) - {"argmin_mask"}
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_the_entries_are_the_pattern(pattern):
+    """y_i sums the squares of the x_j that row i of the pattern names."""
+    leaves = [leaf(f"x{j}") for j in range(4)]
+    outputs = []
+    for i, row in enumerate(pattern):
+        total = 0 * leaves[0]
+        for x in (x for x, there in zip(leaves, row, strict=True) if there):
+            total = total + x**2
+        outputs.append(total.called(f"y{i}"))
+    graph = jacobian(Graph.of(leaves, outputs))
+    named = {y.name for y in graph.outputs}
+    assert named == {f"dy{i}/dx{j}" for i, row in enumerate(pattern) for j, there in enumerate(row) if there}
+    found = values(graph, {f"x{j}": j + 1.0 for j in range(4)})
+    assert all(value == 2 * (int(name[-1]) + 1) for name, value in found.items())
+
+
+def tridiagonal(n):
+    """Return Broyden's function (More, Garbow, Hillstrom 1981, problem 30)."""
+    x = [f"x{i}" for i in range(n)]
+    below = ["", *(f" - {name}" for name in x[:-1])]
+    above = [*(f" - 2*{name}" for name in x[1:]), ""]
+    return "\n".join(f"y{i} = (3 - 2*{x[i]})*{x[i]}{below[i]}{above[i]} + 1" for i in range(n))
+
+
+@pytest.mark.parametrize("n", [10, 300])
+def test_work_grows_with_the_entries_and_constants_are_computed_once(n):
+    graph = jacobian(parse(tridiagonal(n)))
+    assert len(graph.outputs) == 3 * n - 2
+    schedule = Schedule.of(graph, {})
+    constants = {name: float(value.item()) for name, value in schedule.constants.items()}
+    assert constants == {f"dy{i}/dx{i - 1}": -1.0 for i in range(1, n)} | {
+        f"dy{i}/dx{i + 1}": -2.0 for i in range(n - 1)
+    }
+    assert len(schedule.steps) <= 4 * n  # of d(3 - 2x)x/dx, three or four
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "sweeps"),
+    [
+        (tridiagonal(50), {}, 3),
+        ("y = 3*x[1:] - x[:-1]**2", {"x": (50,)}, 2),
+        ("y = sin(x)", {"x": (50,)}, 1),
+        ("y = sin(w*x)", {"x": (50,)}, 2),  # columns: one for w, one for all of x
+        ("y = x@x", {"x": (50,)}, 1),
+        ("y = M@x", {"M": (7, 50), "x": (50,)}, 7),
+    ],
+)
+def test_there_are_as_many_sweeps_as_colours(text, shapes, sweeps, monkeypatch):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return reverse(*arguments)
+
+    reverse = module.reverse
+    monkeypatch.setattr(module, "reverse", counted)
+    jacobian(parse(text, **shapes))
+    assert len(calls) == sweeps
+
+
+def test_leaves_of_very_many_elements_are_single_columns():
+    graph = jacobian(parse("y = sum(x**2); z = x[0]*w", x=(6000,)))
+    point = {"x": np.linspace(1, 2, 6000), "w": np.array(3.0)}
+    found = values(graph, point)
+    assert_allclose(found["dy/dx"], 2 * point["x"])
+    assert_allclose(found["dz/dx"], np.where(np.arange(6000) == 0, 3.0, 0.0))
+    assert set(found) == {"dy/dx", "dz/dx", "dz/dw"}
+
+
+def test_wrt_chooses_and_orders():
+    graph = parse("y = a*b*c")
+    assert [n.name for n in jacobian(graph, ["c", "a"]).outputs] == ["dy/dc", "dy/da"]
+
+
+def test_corners_are_those_of_the_sweep():
+    """The norm at 0 has the subgradient 0, a tie of max is shared: what `backward` gives row by row."""
+    graph = parse("y = norm(x); z = max(x)", x=(2,))
+    found = values(jacobian(graph), {"x": np.zeros(2)})
+    assert found["dy/dx"].tolist() == [0.0, 0.0]
+    assert found["dz/dx"].tolist() == [0.5, 0.5]
+
+
+def test_a_pole_of_one_row_is_no_concern_of_another():
+    graph = parse("y[0] = 1/x[0]; y[1] = 2*x[1]; z = log(w)")
+    found = values(jacobian(graph), {"x": np.array([0.0, 1.0]), "w": np.array(0.0)})
+    assert found["dy/dx"].tolist() == [[-np.inf, 0.0], [0.0, 2.0]]
+    assert found["dz/dw"] == np.inf
+
+
+def test_too_many_single_entries_are_refused():
+    with pytest.raises(InputError, match="400,000 entries"):
+        jacobian(parse("y = a*outer(b, c)", a=(1,), b=(1000,), c=(400,)), ["a"], by_entry=True)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_rows_and_columns_give_the_same(m, n):
+    """A matrix that is taller than wide is swept by columns, its transpose by rows."""
+    generator = np.random.default_rng(10 * m + n)
+    x, matrix = generator.normal(size=n), generator.normal(size=(m, n))
+    tall = values(jacobian(parse("y = sin(M@x)", M=(m, n), x=(n,)), ["x"]), {"M": matrix, "x": x})["dy/dx"]
+    assert_allclose(tall, np.cos(matrix @ x)[:, None] * matrix, rtol=1e-12)
