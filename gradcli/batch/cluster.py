@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -105,14 +106,31 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
                 silence_logs=logging.CRITICAL,
             )
             stack.enter_context(local)
+        client = _connected(lambda: Client(local if scheduler is None else scheduler, timeout=_PATIENCE), scheduler)
+        stack.enter_context(client)
         try:
-            client = Client(local if scheduler is None else scheduler, timeout=_PATIENCE)
-        except (OSError, ValueError) as error:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
             raise InputError(
-                f"there is no scheduler at `{scheduler}`: {reason(error)}",
-                hint="`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786",
+                f"the scheduler at `{scheduler}` has no workers",
+                hint=f"`dask worker {scheduler}` starts one, on each host that is to compute",
             ) from None
-        yield stack.enter_context(client)
+        yield client
+
+
+def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:
+    """Return the client; its own time limit does not hold for a server of another kind, such as a dashboard."""
+    thread = ThreadPoolExecutor(1)
+    try:
+        return thread.submit(connect).result(2 * _PATIENCE)
+    except (OSError, ValueError) as error:
+        why = reason(error) if str(error) else "no answer"
+        raise InputError(
+            f"there is no scheduler at `{scheduler}`: {why}",
+            hint="`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786",
+        ) from None
+    finally:
+        thread.shutdown(wait=False)
 
 
 @contextmanager

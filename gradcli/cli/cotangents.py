@@ -220,10 +220,13 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
 
 
 def read_calls(
-    outputs: Sequence[Node], points: int, cotangents: Sequence[str], strict: bool, notes: Notes
+    outputs: Sequence[Node], count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
 ) -> list[list[Call]]:
-    """Return for each point the cotangents of its `backward` calls; without a point, those of the formula."""
-    points = max(1, points)
+    """Return for each of `count` points the cotangents of its `backward` calls; without a point, those of the formula.
+
+    A count of None stands for the points of a file, which all get the same.
+    """
+    points = max(1, count or 0)
     calls: list[list[Call]] = [[] for _ in range(points)]
     if not cotangents:
         return [[implicit(outputs)]] * points
@@ -233,6 +236,11 @@ def read_calls(
             found = [explicit(said, outputs, strict, notes)] * points
         else:
             lines = from_json(read_stdin(MAX_JSON_BYTES), outputs)
+            if count is None and len(lines) > 1:
+                raise InputError(
+                    f"standard input has {len(lines)} lines of gradients; beside --points, --v - is one for all points",
+                    hint=f"cotangents that differ stand in the file of points, as `{outputs[0].name}.v`",
+                )
             if len(lines) not in (1, points):
                 raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
             found = [[line] for line in (lines * points if len(lines) == 1 else lines)]

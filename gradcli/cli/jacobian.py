@@ -37,20 +37,22 @@ def jacobian(
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
     from gradcli.cli.run import show, tell_notes
-    from gradcli.errors import Notes
+    from gradcli.errors import InputError, Notes
     from gradcli.lang.system import read_system
     from gradcli.report import explain
     from gradcli.report.render import render
 
     notes = Notes()
     system = read_system(read_sources(expr, files, ["--points"] if many.points == "-" else []))
-    if many.wanted or sparse:
+    if many.wanted:
         from gradcli.cli.many import ManyPoints
 
         with ManyPoints(system, many, at, shapes, wrt, outputs, style, notes) as run:
             run.jacobian(sparse)
         tell_notes(notes)
         return
+    if sparse:
+        raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, at, shapes, wrt, outputs)
     result = explain.jacobian(situation.graph, situation.wrt, situation.points, notes)
     show(render(result, style or "table"), notes)

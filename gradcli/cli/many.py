@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,13 +15,13 @@ from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
 from gradcli.cli.cotangents import Call, read_calls
 from gradcli.cli.options import Files, read_graph
-from gradcli.cli.points import Named, default_point, read_points, read_shape_options
+from gradcli.cli.points import Named, default_point, read_constants, read_points, read_shape_options
 from gradcli.data.block import Block, Points
 from gradcli.data.points import open_points
 from gradcli.data.result import column_names, create_result
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
-from gradcli.graph.jacobian import jacobian
+from gradcli.graph.jacobian import MAX_SINGLE, jacobian
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, Shape, const
 from gradcli.graph.vjp import sweep
@@ -73,6 +74,7 @@ class ManyPoints:
         self.files, self.notes = files, notes
         self.json = style == "json"
         known = read_shape_options(system, shapes)
+        self._constants = read_constants(system, at) if files.points is not None else {}
         self.points = _open(system, files, at, known)
         try:
             self._read(system, known, wrt, outputs)
@@ -81,11 +83,16 @@ class ManyPoints:
             raise
 
     def _read(self, system: System, known: Mapping[str, Shape], wrt: str | None, outputs: str | None) -> None:
-        found, defaults = self.points.shapes, default_point(system)
+        found, defaults = self.points.shapes, default_point(system) | self._constants
         for name, shape in known.items():
             if found.get(name, shape) != shape:
                 raise InputError(f"--shape: `{name}` has shape {found[name]} in {self._label}, not {shape}")
         own = {n: s for n, s in found.items() if n in system.uses or n in system.defaults}
+        if twice := [n for n in self._constants if n in own]:
+            raise InputError(
+                f"`{twice[0]}` is given twice: by --at, and in {self._label}",
+                hint="beside --points, --at gives the inputs that are the same at all points",
+            )
         declared = {n: v.shape for n, v in defaults.items()}
         self.graph, self.wrt = read_graph(system, {**declared, **known, **own}, wrt, outputs)
         leaves = [n.name or "" for n in self.graph.inputs]
@@ -136,7 +143,7 @@ class ManyPoints:
         if given and cotangents:
             raise InputError(f"v is given twice: by --v, and in {self._label} as `{next(iter(given))}`")
         if not given:
-            calls = read_calls(self.graph.outputs, 1, cotangents, strict, self.notes)[0]
+            calls = read_calls(self.graph.outputs, None, cotangents, strict, self.notes)[0]
             self.same |= {f"{n}.v": np.sum([c[n] for c in calls], axis=0)[..., None] for n in calls[0]}
             return calls
         for name, y in given.items():
@@ -158,8 +165,10 @@ class ManyPoints:
         """
         if self.json and sparse:
             raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
+        if (rows := sum(y.size for y in self.graph.outputs)) > MAX_SINGLE:
+            raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")
         if not sparse:
-            explain.check_entries(self.graph, self.wrt)
+            explain.check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
         if self.json:
             tally = self._print_jacobian()
         else:
@@ -257,8 +266,13 @@ class ManyPoints:
 
 def _check(files: Files, at: Sequence[str], style: str | None) -> None:
     """Refuse options that do not go together."""
-    if files.points is not None and at:
-        raise InputError("--points takes the place of --at", hint="give one of the two")
+    if files.points is not None and len(at) > 1:
+        raise InputError(
+            "--points takes the place of --at",
+            hint="one --at may give the inputs that the file lacks, and that are the same at all points",
+        )
+    if files.points and files.output and _same_file(files.points, files.output):
+        raise InputError(f"`{files.output}` is the file of points", hint="give the results a name of their own")
     if style in ("table", "latex", "markdown"):
         raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
     to_file = files.output not in (None, "-")
@@ -268,13 +282,16 @@ def _check(files: Files, at: Sequence[str], style: str | None) -> None:
         raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
     if files.scheduler is not None and files.engine != "dask":
         raise InputError("--scheduler is for --engine dask")
-    if files.engine == "dask" and not all(
-        f"{f}".lower().rstrip("/").endswith(".parquet") for f in (files.points, files.output)
-    ):
+    endings = {Path(name or "-").suffix.lower() for name in (files.points, files.output)}
+    if files.engine == "dask" and endings != {".parquet"}:
         raise InputError(
             "--engine dask reads and writes Parquet data sets",
             hint="for example: --points points.parquet --output result.parquet, each a folder of files",
         )
+
+
+def _same_file(a: str, b: str) -> bool:
+    return Path(a).exists() and Path(b).exists() and Path(a).samefile(b)
 
 
 def _open(system: System, files: Files, at: Sequence[str], shapes: Mapping[str, Shape]) -> Points:

@@ -82,8 +82,18 @@ class Files:
 
     @property
     def wanted(self) -> bool:
-        """Whether the run is one over many points."""
-        return self.points is not None or self.output is not None
+        """Whether the run is one over many points.
+
+        Errors: `InputError` for an option of such a run in another one.
+        """
+        from gradcli.errors import InputError
+
+        if self.points is not None or self.output is not None:
+            return True
+        given = {"--engine": self.engine != "numpy", "--scheduler": self.scheduler, "--threads": self.threads}
+        for option in (name for name, value in given.items() if value):
+            raise InputError(f"{option} is for many points", hint="give them with --points FILE")
+        return False
 
 
 def file_options(command: Command) -> Command:

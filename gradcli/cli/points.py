@@ -75,6 +75,11 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
     return ordered
 
 
+def read_constants(system: System, options: Sequence[str]) -> Named:
+    """Return the inputs that one `--at` gives beside a file of points."""
+    return {name: value for option in options for name, value in _point(read_point(option), system).items()}
+
+
 def _point(assignments: Sequence[Assignment], system: System) -> Named:
     """Return the values of one `--at`."""
     point: Named = {}

@@ -67,8 +67,13 @@ class Compiled:
         points = {name: np.ascontiguousarray(a, dtype=float) for name, a in points.items()}
         count = max((a.shape[-1] for a in points.values()), default=1)
         results = out or {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
-        if self._shapes:
-            self._run(points, results, count)
+        # Kernels write whole rows.
+        rows = {n: a if a.flags.c_contiguous else np.empty(a.shape) for n, a in results.items()}
+        if self._shapes and count:
+            self._run(points, rows, count)
+        for name, array in rows.items():
+            if array is not results[name]:
+                results[name][...] = array
         return {n: self._constants[n] if n in self._constants else results[n] for n in self._outputs}
 
     def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:

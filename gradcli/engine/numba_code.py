@@ -26,7 +26,8 @@ Array = np.ndarray[Any, Any]
 
 _TILE_BYTES = 2**20  # of the rows of a tile
 _SHORTEST, _LONGEST = 0, 32  # of a row, in units of 64 points
-MAX_STEPS = 5_000  # Numba compiles some hundreds in a second
+# Numba compiles some hundreds of operations in a second, but the time for loops grows with their square.
+MAX_STEPS, MAX_LOOPS = 5_000, 100
 
 
 class NotInNumbaError(Exception):
@@ -98,6 +99,8 @@ def write(schedule: Schedule) -> Code:
     _steps(w, schedule)
     for j, node in enumerate(schedule.outputs.values()):
         w.copy(_outside(f"y{j}t", node), node.shape, w.places[node])
+    if (loops := sum("for i in" in line for line in w.lines)) > MAX_LOOPS:
+        raise NotInNumbaError(f"{loops} loops are too many for Numba to compile")
     # Rows a power of two apart would share one set of the cache's lines.
     tile = int(np.clip(_TILE_BYTES // 8 // w.rows // 64, _SHORTEST, _LONGEST)) * 64 + 8
     return Code("\n".join([*_head(schedule, tile), *w.lines, ""]), same, w.rows * tile)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -52,10 +54,19 @@ def _flat(array: Array) -> Array:
 def _compiled(source: str) -> Callable[..., None]:
     """Return the kernel in a source text, which is compiled by Numba unless an earlier run has done so."""
     path = _folder() / f"kernel_{hashlib.sha256(source.encode()).hexdigest()[:24]}.py"
-    if not path.exists() or path.read_text(encoding="utf-8") != source:
+    if not path.is_file() or path.read_bytes() != source.encode():
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False) as file:
             file.write(source)
         os.replace(file.name, path)  # another process may write the same
+    try:
+        return _loaded(path)
+    except Exception:  # what Numba kept on disk is broken: an earlier run may have been cut off
+        for kept in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+            kept.unlink(missing_ok=True)
+        return _loaded(path)
+
+
+def _loaded(path: Path) -> Callable[..., None]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -68,11 +79,13 @@ def _compiled(source: str) -> Callable[..., None]:
 
 def _folder() -> Path:
     """Return the user's own cache folder, or a temporary one where that cannot be written."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradcli"
     try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradcli"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
-    except OSError:
+    except (OSError, RuntimeError):  # there may be no home
         pass
-    return Path(tempfile.mkdtemp(prefix="gradcli-"))
+    temporary = tempfile.mkdtemp(prefix="gradcli-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)

@@ -82,9 +82,9 @@ class NumpyKernel:
         for step in self._steps:
             args = [values[a] for a in step.args]
             if step.buffer is not None:
-                values[step.place] = step.run(*args, buffers[step.buffer])
+                values[step.place] = step.run(*args, out=buffers[step.buffer])
             elif step.output is not None:
-                values[step.place] = step.run(*args, results[step.output])
+                values[step.place] = step.run(*args, out=results[step.output])
             else:
                 values[step.place] = step.run(*args)
         for place, name in self._copied:
@@ -119,17 +119,12 @@ def _plan(schedule: Schedule, place: Mapping[Node, int], direct: Mapping[Node, s
                 buffers.give_back(held.pop(owner))
         if node.op not in VIEWS and node not in direct:
             held[node] = buffers.take((node.shape, bool if node.op in CONDITIONS else float))
-        run = forward(node) if node.op in VIEWS or node.op in ELEMENTWISE else _last_is_out(forward(node))
+        run = forward(node)
         steps.append(Step(run, tuple(place[a] for a in node.args), place[node], direct.get(node), held.get(node)))
         if not early:
             for owner in done:
                 buffers.give_back(held.pop(owner))
     return steps, buffers.kinds
-
-
-def _last_is_out(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the function with `out` in the place where a ufunc takes it."""
-    return lambda *args: function(*args[:-1], out=args[-1])
 
 
 def _elements(shape: tuple[int, ...]) -> int:

@@ -64,6 +64,8 @@ def _lowered_pow(a: Node, b: Node) -> Node:
             return 1 / a
         case -2:
             return 1 / (a * a)
+        case Fraction(numerator=1, denominator=2) | Decimal() if b.value * 2 == 1:
+            return call("sqrt", a)
     return elementwise("pow", a, b)
 
 

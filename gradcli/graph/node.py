@@ -307,9 +307,11 @@ def _signed(op: str, a: Node, b: Node) -> Node:
     if op == "mul" and b.op == "const" and a.op != "const":
         a, b = b, a
     if op == "mul" and a.op == "const" and b.op == "mul" and b.args[0].op == "const":
-        factor = fold("mul", [a.value, b.args[0].value])
-        if factor is not None:
-            return simplified("mul", const(factor, broadcast_shapes([a.shape, b.args[0].shape])), b.args[1])
+        product = a
+        while b.op == "mul" and (factor := fold("mul", [product.value, b.args[0].value])) is not None:
+            product, b = const(factor, broadcast_shapes([product.shape, b.args[0].shape])), b.args[1]
+        if product is not a:
+            return simplified("mul", product, b)
     return Node(op, (a, b), shape)
 
 

@@ -69,6 +69,8 @@ def _lowered(node: Node) -> Node:
     """Return a node, whose arguments are lowered, in operations that engines have."""
     if node.op in _SIGNED:
         return _signs(node, *node.args)
+    if node.op == "neg" and node.args[0].op == "neg":
+        return node.args[0].args[0]
     elementwise, structural = ELEMENTWISE.get(node.op), STRUCTURAL.get(node.op)
     definition = elementwise.lowered if elementwise is not None else None
     if structural is not None and structural.forward is None:
@@ -92,20 +94,15 @@ def _signs(node: Node, a: Node, b: Node) -> Node:
     Both are exact, in the sign of a zero too, and mostly save an operation.
     """
     if node.op in ("mul", "div"):
-        if a.op == "neg":
-            return _negative(_signs(replace(node, args=(a.args[0], b)), a.args[0], b))
-        if b.op == "neg":
-            return _negative(replace(node, args=(a, b.args[0])))
-        return node
+        if "neg" not in (a.op, b.op):
+            return node
+        plain = replace(node, args=tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
+        return plain if a.op == b.op else Node("neg", (plain,), node.shape)
     if b.op == "neg":
         return replace(node, op="add" if node.op == "sub" else "sub", args=(a, b.args[0]))
     if a.op == "neg" and node.op == "add":
         return replace(node, op="sub", args=(b, a.args[0]))
     return node
-
-
-def _negative(node: Node) -> Node:
-    return node.args[0] if node.op == "neg" else Node("neg", (node,), node.shape)
 
 
 def dead_code(graph: Graph) -> Graph:

@@ -57,13 +57,13 @@ def jacobian(
     return JacobianResult(graph, tuple(wrt), symbolic, *_style(graph), points=tuple(found))
 
 
-def check_entries(graph: Graph, wrt: Sequence[str]) -> None:
-    """Refuse a Jacobian that nobody could read."""
+def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
+    """Refuse a Jacobian that nobody could read; `hint` is another way out."""
     rows, columns = _dimensions(graph, wrt)
     if rows * columns > MAX_ENTRIES:
         raise InputError(
             f"the Jacobian would have {rows:,} × {columns:,} entries",
-            hint="choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
+            hint=hint or "choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
         )
 
 

@@ -1,0 +1,242 @@
+"""Passes keep values: composite operations against NumPy's formulas, signs to the bit, repetitions found."""
+
+import sys
+from decimal import Decimal
+from itertools import product
+from math import erfc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from gradcli import evaluate, parse
+from gradcli.graph.elementwise import ELEMENTWISE, call
+from gradcli.graph.node import Graph, Node, const, elementwise, leaf
+from gradcli.graph.passes import common_subexpressions, dead_code, lower, optimise
+from gradcli.graph.structural import STRUCTURAL
+
+COMPOSITE = {op for op, row in ELEMENTWISE.items() if row.lowered} | {
+    op for op, row in STRUCTURAL.items() if row.forward is None
+}
+
+
+def _softmax(x):
+    weights = np.exp(x - x.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def _logsumexp(x, axis=None):
+    top = x.max(axis=axis, keepdims=True)
+    return np.log(np.exp(x - top).sum(axis=axis)) + np.squeeze(top, axis)
+
+
+def _sigmoid(x):
+    return np.where(x < 0, np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x))), 1 / (1 + np.exp(-np.abs(x))))
+
+
+# What each composite operation is, as NumPy has it: (text, the same in NumPy)
+FORMULAS = {
+    "pow": [
+        ("{x}**2", lambda x: x * x),
+        ("{x}**3", lambda x: x * x * x),
+        ("{x}**-1", lambda x: 1 / x),
+        ("{x}**-2", lambda x: 1 / (x * x)),
+        ("{x}**1", lambda x: x),
+        ("{x}**0.5", lambda x: np.power(x, 0.5)),
+        ("{x}**2.5", lambda x: np.power(x, 2.5)),
+        ("{x}**{x}", lambda x: np.power(x, x)),
+        ("2**{x}", lambda x: np.power(2, x)),
+    ],
+    "sec": [("sec({x})", lambda x: 1 / np.cos(x))],
+    "csc": [("csc({x})", lambda x: 1 / np.sin(x))],
+    "cot": [("cot({x})", lambda x: np.cos(x) / np.sin(x))],
+    "sech": [("sech({x})", lambda x: 1 / np.cosh(x))],
+    "relu": [("relu({x})", lambda x: np.maximum(x, 0))],
+    "leaky_relu": [
+        ("leaky_relu({x}, 0.3)", lambda x: np.where(x > 0, x, 0.3 * x)),
+        ("leaky_relu(2, {x})", lambda x: np.full(x.shape, 2.0)),
+        ("leaky_relu({x}, -1)", np.abs),
+    ],
+    "sigmoid": [("sigmoid({x})", _sigmoid), ("-sigmoid(-(-{x}))", lambda x: -_sigmoid(x))],
+    "silu": [("silu({x})", lambda x: x * _sigmoid(x))],
+    "gelu": [("gelu({x})", lambda x: x * np.vectorize(erfc)(-x / np.sqrt(2)) / 2)],
+    "mean": [("mean({x})", np.mean), ("mean({x}, axis=1)", lambda x: x.mean(axis=1))],
+    "norm": [("norm({x})", np.linalg.norm), ("norm({x}, axis=0)", lambda x: np.linalg.norm(x, axis=0))],
+    "var": [("var({x}, ddof=1)", lambda x: x.var(ddof=1)), ("var({x}, axis=0, ddof=0)", lambda x: x.var(axis=0))],
+    "std": [("std({x}, ddof=1)", lambda x: x.std(ddof=1)), ("std({x}, axis=1, ddof=0)", lambda x: x.std(axis=1))],
+    "logsumexp": [("logsumexp({x})", _logsumexp), ("logsumexp({x}, axis=0)", lambda x: _logsumexp(x, 0))],
+    "softmax": [("softmax({x})", _softmax)],
+    "outer": [("outer({x}[0], {x}[:, 1])", lambda x: np.outer(x[0], x[:, 1]))],
+    "trace": [("trace({x})", np.trace)],
+}
+# What `x` may be: simplification looks into an argument, and into its arguments.
+ARGUMENTS = [
+    ("x", lambda x: x),
+    ("(-x)", lambda x: -x),
+    ("(-(-x))", lambda x: x),
+    ("(-(-(-x)))", lambda x: -x),
+    ("(2*(3*x))", lambda x: 6 * x),
+    ("(1*(1*x))", lambda x: x),
+    ("(-1*(x/-1))", lambda x: x),
+    ("(0.5*(x*4) - -x)", lambda x: 3 * x),
+    ("(0*x + 1)", np.ones_like),
+    ("(0*x - 1)", lambda x: -np.ones_like(x)),
+    ("(1/x)", lambda x: 1 / x),
+    ("(x**2)", lambda x: x * x),
+    ("(-(x**-1))", lambda x: -1 / x),
+]
+POINT = np.array([[0.4, 2.1, -0.7], [-1.3, 0.9, 1.6]])
+
+
+def values(text, x, name="x"):
+    """Return the value of an expression at one point, its graph lowered and run."""
+    with np.errstate(all="ignore"):
+        (value,) = evaluate(parse(f"y = {text}", **{name: x.shape}), {name: x[..., None]}).values()
+    return value[..., 0]
+
+
+def operations(graph):
+    """Return the operations that are left when a graph is lowered and optimised, leaves and constants aside."""
+    simpler = lower(graph.nodes)
+    outputs = [Node("identity", (simpler[y],), y.shape, (), y.name) for y in graph.outputs]
+    nodes = optimise(Graph.of(graph.inputs, outputs)).nodes
+    return [n.op for n in nodes if n.op not in ("input", "const", "identity")]
+
+
+def test_no_composite_operation_is_forgotten():
+    assert set(FORMULAS) == COMPOSITE
+
+
+@pytest.mark.parametrize(("argument", "inner"), ARGUMENTS)
+@pytest.mark.parametrize(("op", "text", "formula"), [(op, *row) for op, rows in FORMULAS.items() for row in rows])
+def test_lowered_value_is_the_formulas(op, text, formula, argument, inner):
+    with np.errstate(all="ignore"):
+        expected = formula(inner(POINT))
+    assert_allclose(values(text.format(x=argument), POINT), expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("op", COMPOSITE - {"pow"})
+def test_engines_need_no_composite_operation(op):
+    for (text, _), (argument, _) in product(FORMULAS[op], ARGUMENTS):
+        left = operations(parse(f"y = {text.format(x=argument)}", x=(2, 3)))
+        assert not (COMPOSITE - {"pow"}) & set(left)
+
+
+# Far out, where a textbook's formula overflows or loses all digits: text, x, value.
+FAR = [
+    ("softmax(x)", [1000, 1000, 0], [0.5, 0.5, 0]),
+    ("softmax(x)", [-1000, -1001, -3000], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0]),
+    ("logsumexp(x)", [1000, 1000], 1000 + np.log(2)),
+    ("logsumexp(x)", [-1000, -1000], -1000 + np.log(2)),
+    ("logsumexp(-x)", [1000, 1000], -1000 + np.log(2)),
+    ("logsumexp(x)", [-np.inf, -np.inf], -np.inf),
+    ("logsumexp(x)", [np.inf, 0], np.inf),
+    ("var(x)", [1e8 + 1, 1e8 + 2, 1e8 + 3], 1),
+    ("std(x)", [1e8 + 1, 1e8 + 2, 1e8 + 3], 1),
+    ("sigmoid(x)", [-800, -40, 800], [0, np.exp(-40), 1]),
+    ("sigmoid(-x)", [-800, 40, 800], [1, np.exp(-40), 0]),
+    ("silu(x)", [-800, 800], [0, 800]),
+    ("gelu(x)", [-40, 40], [0, 40]),
+    ("gelu(-x)", [10], [-7.619853024160527e-23]),
+    ("sech(x)", [-800, 800], [0, 0]),
+    ("softplus(x)", [-800, -40, 800], [0, np.exp(-40), 800]),
+]
+
+
+@pytest.mark.parametrize(("text", "x", "expected"), FAR)
+def test_lowered_value_far_out(text, x, expected):
+    assert_allclose(values(text, np.array(x, dtype=float)), expected, rtol=1e-14)
+
+
+# A sign is moved where that is exact. Each is read by gradcli and by Python: text, the operations that are left.
+SIGNS = [
+    ("-a + b", ["sub"]),
+    ("a + -b", ["sub"]),
+    ("-a + -b", ["neg", "sub"]),
+    ("a - -b", ["add"]),
+    ("-a - b", ["neg", "sub"]),
+    ("-a - -b", ["neg", "add"]),
+    ("-a*b", ["mul", "neg"]),
+    ("a*-b", ["mul", "neg"]),
+    ("-a*-b", ["mul"]),
+    ("-a/b", ["div", "neg"]),
+    ("a/-b", ["div", "neg"]),
+    ("-a/-b", ["div"]),
+    ("-(-a)*b", ["mul"]),
+    ("a + -b*a", ["mul", "sub"]),
+    ("a - b/-a", ["div", "add"]),
+    ("-a*b - a*-b", ["mul", "neg", "add"]),
+    ("-a*-b*-a*-b", ["mul", "mul", "mul"]),
+    ("1/(-a*b)", ["mul", "div", "neg"]),
+    ("-1*a + b", ["mul", "add"]),
+]
+SPECIAL = np.array([0.0, -0.0, 1, -1, 3, np.inf, -np.inf, np.nan, 1e-320, -1e308])
+
+
+@pytest.mark.parametrize(("text", "left"), SIGNS)
+def test_signs_are_moved_to_the_bit(text, left):
+    graph = parse(f"y = {text}")
+    a, b = (v.ravel() for v in np.meshgrid(SPECIAL, SPECIAL))
+    (found,) = evaluate(graph, {"a": a, "b": b}).values()
+    with np.errstate(all="ignore"):
+        expected = eval(text, {"a": a, "b": b})
+    known = ~np.isnan(expected)
+    assert_array_equal(found, expected)
+    assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))
+    assert operations(graph) == left
+
+
+# text, the operations that are left: what is written twice is computed once
+REPEATED = [
+    ("sin(a*b) + cos(b*a)", ["mul", "sin", "cos", "add"]),
+    ("sin(a + b)*cos(b + a)", ["add", "sin", "cos", "mul"]),
+    ("sin(a - b)*cos(b - a)", ["sub", "sin", "sub", "cos", "mul"]),
+    ("sin(a/b)*cos(b/a)", ["div", "sin", "div", "cos", "mul"]),
+    ("sin(a**b)*cos(b**a)", ["pow", "sin", "pow", "cos", "mul"]),
+    ("(a*b + b*a)*(b*a + a*b)", ["mul", "add", "mul"]),
+    ("a**3", ["mul", "mul"]),
+    ("a**2 + a*a", ["mul", "add"]),
+    ("a**2*b + a**3", ["mul", "mul", "mul", "add"]),
+    ("a**-2 + 1/(a*a)", ["mul", "div", "add"]),
+    ("a**-1 - 1/a", ["div", "sub"]),
+    ("a**4", ["pow"]),
+    ("sigmoid(a) + silu(a)", ["neg", "softplus", "neg", "exp", "mul", "add"]),
+    ("a*b - -(b*a)", ["mul", "add"]),
+    ("max(x) - max(x, dim=0)", ["max", "max", "sub"]),
+    ("sum(x*z) + sum(z*x)", ["mul", "sum", "add"]),
+    ("x[0] + x[-2]", ["index", "add"]),
+    ("x[0] + x[1]", ["index", "index", "add"]),
+]
+
+
+@pytest.mark.parametrize(("text", "left"), REPEATED)
+def test_repetitions_are_found(text, left):
+    assert operations(parse(f"y = {text}", x=(2,), z=(2,))) == left
+
+
+def test_constants_are_one_where_they_print_alike():
+    x = leaf("x")
+    same = [const(2), const(2), const(Decimal(2)), const(Decimal(2)), const("pi"), const("pi"), const(2, (3,))]
+    y = same[0]
+    for c in [*same[1:], x]:
+        y = elementwise("add", y, c)
+    graph = common_subexpressions(Graph.of([x], [y.called("y")]))
+    assert [repr(n.value) for n in graph.nodes if n.op == "const"] == ["2", "Decimal('2')", "'pi'", "2"]
+
+
+def test_outputs_stay_apart_and_inputs_stay():
+    graph = parse("y = sin(x); z = sin(x); unread = cos(q)")
+    shorter = optimise(Graph(graph.nodes, graph.inputs, graph.outputs[:2]))
+    assert [n.name for n in shorter.outputs] == ["y", "z"]
+    assert shorter.inputs == graph.inputs
+    assert [n.op for n in dead_code(shorter).nodes] == ["input", "input", "sin", "sin"]
+
+
+def test_lowering_does_not_recurse():
+    x = y = leaf("x")
+    for _ in range(25_000):
+        y = Node("sin", (Node("neg", (Node("mul", (Node("neg", (y,)), x)),)),))
+    y = call("sigmoid", y)
+    nodes = Graph.of([x], [y]).nodes
+    assert len(nodes) > 100_000 > 50 * sys.getrecursionlimit()
+    assert [n.op for n in Graph.of([x], [lower(nodes)[y]]).nodes[-5:]] == ["sin", "neg", "softplus", "neg", "exp"]
