@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +18,11 @@ README = ROOT / "README.md"
 SAMPLES = ROOT / "samples"
 EXPECTED = Path(__file__).parent / "expected"
 
-_BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<language>\w+)\n(?P<body>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:^<!-- needs (?P<needs>\w+(?:, \w+)*) -->\n)?"
+    r"^(?P<fence>`{3,})(?P<language>\w+)\n(?P<body>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(?:e[+-]\d+)?")
 
 
@@ -34,6 +40,22 @@ class Example:
 
     command: str
     shown: str
+
+
+@dataclass(frozen=True)
+class Session:
+    """A console block: commands that run one after the other in a folder of their own, in which `samples` stands.
+
+    `needs` are the packages without which it cannot run.
+    """
+
+    examples: tuple[Example, ...]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [name for name in self.needs if importlib.util.find_spec(name) is None]
 
 
 @dataclass(frozen=True)
@@ -66,6 +88,7 @@ SCRIPTS = [
     Script("handout", "handout.sh"),
     Script("jacobian_rows", "jacobian_rows.sh"),
     Script("jacobian_rows_assembled", "jacobian_rows.sh", (str(SAMPLES / "vector_to_vector_assembled.grad"),)),
+    Script("many_points", "many_points.sh"),
     Script("slope_curve", "slope_curve.sh"),
 ]
 
@@ -97,9 +120,16 @@ def execute_all(commands: Sequence[Sequence[str]], directory: Path = ROOT) -> li
         return list(pool.map(lambda command: execute(command, directory), commands))
 
 
-def shell(line: str) -> list[str]:
-    """Return the command that runs a line of a document."""
-    return ["sh", "-c", line]
+def execute_sessions(sessions: Sequence[Session]) -> list[list[Printed]]:
+    """Run sessions two at a time; the results have their order."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(_execute_session, sessions))
+
+
+def _execute_session(session: Session) -> list[Printed]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / SAMPLES.name).symlink_to(SAMPLES)
+        return [execute(["sh", "-c", example.command], Path(folder)) for example in session.examples]
 
 
 def blocks(text: str, language: str) -> Iterator[re.Match[str]]:
@@ -107,11 +137,18 @@ def blocks(text: str, language: str) -> Iterator[re.Match[str]]:
     return (m for m in _BLOCK.finditer(text) if m["language"] == language)
 
 
-def console_examples(body: str) -> list[Example]:
-    """Return the commands of a console block, each a line after `$ `, with what is shown below them."""
-    parts = re.split(r"^\$ (.*)\n", body, flags=re.MULTILINE)
+def console_session(block: re.Match[str]) -> Session:
+    """Return the commands of a console block, each after `$ `, its further lines after `> `, and what they print."""
+    parts = re.split(r"^\$ (.*\n(?:> .*\n)*)", block["body"], flags=re.MULTILINE)
     assert not parts[0], f"a console block starts with a command, not with {parts[0]!r}"
-    return [Example(command, shown) for command, shown in zip(parts[1::2], parts[2::2], strict=True)]
+    commands = [lines.rstrip("\n").replace("\n> ", "\n") for lines in parts[1::2]]
+    examples = tuple(Example(command, shown) for command, shown in zip(commands, parts[2::2], strict=True))
+    return Session(examples, tuple(block["needs"].split(", ")) if block["needs"] else ())
+
+
+def typed(command: str) -> str:
+    """Return the lines of a console block in which a command is typed."""
+    return "$ " + command.replace("\n", "\n> ") + "\n"
 
 
 def promised_examples(text: str) -> list[Example]:

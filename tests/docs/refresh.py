@@ -1,7 +1,8 @@
 """Write what the commands print today into the README and into `expected/`: `python tests/docs/refresh.py`.
 
 Read the difference (`git diff`) before you keep it: the tests compare with what is written here.  An output is kept
-as it was where it differs in the last digits of long numbers only, and where the command ends as it should not.
+as it was where it differs in the last digits of long numbers only, where the command ends as it should not, and where a
+package is not installed that the command needs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from documents import README, SCRIPTS, blocks, console_examples, execute_all, same, shell
+from documents import README, SCRIPTS, blocks, console_session, execute_all, execute_sessions, same, typed
 
 
 def current(name: str, shown: str, text: str, ended_well: bool) -> str:
@@ -23,18 +24,16 @@ def current(name: str, shown: str, text: str, ended_well: bool) -> str:
 
 def refreshed(readme: str) -> str:
     """Return the README with the output of every console command as it is now."""
-    found = list(blocks(readme, "console"))
-    examples = [console_examples(block["body"]) for block in found]
-    printed = iter(execute_all([shell(e.command) for some in examples for e in some]))
+    found = [(block, console_session(block)) for block in blocks(readme, "console")]
+    found = [(block, session) for block, session in found if not session.missing]
     bodies = []
-    for some in examples:
+    for (_, session), printed in zip(found, execute_sessions([session for _, session in found]), strict=True):
         body = ""
-        for example in some:
-            now = next(printed)
-            body += f"$ {example.command}\n"
+        for example, now in zip(session.examples, printed, strict=True):
+            body += typed(example.command)
             body += current(example.command, example.shown, now.text, now.status in (0, 2))
         bodies.append(body)
-    for block, body in reversed(list(zip(found, bodies, strict=True))):
+    for (block, _), body in reversed(list(zip(found, bodies, strict=True))):
         readme = readme[: block.start("body")] + body + readme[block.end("body") :]
     return readme
 

@@ -8,26 +8,32 @@ import re
 
 import numpy as np
 import pytest
-from documents import README, blocks, console_examples, execute_all, same, shell
+from documents import README, blocks, console_session, execute_sessions, same
 
 from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import gradcli
 from gradcli.lang.functions import FUNCTIONS
 
 TEXT = README.read_text("utf-8")
-EXAMPLES = [e for block in blocks(TEXT, "console") for e in console_examples(block["body"])]
+SESSIONS = [console_session(block) for block in blocks(TEXT, "console")]
+EXAMPLES = [example for session in SESSIONS for example in session.examples]
+PLACES = [
+    pytest.param(session, k, id=example.command) for session in SESSIONS for k, example in enumerate(session.examples)
+]
 MAIN = 'gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100'
 
 
 @pytest.fixture(scope="module")
 def printed():
-    needed = sorted({e.command for e in EXAMPLES})
-    return dict(zip(needed, execute_all([shell(c) for c in needed]), strict=True))
+    able = [session for session in SESSIONS if not session.missing]
+    return dict(zip(able, execute_sessions(able), strict=True))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.command)
-def test_a_command_prints_what_is_shown(example, printed):
-    now = printed[example.command]
+@pytest.mark.parametrize(("session", "k"), PLACES)
+def test_a_command_prints_what_is_shown(session, k, printed):
+    if session.missing:
+        pytest.skip(f"needs {', '.join(session.missing)}")
+    example, now = session.examples[k], printed[session][k]
     if not same(now.text, example.shown):
         assert now.text == example.shown  # the difference; `python tests/docs/refresh.py` takes it over
     # A pipe ends with the status of its last command.
