@@ -8,7 +8,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,8 @@ def run_on_cluster(
             for number, source in enumerate(sources)
         ]
         tallies = _gathered(futures, told)
+        for stray in set(folder.iterdir()) - {folder / source.name for source in sources}:
+            stray.unlink(missing_ok=True)  # of a worker that died
     total = Tally()
     for tally in tallies:
         total.join(tally)
@@ -96,13 +98,15 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
             "--engine dask needs Dask", hint="pip install 'gradcli[dask]' installs it; --engine numpy is always there"
         ) from None
     # Its log tells of workers that come and go, which is no concern of the user's.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         if scheduler is None:
             local = LocalCluster(
                 n_workers=workers or cores(),
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
+                preload="import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
                 silence_logs=logging.CRITICAL,
             )
             stack.enter_context(local)
@@ -150,4 +154,5 @@ def _folder(output: str) -> Iterator[Path]:
         with writing(output):
             temporary.rename(target)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with suppress(FileNotFoundError):  # under another name, nobody writes there any more
+            shutil.rmtree(temporary.rename(temporary.with_suffix(".gone")), ignore_errors=True)

@@ -40,11 +40,13 @@ class _Bar:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False)
         self._task = self._progress.add_task("", total=1, rate="")
         self._progress.start()
 
     def stop(self) -> None:
+        """Take the bar away."""
         if self._progress is not None:
             self._progress.stop()
 

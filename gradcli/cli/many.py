@@ -72,7 +72,7 @@ class ManyPoints:
         """
         _check(files, at, style)
         self.files, self.notes = files, notes
-        self.json = style == "json"
+        self.json = style == "json" and files.output in (None, "-")
         known = read_shape_options(system, shapes)
         self._constants = read_constants(system, at) if files.points is not None else {}
         self.points = _open(system, files, at, known)
@@ -88,6 +88,8 @@ class ManyPoints:
             if found.get(name, shape) != shape:
                 raise InputError(f"--shape: `{name}` has shape {found[name]} in {self._label}, not {shape}")
         own = {n: s for n, s in found.items() if n in system.uses or n in system.defaults}
+        if inputs := [n for n in own if n not in system.assigned]:
+            self.points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
         if twice := [n for n in self._constants if n in own]:
             raise InputError(
                 f"`{twice[0]}` is given twice: by --at, and in {self._label}",
@@ -180,7 +182,11 @@ class ManyPoints:
         if tally.not_finite:
             at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
             matrix = numeric_jacobian(self.graph, self.wrt, at)
-            self._warn(tally, "Jacobians", explain.not_finite_entry(self.graph, self.wrt, at, matrix))
+            if np.isfinite(matrix).all():  # a sum in another order
+                first = "an entry is not finite: it arises where contributions are added"
+            else:
+                first = explain.not_finite_entry(self.graph, self.wrt, at, matrix)
+            self._warn(tally, "Jacobians", first)
 
     def _with_zeros(self, graph: Graph) -> tuple[Graph, dict[str, list[str]]]:
         """Return the graph of J with the blocks that are zero everywhere, and the names of all entries."""

@@ -33,6 +33,8 @@ def open_points(path: str) -> Points:
            [2., 5.]]), 'b': array([3., 6.])}]
     """
     with reading(label(path)):
+        if not path:
+            raise FileNotFoundError(2, "No such file or directory")
         folder = Path(path).is_dir()
     match Path(path).suffix.lower():
         case ".parquet":

@@ -1,0 +1,349 @@
+"""The Dask engine, on a real scheduler with real workers: a data set comes out whole, or nothing does."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HANG, Outcome, environment
+
+from gradcli.batch import cluster as engine
+
+pq = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("distributed")
+
+SYSTEM = ("h=sin(a*b)", "y=h*exp(-a**2)/(1+b**2)")
+PARTS = 12
+ROWS = 100_000  # in each part: as long as it takes to see a worker in the middle of one
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+class Processes:
+    """Processes that end with the tests, whatever happens."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.started = []
+
+    def start(self, *command, **options):
+        process = subprocess.Popen(command, env=environment(), **options)
+        self.started.append(process)
+        return process
+
+    def dask(self, role, *arguments):
+        """Start a scheduler or a worker."""
+        file = str(self.folder / "scheduler.json")
+        options = ["--scheduler-file", file, "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *arguments]
+        with open(self.folder / f"{role}.log", "ab") as log:
+            return self.start(sys.executable, "-m", "dask", role, *options, cwd=self.folder, stdout=log, stderr=log)
+
+    def scheduler(self):
+        """Start a scheduler, and wait for its address."""
+        self.dask("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.address = wait_until(lambda: address(self.folder / "scheduler.json"))
+
+    def worker(self):
+        return self.dask("worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
+
+    def stop(self):
+        for process in self.started:
+            process.kill()
+        for process in self.started:
+            process.communicate(timeout=HANG)
+
+
+@pytest.fixture
+def processes(tmp_path_factory):
+    found = Processes(tmp_path_factory.mktemp("processes"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A scheduler with two workers, and their address."""
+    found = Processes(tmp_path_factory.mktemp("cluster"))
+    try:
+        found.scheduler()
+        found.workers = [found.worker(), found.worker()]
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A data set whose parts take a while, each."""
+    folder = tmp_path_factory.mktemp("large") / "points.parquet"
+    return data_set(ROWS, PARTS, folder)
+
+
+def address(path):
+    with contextlib.suppress(FileNotFoundError, ValueError):  # it is not there yet, or being written
+        return json.loads(path.read_text())["address"]
+
+
+def wait_until(true):
+    """Return what is true at last."""
+    end = time.monotonic() + HANG
+    while not (found := true()):
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    return found
+
+
+def on(cluster):
+    return ("--engine", "dask", "--scheduler", cluster.address)
+
+
+def start(processes, *options, **more):
+    command = [sys.executable, "-m", "gradcli", "backward", *SYSTEM, "--output", "result.parquet", *options]
+    return processes.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def interruptible():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
+
+
+def in_the_middle():
+    """Return the hidden folder of a run, once some parts of the result are in it."""
+    (folder,) = wait_until(lambda: sorted(Path().glob(".gradcli-*.tmp")))
+    wait_until(lambda: len(list(folder.glob("part.*.parquet"))) >= 2)
+    return folder
+
+
+def data_set(rows, count, path="points.parquet", more=None):
+    """Write a data set whose parts are in the order of their numbers, not of their names."""
+    rng = np.random.default_rng(0)
+    os.mkdir(path)
+    for k in range(count):
+        table = {"a": rng.standard_normal(rows), "b": rng.standard_normal(rows)} | (more or {}).get(k, {})
+        pq.write_table(pa.table(table), f"{path}/part.{k}.parquet")
+    return "--points", str(path)
+
+
+def columns(path):
+    """Return the numbers in a data set, its parts in the order of their numbers."""
+    names = sorted(os.listdir(path), key=lambda name: (len(name), name))
+    tables = [pq.read_table(f"{path}/{name}") for name in names if name.endswith(".parquet")]
+    return names, {c: np.concatenate([t[c].to_numpy() for t in tables]) for c in tables[0].column_names}
+
+
+def writes_there(worker, folder):
+    """Tell whether a process has a file open in a folder."""
+    for descriptor in os.listdir(f"/proc/{worker.pid}/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{worker.pid}/fd/{descriptor}").startswith(f"{folder.absolute()}/"):
+                return True
+    return False
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs to see which files a process has open")
+def test_a_worker_that_is_killed_is_no_matter(cli, cluster, processes, large):
+    cli.done("backward", *SYSTEM, *large, "--output", "alone.parquet")
+    run = start(processes, *large, *on(cluster))
+    folder = in_the_middle()
+    for victim in itertools.cycle(cluster.workers):
+        victim.send_signal(signal.SIGSTOP)  # it cannot end its part before it is killed
+        if writes_there(victim, folder):
+            break
+        victim.send_signal(signal.SIGCONT)
+        assert run.poll() is None
+        time.sleep(0.002)
+    assert not os.path.exists("result.parquet")
+    victim.kill()
+    out, err = run.communicate(timeout=HANG)
+    assert (run.returncode, out) == (0, b"")
+    assert not folder.exists()
+    names, found = columns("result.parquet")
+    assert names == [f"part.{k}.parquet" for k in range(PARTS)]
+    table = pq.read_table("alone.parquet")
+    assert list(found) == table.column_names == ["a.grad", "b.grad"]
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, table[name].to_numpy())
+    assert err == b""
+
+
+def test_a_cluster_computes_what_numpy_does(cli, process, cluster):
+    poles = {"a": np.array([1.0, 0, 2]), "b": np.array([1.0, 1, np.nan])}
+    given = data_set(rows=3, count=11, more={2: poles, 10: poles})
+    alone = cli.done("backward", "y=b/a", *given, "--output", "alone.parquet")
+    outcome = process("backward", "y=b/a", *given, "--output", "result.parquet", *on(cluster))
+    assert outcome == alone
+    assert "4 of 33 points are not finite;\n  at the first, point 8, " in outcome.err
+    _, found = columns("result.parquet")
+    table = pq.read_table("alone.parquet")
+    assert list(found) == table.column_names
+    np.testing.assert_equal(found, {name: table[name].to_numpy() for name in found})
+    assert sorted(os.listdir()) == ["alone.parquet", "points.parquet", "result.parquet"]
+
+
+def test_a_local_cluster(process):
+    given = data_set(rows=3, count=3)
+    options = ("--engine", "dask", "--threads", "2")
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # it is taken already
+            taken.bind(("127.0.0.1", 8787))  # the port of Dask's dashboard
+            taken.listen()
+        outcome = process("jacobian", "y=a*b", *given, "--output", "result.parquet", *options)
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    _, points = columns("points.parquet")
+    names, found = columns("result.parquet")
+    assert names == [f"part.{k}.parquet" for k in range(3)]
+    np.testing.assert_equal(found, {"dy/da": points["b"], "dy/db": points["a"]})
+
+
+@pytest.mark.parametrize(
+    ("where", "signum", "status", "says"),
+    [("there", signal.SIGTERM, 143, ""), ("local", signal.SIGINT, 130, "interrupted")],
+)
+def test_a_signal_leaves_nothing_behind(processes, cluster, large, where, signum, status, says):
+    options = on(cluster) if where == "there" else ("--engine", "dask", "--threads", "1")
+    run = start(processes, *large, *options, start_new_session=True, preexec_fn=interruptible)
+    folder = in_the_middle()
+    os.killpg(run.pid, signum)  # as a terminal does: the processes of a local cluster get it too
+    out, err = run.communicate(timeout=HANG)
+    assert (run.returncode, out, err.decode().strip()) == (status, b"", says)
+    assert not folder.exists()
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (pa.array([1.0, 2, None]), "part.1.parquet`, row 3, column `b`: a null is not a number"),
+        (pa.array(["1", "2", "3"]), "part.1.parquet`, column `b`: string is no type of numbers"),
+    ],
+    ids=["a null", "strings"],
+)
+def test_a_mistake_in_one_part(process, cluster, bad, says):
+    given = data_set(rows=ROWS, count=4, more={1: {"a": np.ones(3), "b": bad}})
+    err = process("backward", "y=a*b", *given, "--output", "result.parquet", *on(cluster)).refused()
+    assert err.startswith("error: `")
+    assert says in err
+    assert os.listdir() == ["points.parquet"]
+
+
+def test_a_worker_that_goes_on_for_a_while_leaves_nothing_behind():
+    """It has not heard yet that the run is over, and writes what nobody wants."""
+    begun = threading.Event()
+
+    def write(folder):
+        end = time.monotonic() + 0.3
+        with contextlib.suppress(FileNotFoundError):
+            for k in itertools.count():
+                (folder / f".{k}").touch()
+                (folder / f".{k}").replace(folder / f"part.{k}.parquet")
+                begun.set()
+                if time.monotonic() > end:
+                    break
+
+    def interrupted():
+        with engine._folder("result.parquet") as folder:
+            for k in range(1000):  # removing them takes a while
+                (folder / f"{k}").touch()
+            workers.append(threading.Thread(target=write, args=[folder]))
+            workers[0].start()
+            assert begun.wait(HANG)
+            raise KeyboardInterrupt
+
+    workers = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    workers[0].join()
+    assert os.listdir() == []
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("tcp://127.0.0.1:1", "there is no scheduler at `tcp://127.0.0.1:1`"),
+        ("nowhere", "there is no scheduler at `nowhere`"),
+        ("nowhere://127.0.0.1:1", "there is no scheduler at `nowhere://127.0.0.1:1`"),
+        ("tcp://127.0.0.1:port", "there is no scheduler at `tcp://127.0.0.1:port`"),
+        ("", "there is no scheduler at ``"),
+    ],
+)
+def test_no_scheduler(cli, monkeypatch, address, says):
+    monkeypatch.setattr(engine, "_PATIENCE", 0.2)
+    given = data_set(rows=3, count=2)
+    engine_options = ("--engine", "dask", "--scheduler", address)
+    assert says in cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", *engine_options)
+    assert os.listdir() == ["points.parquet"]
+
+
+@pytest.mark.parametrize("there", ["folder", "file", "link"])
+def test_a_data_set_is_not_replaced(cli, there):
+    given = data_set(rows=3, count=2)
+    if there == "folder":
+        os.mkdir("result.parquet")
+    elif there == "file":
+        Path("result.parquet").write_bytes(b"the old file")
+    else:
+        Path("result.parquet").symlink_to("nowhere")
+    before = os.lstat("result.parquet")
+    err = cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", "--engine", "dask")
+    assert err == "error: `result.parquet` cannot be written: it is there already, and a data set is not replaced\n"
+    assert os.lstat("result.parquet").st_ino == before.st_ino
+    assert sorted(os.listdir()) == ["points.parquet", "result.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        ("no/result.parquet", "`no/result.parquet` cannot be written: no such file or directory"),
+        ("points.parquet/part.0.parquet/result.parquet", "cannot be written: not a directory"),
+    ],
+)
+def test_no_place_for_the_result(cli, output, says):
+    given = data_set(rows=3, count=2)
+    assert says in cli.refused("backward", "y=a*b", *given, "--output", output, "--engine", "dask")
+    assert os.listdir() == ["points.parquet"]
+
+
+def test_without_dask(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    given = data_set(rows=3, count=2)
+    err = cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", "--engine", "dask")
+    assert "--engine dask needs Dask" in err
+    assert "gradcli[dask]" in err
+    assert os.listdir() == ["points.parquet"]
+
+
+def test_mistakes_are_told_before_there_is_a_cluster(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    given = data_set(rows=3, count=2)
+    for arguments, says in [
+        (("y=a*c", *given), "has no values for the input `c`"),
+        (("y=a", "--points", "no.parquet"), "`no.parquet` cannot be read"),
+        (("y=a", "--points", "points.parquet/part.0.parquet/no.parquet"), "cannot be read"),
+    ]:
+        err = cli.refused("backward", *arguments, "--output", "result.parquet", "--engine", "dask")
+        assert says in err
+        assert os.listdir() == ["points.parquet"]
+
+
+def test_a_scheduler_that_goes_is_told(processes, cluster, large):
+    """This is the last of the tests that have a cluster."""
+    run = start(processes, *large, *on(cluster))
+    in_the_middle()
+    cluster.started[0].kill()
+    out, err = run.communicate(timeout=HANG)
+    assert Outcome(run.returncode, out.decode(), err.decode()).refused().startswith("error: the cluster is gone: ")
+    assert os.listdir() == []

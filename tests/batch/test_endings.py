@@ -1,0 +1,336 @@
+"""How a run over many points ends when it does not go well: the output is the old file or the whole new one."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import numpy as np
+import pytest
+from conftest import HANG, environment
+
+from gradcli.batch import job
+from gradcli.cli import many
+
+OLD = b"the old file"
+ROWS = 20_000
+HEAD = b"a,b\n" + b"1,2\n" * ROWS  # more than a pipe holds, and than gradcli reads at first
+ENDINGS = ["csv", "npz", "parquet"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def start(*arguments, **options):
+    command = [sys.executable, "-m", "gradcli", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.Popen(command, env=environment(TERM="xterm"), **pipes)
+
+
+def interruptible():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
+
+
+@contextlib.contextmanager
+def in_the_middle(*arguments, **options):
+    """Run gradcli on a pipe p.csv that stays open; give the process and the pipe once HEAD has been read.
+
+    gradcli reads more only when the results of what it has read are written.
+    """
+    os.mkfifo("p.csv")
+    with start(*arguments, "--points", "p.csv", preexec_fn=interruptible, **options) as process:
+        try:
+            with feed(process) as pipe:
+                pipe.write(HEAD)
+                wait_until(lambda: waiting(pipe) == 0, process)
+                time.sleep(0.1)  # it waits for more: Python hears a signal just before that only when more comes
+                yield process, pipe
+        finally:
+            process.kill()
+
+
+def feed(process):
+    """Open the pipe for writing, once gradcli reads it."""
+
+    def opened():
+        with contextlib.suppress(OSError):
+            return os.open("p.csv", os.O_WRONLY | os.O_NONBLOCK)
+
+    descriptor = wait_until(opened, process)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb", buffering=0)
+
+
+def waiting(pipe):
+    """Return how many bytes are in a pipe."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+
+
+def wait_until(true, process):
+    """Return what is true at last, of a process that runs."""
+    end = time.monotonic() + HANG
+    while not (found := true()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
+
+
+def put(path):
+    with open(path, "wb") as file:
+        file.write(OLD)
+    return {path}
+
+
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def needs(ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+
+
+# A signal
+
+
+@pytest.mark.parametrize(("ending", "old"), [("csv", False), ("npz", True), ("parquet", True)])
+@pytest.mark.parametrize(
+    ("signum", "status", "says"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGKILL, -signal.SIGKILL, "")],
+    ids=["SIGINT", "SIGTERM", "SIGKILL"],
+)
+def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
+    needs(ending)
+    output = f"r.{ending}"
+    before = put(output) if old else {}
+    with in_the_middle("backward", "y=a*b", "--output", output) as (process, _):
+        during = set(os.listdir())
+        process.send_signal(signum)
+        out, err = process.communicate(timeout=HANG)
+    assert (process.returncode, out, err.decode().strip()) == (status, b"", says)
+    (temporary,) = during - {"p.csv", *before}
+    assert {*os.listdir()} == {"p.csv", *before, *([temporary] if signum == signal.SIGKILL else [])}
+    assert all(contents(name) == OLD for name in before)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_that_is_not_interrupted_ends_well(ending):
+    """It is the signal that the other runs ended by, not the pipe."""
+    needs(ending)
+    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, pipe):
+        assert not os.path.exists(f"r.{ending}")
+        pipe.write(b"5,7\n")
+        pipe.close()
+        assert process.communicate(timeout=HANG) == (b"", b"")
+        assert process.returncode == 0
+    assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]
+    if ending == "csv":
+        assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS + b"7.0,5.0\n"
+
+
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_what_is_printed(signum, status):
+    with open("out", "w+b") as out, in_the_middle("backward", "y=a*b", stdout=out) as (process, _):
+        process.send_signal(signum)
+        _, err = process.communicate(timeout=HANG)
+        out.seek(0)
+        assert out.readline() == b"a.grad,b.grad\n"
+    assert process.returncode == status
+    assert err.decode().strip() == ("interrupted" if signum == signal.SIGINT else "")
+
+
+def test_a_mistake_at_the_end_of_a_pipe():
+    put("r.csv")
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+        pipe.write(b"5,seven\n")
+        pipe.close()
+        _, err = process.communicate(timeout=HANG)
+        assert process.returncode == 2
+    assert err.decode() == f"error: `p.csv`, line {ROWS + 2}, column `b`: `seven` is not a number\n"
+    assert contents("r.csv") == OLD
+    assert sorted(os.listdir()) == ["p.csv", "r.csv"]
+
+
+# A disk that is full, and a pipe that nobody reads
+
+
+def points(count=ROWS):
+    """Write points whose results are longer than what pipes and buffers hold."""
+    values = np.random.default_rng(0).standard_normal((2, count))
+    np.savez("p.npz", a=values[0], b=values[1])
+    return "--points", "p.npz"
+
+
+@pytest.mark.parametrize(
+    ("command", "ending", "old"),
+    [
+        ("backward", "csv", True),
+        ("backward", "npz", True),
+        ("backward", "parquet", True),
+        ("jacobian", "csv", False),
+    ],
+)
+def test_a_full_disk_is_told(command, ending, old):
+    needs(ending)
+    output = f"r.{ending}"
+    given = points()
+    old_files = put(output) if old else {}
+    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))}
+    with start(command, "y=a*b", *given, "--output", output, **full) as process:
+        _, err = process.communicate(timeout=HANG)
+    assert process.returncode == 2
+    assert err.decode() == f"error: `{output}` cannot be written: file too large\n"
+    assert {*os.listdir()} == {"p.npz", *old_files}
+    assert all(contents(name) == OLD for name in old_files)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+@pytest.mark.parametrize(("style", "count"), [("csv", 1), ("json", 5000)])
+def test_a_full_disk_behind_standard_output_is_told(style, count):
+    with open("/dev/full", "wb") as full, start("backward", "y=a*b", *points(count), "-f", style, stdout=full) as run:
+        _, err = run.communicate(timeout=HANG)
+        assert run.returncode == 2
+    assert err.decode() == "error: the result cannot be written: no space left on device\n"
+
+
+@pytest.mark.parametrize(("command", "style"), [("backward", "csv"), ("jacobian", "csv"), ("backward", "json")])
+def test_a_closed_pipe_ends_quietly(command, style):
+    with start(command, "y=a*b", *points(), "-f", style) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(HANG) == 0
+
+
+# Points where the gradient is not finite
+
+POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 1000])
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        (options, form)
+        for options in (("backward",), ("jacobian",), ("jacobian", "--sparse"))
+        for form in (*ENDINGS, "-", "json")
+        if not ("--sparse" in options and form == "json")
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_poles_are_counted_in_one_warning(cli, monkeypatch, options, form, size):
+    needs(form)
+    monkeypatch.setattr(job, "_LONGEST", size)
+    monkeypatch.setattr(many, "_JSON_BLOCK", size)
+    np.savez("p.npz", a=POLES)
+    output = ("-f", "json") if form == "json" else ("--output", form if form == "-" else f"r.{form}")
+    outcome = cli.done(*options, "y=1/a", "--points", "p.npz", *output)
+    jacobian = options[0] == "jacobian"
+    what, name = ("Jacobians", "dy/da") if jacobian else ("gradients", "a.grad")
+    assert outcome.err == (
+        f"warning: the {what} of 3 of 7 points are not finite;\n"
+        f"  at the first, point 3, {name} is -inf: it arises in `div` (1/a), whose value is not finite\n"
+    )
+    if form == "json":
+        found = [line["jacobian"][0][0] if jacobian else line["grad"]["a"] for line in outcome.objects]
+    elif form == "npz":
+        with np.load("r.npz") as arrays:
+            found = arrays[name].tolist()
+    elif form == "parquet":
+        import pyarrow.parquet as pq
+
+        found = pq.read_table("r.parquet")[name].to_pylist()
+    else:
+        found = (outcome.out if form == "-" else contents("r.csv").decode()).split()[1:]
+    assert [float(value) for value in found] == [-1 / a**2 if a else -np.inf for a in POLES]
+
+
+@pytest.mark.parametrize(
+    ("system", "a", "count", "says"),
+    [
+        ("y=sqrt(a)", [4, 0, 1], "1 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
+        ("y=sqrt(a)", [4, -1, 0], "2 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
+        ("y=exp(exp(a))", [0, 1, 9, 9], "2 of 4 points are not finite;\n  at the first, point 3", "`exp`"),
+        ("h=log(a); y=h**2", [1, 0], "1 of 2 points are not finite;\n  at the first, point 2", "`log` (log(a))"),
+        ("y=3*a**2", [1, np.nan, np.inf], "2 of 3 points are not finite;\n  at the first, point 2", "a"),
+        ("input b = 0\ny=a*log(b)", [1, 2], "2 of 2 points are not finite;\n  at the first, point 1", "`log` (log(b))"),
+    ],
+)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_the_operation_is_named(cli, style, command, system, a, count, says):
+    np.savez("p.npz", a=a)
+    err = cli.done(command, system, "--points", "p.npz", "-f", style).err
+    assert count in err
+    assert says in err.partition("at the first")[2]
+    assert err.count("warning: ") == 1
+    assert len(err.splitlines()) == 2
+
+
+def test_where_all_is_finite_nothing_is_told(cli):
+    np.savez("p.npz", a=[1.0, 2.0])
+    assert cli.done("backward", "y=1/a", "--points", "p.npz").err == ""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
+    """The number of points may change the order of a sum, and the point told apart may be finite on its own."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    signs = [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, 1, -1, 1, -1]
+    np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
+    outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)
+    bad = len(re.findall("nan|inf", outcome.out))
+    assert outcome.err.startswith(
+        f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" if bad else ""
+    )
+    assert bool(outcome.err) == bool(bad)
+
+
+# The progress bar
+
+
+@pytest.mark.parametrize("tty", [True, False], ids=["terminal", "no terminal"])
+def test_a_terminal_sees_the_rate(tty):
+    """A run of more than a second, whose second block of points comes at its end."""
+    reader, writer = pty.openpty()
+    shown = b""
+    more = b"3,5," + b"x" * 2**20 + b"\n"
+    os.mkfifo("p.csv")
+    with start("backward", "y=a*b", "--points", "p.csv", stderr=writer if tty else subprocess.PIPE) as process:
+        os.close(writer)
+        with feed(process) as pipe:
+            pipe.write(b"a,b,c\n1,2," + b"x" * 2**16 + b"\n")
+            wait_until(lambda: waiting(pipe) == 0, process)
+            begin = time.monotonic()
+            while tty and time.monotonic() - begin < HANG and b"a second" not in shown:
+                if time.monotonic() - begin > 1.05:
+                    pipe.write(more)
+                if select.select([reader], [], [], 0.02)[0]:
+                    shown += os.read(reader, 2**16)
+            while not tty and time.monotonic() - begin < 1.2:
+                time.sleep(0.05)
+            pipe.write(more)
+        out, err = process.communicate(timeout=HANG)
+        assert process.returncode == 0
+    os.close(reader)
+    assert out.startswith(b"a.grad,b.grad\n2.0,1.0\n5.0,3.0\n")
+    assert not err
+    assert bool(re.search(rb"[\d,]+ points, [\d,]+ a second", shown)) == tty

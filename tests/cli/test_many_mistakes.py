@@ -1,0 +1,286 @@
+"""Mistakes in runs over many points: status 2, a few lines that say what and where, and no output but the old one."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+OLD = b"the old file"
+AB = "a,b\n1,2\n3,4\n"
+TWO = ("backward", "y=a*b", "z=b")
+VECTOR = ("backward", "y=2*x")
+X = "x[0],x[1]\n1,2\n3,4\n"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Arguments and the files beside them, pieces of the message, and modules that are not installed."""
+
+    arguments: tuple[str, ...]
+    files: Mapping[str, str | bytes]
+    says: tuple[str, ...]
+    stdin: str | bytes = ""
+    without: Sequence[str] = ()
+    needs: Sequence[str] = ()
+    output: str | None = "r.csv"
+
+    @property
+    def line(self) -> tuple[str, ...]:
+        return (*self.arguments, *(("--output", self.output) if self.output else ()))
+
+
+def mistake(*arguments: str, says: str | tuple[str, ...], files: Mapping[str, str | bytes] | None = None, **more):
+    return Mistake(arguments, files or {}, (says,) if isinstance(says, str) else says, **more)
+
+
+def csv(text: str | bytes, *says: str, system: Sequence[str] = ("backward", "y=a*b"), **more) -> Mistake:
+    """Return a mistake in a file of points p.csv."""
+    return Mistake((*system, "--points", "p.csv"), {"p.csv": text}, says, **more)
+
+
+def npz(*says: str, system: Sequence[str] = ("backward", "y=a*b"), save=np.savez, **arrays) -> Mistake:
+    """Return a mistake in a file of points p.npz."""
+    buffer = io.BytesIO()
+    save(buffer, **arrays)
+    return Mistake((*system, "--points", "p.npz"), {"p.npz": buffer.getvalue()}, says)
+
+
+def options(*arguments: str, says: str | tuple[str, ...], **more) -> Mistake:
+    """Return options that do not fit a file of good points p.csv."""
+    return mistake(*arguments, "--points", "p.csv", says=says, files={"p.csv": AB}, **more)
+
+
+FILES = [
+    csv("a,c\n1,2\n", "`p.csv` has no values for the input `b`", "there are values for a, c"),
+    csv("c\n1\n", "`p.csv` has no values for the input `a`", "there are values for c"),
+    csv("1,2\n3,4\n", "`p.csv` has no values for the input `a`", "a column of numbers is headed by its name: a"),
+    csv("a,b,a\n1,2,3\n", "`p.csv` has the column `a` twice"),
+    csv("a,b\n1,2\n3,four\n", "`p.csv`, line 3, column `b`: `four` is not a number"),
+    csv("a,b\r\n1,2\r\n\r\nthree,4\r\n", "`p.csv`, line 4, column `a`: `three` is not a number"),
+    csv('a,b,"two\nlines"\n1,2,"x\ny"\n1,z,3\n', "`p.csv`, line 5, column `b`: `z` is not a number"),
+    csv("a,b\n1,\n", "`p.csv`, line 2, column `b`: the cell is blank"),
+    csv("a,b\n1,2\n" * 9000, "`p.csv`, line 3, column `a`: `a` is not a number"),
+    csv("a,b\n" + "1,2\n" * 90_000 + "3\n", "`p.csv`, line 90002: 1 cell, where the header has 2"),
+    csv("a,b\n1,2\n3\n", "`p.csv`, line 3: 1 cell, where the header has 2"),
+    csv("a,b\n1,2,3\n", "`p.csv`, line 2: 3 cells, where the header has 2"),
+    csv("", "`p.csv` is empty"),
+    csv("\n\n", "`p.csv` is empty"),
+    csv("a,b\n", "`p.csv` holds no points"),
+    csv("\ufeffa,b\r\n", "`p.csv` holds no points"),
+    csv("a,b\n1,\0\n", "`p.csv`, line 2: a NUL byte"),
+    csv(b"\xff\xfea\0,\0b\0", "NUL byte"),
+    csv('a,b\n"1,2\n', "`p.csv`, line 2: the quotes do not match"),
+    csv("x[0],x[2]\n1,2\n", "`p.csv` has a column `x[2]`, but no `x[1]`", system=("backward", "y=sum(x)")),
+    csv("x[0],x[2]\n1,2\n", "`p.csv` has a column `x[2]`, but no `x[1]`", system=(*VECTOR, "--v", "1,1")),
+    csv("x,x[0]\n1,2\n", "`p.csv` has both `x` and `x[0]`", system=VECTOR),
+    csv("x[0],x[0]\n1,2\n", "`p.csv` has the column `x[0]` twice", system=VECTOR),
+    csv("x[0],x[999999999]\n1,2\n", "`p.csv` has a column `x[999999999]`, but no `x[1]`", system=VECTOR),
+    csv(X, "shapes (2,) and (3,) do not fit together", system=("jacobian", "y=x+[1,2,3]")),
+    npz("`p.npz` is ragged: `a` and `b` have 2 and 3 points", a=[1.0, 2], b=[1.0, 2, 3]),
+    npz("`p.npz`, array `b` holds object, not real numbers", a=[1.0], b=np.array([print], dtype=object)),
+    npz("`p.npz`, array `b` holds complex128, not real numbers", a=[1.0], b=[1j]),
+    npz("`p.npz`, array `b` holds <U1, not real numbers", a=[1.0], b=["1"]),
+    npz("`p.npz`, array `b` is a single number", "first axis", a=[1.0], b=2.0),
+    npz("`p.npz` holds no points", a=[], b=[]),
+    npz("`p.npz` has no values for the input `b`", "there are values for a, c", a=[1.0], c=[2.0]),
+    npz("`y.v` has shape (2,) in `p.npz`, but y has shape ()", **{"a": [1.0], "b": [2.0], "y.v": [[1.0, 2.0]]}),
+    mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: ", files={"p.npz": b"no archive"}),
+    mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: ", files={"p.npz": b""}),
+    mistake(*TWO, "--points", "p.csv", says="`p.csv` cannot be read: no such file"),
+    mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: no such file"),
+    mistake(*TWO, "--points", "", says="`` cannot be read: no such file"),
+    mistake(*TWO, "--points", "p.txt", says=("`p.txt` has no ending", ".csv, .npz and .parquet"), files={"p.txt": AB}),
+    mistake(*TWO, "--points", "p.csv.gz", says="`p.csv.gz` has no ending of a file of points"),
+    mistake(*TWO, "--points", "/", says="`/` is a folder without .parquet files"),
+    mistake(*TWO, "--points", "-", says="standard input is empty"),
+    mistake("jacobian", "y=a", "--points", "-", says="standard input, line 2, column `a`: `x` is not", stdin="a\nx\n"),
+    mistake(*TWO, "--points", "-", says="standard input has no values for the input `b`", stdin="a\n1\n"),
+    mistake(*TWO, "--points", "p.parquet", says="`p.parquet` cannot be read: ", needs=["pyarrow"], output="r.npz"),
+    mistake(
+        *TWO, "--points", "p.parquet", says="`p.parquet` cannot be read", files={"p.parquet": AB}, needs=["pyarrow"]
+    ),
+    mistake(
+        *TWO,
+        "--points",
+        "p.parquet",
+        says=("needs pyarrow", "pip install 'gradcli[batch]'"),
+        files={"p.parquet": AB},
+        without=["pyarrow", "pyarrow.parquet"],
+    ),
+]
+
+COTANGENTS = [
+    csv("x[0],x[1],y.v\n1,2,3\n", "`y.v` has shape () in `p.csv`, but y has shape (2,)", system=VECTOR),
+    csv("x[0],x[1],y[0].v\n1,2,3\n", "`y.v` has shape (1,) in `p.csv`, but y has shape (2,)", system=VECTOR),
+    csv("x[0],x[1],y[1].v\n1,2,3\n", "`p.csv` has a column `y[1].v`, but no `y[0].v`", system=VECTOR),
+    csv("x[0],x[1],y[0].v,y[1].v\n1,2,3,4\n1,2,3,?\n", "`p.csv`, line 3, column `y[1].v`: `?` is not", system=VECTOR),
+    csv("a,b,y.v,y.v\n1,2,3,4\n", "`p.csv` has the column `y.v` twice"),
+    csv(
+        "a,b,y.v\n1,2,3\n",
+        "v is given twice: by --v, and in `p.csv` as `y.v`",
+        system=("backward", "y=a*b", "--v", "1"),
+    ),
+    options(
+        *TWO,
+        says=("there are 2 outputs, and no v", "grad can be implicitly created only for scalar outputs", "--v 1,1"),
+    ),
+    csv(X, "`y` has 2 elements, and no v", "grad can be implicitly created only for scalar outputs", system=VECTOR),
+    csv("a,b,w.v\n1,2,3\n", "there are 2 outputs, and no v", system=TWO),
+    options(*TWO, "--v", "1,2,3", says="shape (3,) of v against 2 outputs with 2 elements"),
+    options("backward", "y=a*b", "--v", "1,10", "--strict", says="shape (2,) of v against shape () of y"),
+    options("backward", "y=a*b", "--v", "w=1", says="`w` is not an output"),
+    options(*TWO, "--v", "-", says="there is no JSON on standard input"),
+    options("backward", "y=a", "--v", "-", says="2 lines of gradients", stdin='{"grad": {"y": 1}}\n' * 2),
+]
+
+OPTIONS = [
+    options(*TWO, "--at", "a=1,b=2", says="`a` is given twice: by --at, and in `p.csv`"),
+    options(*TWO, "--at", "a=1", "--at", "a=2", says="--points takes the place of --at"),
+    options("backward", "y=a*c", "--at", "q=1", says="--at: `q` is not in the system"),
+    options("backward", "y=a*c*d", "--at", "c=1", says="`p.csv` has no values for the input `d`"),
+    options("backward", "y=a*b", says="`p.csv` is the file of points", output="p.csv"),
+    options("backward", "y=a*b", says="`./p.csv` is the file of points", output="./p.csv"),
+    *(
+        options(
+            command, "y=a*b", "-f", style, says=(f"-f {style} is for single points", "-f csv or -f json"), output=out
+        )
+        for style in ("table", "latex", "markdown")
+        for command in ("backward", "jacobian")
+        for out in ("r.csv", None)
+    ),
+    options("backward", "y=a*b", "-f", "json", says=("-f json is for standard output", "the ending of --output")),
+    options("backward", "y=a*b", "-f", "csv", says="-f csv is for standard output", output="r.npz"),
+    options("backward", "y=a*b", "-f", "json", says="`r.json` has no ending of a file of results", output="r.json"),
+    mistake("jacobian", "y=a", "--at", "a=1", "-f", "json", says="`r.json` has no ending of a file", output="r.json"),
+    options("backward", "y=a*b", says=("`r.json` has no ending", ".csv, .npz and .parquet"), output="r.json"),
+    options("backward", "y=a*b", says="`r` has no ending of a file of results", output="r"),
+    options("jacobian", "y=a*b", says="`r.csv.gz` has no ending of a file of results", output="r.csv.gz"),
+    options("jacobian", "y=a*b", says="`no/r.csv` cannot be written: its folder is not there", output="no/r.csv"),
+    options("jacobian", "y=a*b", says="`p.csv/r.csv` cannot be written: its folder is not there", output="p.csv/r.csv"),
+    options("backward", "y=a*b", says="has no ending of a file of results", output="."),
+    mistake("backward", "y=a*b", says=("there are no points", "--points FILE", "--at")),
+    mistake("jacobian", "y=a*b", says="there are no points"),
+    mistake("jacobian", "y=a*b", "--sparse", says="--sparse is for many points", output=None),
+    mistake("backward", "y=a", "--at", "a=1", "--engine", "dask", says="--engine is for many points", output=None),
+    mistake("backward", "y=a", "--at", "a=1", "--threads", "2", says="--threads is for many points", output=None),
+    mistake("jacobian", "y=a", "--scheduler", "x:1", says="--scheduler is for many points", output=None),
+    mistake("backward", "y=a*b", "--at", "a=1", says="the point lacks a value for `b`"),
+    options("backward", "y=a*b", "--steps", says=("--steps shows single points", "-f json")),
+    options("backward", "y=a*b", "--steps", says="--steps shows single points", output=None),
+    options(
+        "jacobian", "y=a*b", "--sparse", "-f", "json", says=("-f json shows whole Jacobians", "--sparse"), output="-"
+    ),
+    options("jacobian", "y=0*a+0*b+3", "--sparse", says=("all entries of the Jacobian are zero", "--sparse")),
+    options("jacobian", "y=a*ones(2000)", says="ones", output=None),
+    options("backward", "y=a*b", "--threads", "0", says=("--threads", "0 is not in the range")),
+    options("backward", "y=a*b", "--threads", "-1", says=("--threads", "-1 is not in the range")),
+    options("backward", "y=a*b", "--threads", "1025", says=("--threads", "1025 is not in the range")),
+    options("backward", "y=a*b", "--threads", "many", says=("--threads", "'many' is not a valid integer")),
+    options("backward", "y=a*b", "--engine", "jax", says=("--engine", "'jax' is not one of 'numpy', 'numba', 'dask'")),
+    options(
+        "backward", "y=a*b", "--engine", "numba", says=("--engine numba needs Numba", "gradcli[jit]"), without=["numba"]
+    ),
+    options("jacobian", "y=a*b", "--engine", "numba", "-f", "json", says="-f json is computed by NumPy", output=None),
+    options("backward", "y=a*b", "--scheduler", "tcp://127.0.0.1:1", says="--scheduler is for --engine dask"),
+    options("backward", "y=a*b", "--engine", "numba", "--scheduler", "x:1", says="--scheduler is for --engine dask"),
+    options(
+        "backward", "y=a*b", "--engine", "dask", says=("--engine dask reads and writes Parquet", "a folder of files")
+    ),
+    options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output="r.parquet"),
+    options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output=None),
+    options(
+        "backward",
+        "y=a*b",
+        says=("writing Parquet needs pyarrow", "gradcli[batch]"),
+        without=["pyarrow"],
+        output="r.parquet",
+    ),
+    options("backward", "y=a*b", "--wrt", "q", says=("`q` is not in the system", "a, b")),
+    options("backward", "y=a*b", "--wrt", "y", says="--wrt: `y` is computed"),
+    options("backward", "y=a*b", "--outputs", "q", says="`q`, which is not assigned"),
+    options("backward", "y=a*b", "--retain", "q", says="--retain: `q` is not in the system"),
+    options("backward", "y=a*b", "--retain", "a", says="--retain: `a` is an input"),
+    options("backward", "y=a*b", "--shape", "a=2", says="--shape: `a` has shape () in `p.csv`, not (2,)"),
+    options("backward", "y=a*b", "--shape", "q=2", says="--shape: `q` is not in the system"),
+    options("backward", "y=sinn(a)", says="unknown function `sinn`"),
+    options("backward", "y=3", says="the system has no input"),
+    options("jacobian", "-F", "no.grad", says="`no.grad` cannot be read: no such file"),
+    mistake("backward", "-F", "-", "--points", "-", says="standard input can be read only once", stdin="y=a"),
+    mistake("backward", "--points", "-", says="no system is given: standard input is read for --points", stdin=AB),
+    mistake("jacobian", "--points", "-", says="no system is given: standard input is read for --points", stdin=AB),
+    mistake("backward", "y=a", "--points", "-", "--v", "-", says="standard input can be read only once", stdin=AB),
+]
+
+
+def name_of(mistake: Mistake) -> str:
+    text = " ".join([*mistake.line, *(repr(f)[:30] for f in mistake.files.values())])
+    return text.encode("ascii", "backslashreplace").decode()[:90]
+
+
+def contents(folder: str = ".") -> dict[str, bytes]:
+    """Return all files of a folder, hidden ones too."""
+    found = {}
+    for path in sorted(os.listdir(folder)):
+        with open(path, "rb") as file:
+            found[path] = file.read()
+    return found
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["", "over an old file"])
+@pytest.mark.parametrize("mistake", FILES + COTANGENTS + OPTIONS, ids=name_of)
+def test_mistake(cli, tmp_path, monkeypatch, mistake, old):
+    for module in mistake.needs:
+        pytest.importorskip(module)
+    for module in mistake.without:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.chdir(tmp_path)
+    for name, text in mistake.files.items():
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    if old:
+        for name in {"r.csv", "r.npz", "r.parquet", "r.json"}:
+            (tmp_path / name).write_bytes(OLD)
+    before = contents()
+    err = cli.refused(*mistake.line, stdin=mistake.stdin)
+    assert err.startswith("error: ")
+    assert all(piece in err for piece in mistake.says), err
+    assert contents() == before
+
+
+@pytest.mark.parametrize(
+    ("system", "points"),
+    [
+        ("y=a*b", "\ufeffa,b\r\n1,2\r\n"),
+        ("y=a*b", "a,b\r\n1,2"),
+        ("y=a*b", 'a,"b"\n"1"," 2 "\n'),
+        ("y=a*b", "a,b,c\n1,2,three\n"),
+        ("y=a*b", "a,b,c,c\n1,2,3,4\n"),
+        ("y=a*b", "a,b,y.v\n1,2,1e0\n"),
+        ("y=a*b", "a,b,x[1],M[9]\n1,2,3,4\n"),
+        ("y=a*b", "\n a , b \n\n 1 , 2 \n\n"),
+        ("y=a*b", b"a,b,caf\xe9\n1,2,\xff\n"),
+        ("a=b0*b1", "a,b0,b1\n3,1,2\n"),
+    ],
+)
+def test_what_is_no_mistake(cli, system, points):
+    text = cli.done("backward", system, "--points", "-", stdin=points).out
+    assert text.splitlines()[1:] == ["2.0,1.0"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_a_mistake_far_down_leaves_no_output(cli, tmp_path, monkeypatch, ending):
+    """The first blocks have been written by then, to a file that nobody sees."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["1,2\n"] * 60_000
+    (tmp_path / "p.csv").write_text("".join(["a,b\n", *rows, "1,two\n"]))
+    (tmp_path / f"r.{ending}").write_bytes(OLD)
+    monkeypatch.setattr("gradcli.data.csv_chunks.CHUNK", 2**16)
+    err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", f"r.{ending}")
+    assert "`p.csv`, line 60002, column `b`: `two` is not a number" in err
+    assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]
+    assert (tmp_path / f"r.{ending}").read_bytes() == OLD
