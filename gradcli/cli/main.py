@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -34,5 +35,7 @@ gradcli.add_command(backward)
 
 def main() -> None:
     """Run the command line and exit; when the system asks for the end, there is still time to tidy up."""
+    for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     sys.exit(run(gradcli))

@@ -206,7 +206,7 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         flat = b.reshape(b.shape[0], -1)
         result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
     elif b.shape[-1] == 1 and a.shape[-1] > 1:
-        result = b[..., 0].T @ a
+        return np.matmul(b[..., 0].T, a, out=out)
     else:
         rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
         return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))

@@ -1,0 +1,82 @@
+"""gradcli's engines, and the memory copy that no engine can be faster than."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.compiled import Compiled, cores
+from gradcli.errors import Notes
+from tests.bench.problems import Problem
+from tests.bench.race import LEFT_OUT, Competitor, LeftOutError, Ready
+
+Array = np.ndarray[Any, Any]
+
+
+def compiled(problem: Problem, engine: str, threads: int | None = None) -> Compiled:
+    """Return the derivative, compiled by an engine."""
+    notes = Notes()
+    run = Compiled(problem.graph(), {n: a[..., None] for n, a in problem.same.items()}, engine, threads, notes)
+    if notes.lines:  # NumPy has taken its place
+        raise LeftOutError(LEFT_OUT)
+    return run
+
+
+def engine(problem: Problem, name: str = "numpy", threads: int | None = None) -> Ready:
+    """Return gradcli with an engine; results go into arrays that are already there, as when a file is computed."""
+    run = compiled(problem, name, threads)
+
+    def into() -> dict[str, Array]:
+        if problem.out:
+            return run(problem.points, out=problem.out)
+        results = run(problem.points)
+        problem.out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
+        return results
+
+    return Ready(into, dict)
+
+
+def fresh(problem: Problem) -> Ready:
+    """Return gradcli with the NumPy engine; results go into new arrays, as a peer's do."""
+    run = compiled(problem, "numpy")
+    return Ready(lambda: run(problem.points), dict)
+
+
+def memory_copy(problem: Problem, threads: int) -> Ready:
+    """Return a copy of all that is read, over the results: the physical limit."""
+    source = [row for a in problem.points.values() for row in a.reshape(-1, problem.count)]
+    target = cycle([row for a in problem.out.values() for row in a.reshape(-1, problem.count)])
+    pairs = list(zip(source, target, strict=False))
+    if threads == 1:
+        return Ready(lambda: _copy(pairs, 0, problem.count), None)
+    share = -(-problem.count // threads)
+    starts = range(0, problem.count, share)
+
+    def run() -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda start: _copy(pairs, start, start + share), starts))
+
+    return Ready(run, None)
+
+
+def _copy(pairs: list[tuple[Array, Array]], start: int, stop: int) -> None:
+    for source, target in pairs:
+        np.copyto(target[start:stop], source[start:stop])
+
+
+NUMPY = "gradcli NumPy"
+NUMBA = "gradcli Numba"
+COPY = "memory copy, 1 thread"
+
+ENGINES = [
+    Competitor(NUMPY, engine),
+    Competitor("gradcli NumPy, new arrays", fresh),
+    Competitor(NUMBA, partial(engine, name="numba"), "numba"),
+]
+COPIES = [Competitor(COPY, partial(memory_copy, threads=1))]
+if cores() > 1:
+    COPIES.append(Competitor(f"memory copy, {cores()} threads", partial(memory_copy, threads=cores())))

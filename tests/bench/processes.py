@@ -1,0 +1,105 @@
+"""Whole processes: a command of gradcli against a script that imports torch and does the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.bench.own import NUMBA, NUMPY
+from tests.bench.problems import Problem, bundle_adjustment
+from tests.bench.race import Competitor, Ready, race
+from tests.bench.session import Session
+from tests.bench.symbolic import median
+from tests.bench.tables import print_rows, seconds, title
+
+SCRIPT = Path(__file__).with_name("torch_file.py")
+FASTER = 1.2  # times as fast as the script, from file to file: to reach
+
+MAIN = ["y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100", "-f", "json"]
+
+TORCH = """
+import json, torch
+x0, x1 = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (1.0, 2.0))
+v = [torch.tensor(value, dtype=torch.float64) for value in (1.0, 10.0, 100.0)]
+torch.autograd.backward([3 * x0**2, x0**2 + 2 * x1**3, 10 * x1], v)
+print(json.dumps({"grad": {"x0": x0.grad.item(), "x1": x1.grad.item()}}))
+"""
+
+
+def file_to_file(session: Session) -> None:
+    """Race from a file of points to a file of gradients."""
+    problem = bundle_adjustment(session.points(10**6))
+    with tempfile.TemporaryDirectory() as folder:
+        source, formulas = Path(folder, "points.npz"), Path(folder, "bundle.grad")
+        np.savez(source, **problem.points)
+        formulas.write_text(problem.text, encoding="utf-8")
+        size = source.stat().st_size / 2**20
+        title(f"{problem.title}, {problem.count:,} points: whole processes, .npz ({size:,.0f} MiB) to .npz")
+        rows = race(
+            problem,
+            [
+                Competitor(NUMPY, partial(_command, source, formulas, "numpy")),
+                Competitor(NUMBA, partial(_command, source, formulas, "numba"), "numba"),
+                Competitor("script with torch", partial(_script, source, formulas), "torch"),
+            ],
+        )
+    print_rows(rows)
+    peer = rows["script with torch"]
+    if peer.times:
+        ratio = peer.median / rows[NUMPY].median
+        print(f"  {NUMPY} is {ratio:.1f} times as fast as the script; to reach: {FASTER}")
+    session.take(f"file to file, {problem.count:,} points", rows)
+
+
+def _command(source: Path, formulas: Path, engine: str, problem: Problem) -> Ready:
+    target = source.with_name(f"{engine}.npz")
+    options = [
+        "-F",
+        formulas,
+        "--wrt",
+        ",".join(problem.wrt),
+        "--points",
+        source,
+        "--output",
+        target,
+        "--engine",
+        engine,
+    ]
+    return _process(["-m", "gradcli", "backward", *map(str, options)], target)
+
+
+def _script(source: Path, formulas: Path, problem: Problem) -> Ready:
+    target = source.with_name("torch.npz")
+    arguments = [SCRIPT, formulas, source, target, ",".join(problem.outputs), ",".join(problem.wrt)]
+    return _process(list(map(str, arguments)), target)
+
+
+def _process(arguments: list[str], target: Path) -> Ready:
+    def named(_: Any) -> dict[str, np.ndarray[Any, Any]]:
+        with np.load(target) as file:
+            return {name: file[name] for name in file.files}
+
+    return Ready(partial(_python, *arguments), named)
+
+
+def start_up(session: Session) -> None:
+    """Compare the main example as a whole process."""
+    title("a whole process of the main example")
+    mine = median(partial(_python, "-m", "gradcli", "backward", *MAIN), repeat=5)
+    print(f"  gradcli backward -f json  {seconds(mine)}")
+    if importlib.util.find_spec("torch") is None:
+        print("  the same with torch       not installed")
+        return
+    peer = median(partial(_python, "-c", TORCH), repeat=5)
+    print(f"  the same with torch       {seconds(peer).strip()}, {peer / mine:.1f} times as long")
+
+
+def _python(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
