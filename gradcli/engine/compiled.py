@@ -16,7 +16,7 @@ from gradcli.graph.node import Graph
 
 Array = np.ndarray[Any, Any]
 
-_FEWEST = 2**12  # points that are worth a thread
+_FEWEST = 2**10  # points that are worth a thread
 
 
 class Kernel(Protocol):
@@ -80,7 +80,7 @@ class Compiled:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
         # Blocks of one length, as many as the threads share evenly.
         rounds = -(-count // (self.kernel.block * self.threads))
-        block = max(1, min(count, max(_FEWEST, -(-count // (rounds * self.threads)))))
+        block = min(self.kernel.block, max(_FEWEST, -(-count // (rounds * self.threads))))
         ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
         workers = min(self.threads, -(-count // block))
         if workers == 1:

@@ -66,8 +66,9 @@ class NumpyKernel:
 
     def __init__(self, schedule: Schedule) -> None:
         place = {n: i for i, n in enumerate((*schedule.inputs, *schedule.same, *schedule.steps))}
-        # NumPy is twice as quick to begin with a constant that is no array.
-        fixed = {n: value if n.shape else value.reshape(()) for n, value in schedule.same.items()}
+        # A ufunc begins twice as quickly with a constant that is no array; structural operations want the points' axis.
+        arrays = {a for step in schedule.steps if step.op not in ELEMENTWISE for a in step.args}
+        fixed = {n: v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()}
         self._fixed: list[Array | None] = [fixed.get(n) for n in place]
         self._inputs = [(place[n], n.name or "") for n in schedule.inputs]
         direct = _written_directly(schedule)
