@@ -6,7 +6,7 @@ the processor's cache: that is where the speed comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ _CACHE = 2**23  # bytes of buffers in which a thread works at best
 _CALL = (
     2**14
 )  # elements for which a call is worth while: shorter ones take threads longer to take turns than to compute
+_PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
 _LONGEST = 2**15  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
 
@@ -74,10 +75,7 @@ class NumpyKernel:
         direct = _written_directly(schedule)
         self._copied = [(place[n], name) for name, n in schedule.outputs.items() if direct.get(n) != name]
         self._steps, self._kinds = _plan(schedule, place, direct)
-        live = max(1, sum(_elements(shape) * np.dtype(kind).itemsize for shape, kind in self._kinds))
-        typical = max(1, sum(n.size for n in schedule.steps) // max(1, len(schedule.steps)))
-        best = max(_CACHE // live, _CALL // typical)
-        self.block = max(1, min(best, _LONGEST, _MEMORY // live))
+        self.block = _block(schedule, self._kinds)
 
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""
@@ -134,6 +132,15 @@ def _plan(schedule: Schedule, place: Mapping[Node, int], direct: Mapping[Node, s
             for owner in done:
                 buffers.give_back(held.pop(owner))
     return steps, buffers.kinds
+
+
+def _block(schedule: Schedule, kinds: Sequence[Kind]) -> int:
+    """Return the number of points on which a thread works at best."""
+    live = max(1, sum(_elements(shape) * np.dtype(kind).itemsize for shape, kind in kinds))
+    typical = max(1, sum(n.size for n in schedule.steps) // max(1, len(schedule.steps)))
+    product = max((n.size * n.args[0].shape[-1] for n in schedule.steps if n.op == "matmul"), default=1)
+    best = max(min(_CACHE // live, _PRODUCT // product), _CALL // typical)
+    return max(1, min(best, _LONGEST, _MEMORY // live))
 
 
 def _elements(shape: tuple[int, ...]) -> int:
