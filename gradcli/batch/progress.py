@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE = 1.0  # seconds without a bar
+_PAUSE = 0.1  # seconds between two looks of it
 
 
 class _Bar:
@@ -20,6 +21,7 @@ class _Bar:
     def __init__(self, fraction: Callable[[], float | None]) -> None:
         self._fraction = fraction
         self._start = time.monotonic()
+        self._next = 0.0
         self._progress: Progress | None = None
         self._task: Any = None
 
@@ -31,9 +33,14 @@ class _Bar:
                 return
             self._show()
         assert self._progress is not None
+        if elapsed < self._next:
+            return
+        self._next = elapsed + _PAUSE
         done = self._fraction()
         rate = f"{points:,} points, {points / elapsed:,.0f} a second"
-        self._progress.update(self._task, completed=done or 0, total=None if done is None else 1, rate=rate)
+        self._progress.update(
+            self._task, completed=done or 0, total=None if done is None else 1, rate=rate, refresh=True
+        )
 
     def _show(self) -> None:
         from rich.console import Console
@@ -41,7 +48,8 @@ class _Bar:
 
         columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
         console = Console(stderr=True)
-        self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False)
+        # Without a thread of its own, which could still be writing when Python ends.
+        self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False, auto_refresh=False)
         self._task = self._progress.add_task("", total=1, rate="")
         self._progress.start()
 

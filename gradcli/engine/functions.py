@@ -97,7 +97,9 @@ def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., floa
         try:
             return function(*args)
         except (ValueError, ZeroDivisionError):  # a pole, or outside of the domain
-            return math.inf if name == "gammaln" or args[-1] == 0 else math.nan
+            if name == "gammaln":
+                return math.inf
+            return math.copysign(math.inf, args[-1]) if args[-1] == 0 else math.nan
         except OverflowError:
             return math.inf
 

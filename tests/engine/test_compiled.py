@@ -227,12 +227,12 @@ def whole_numbers(graph, count, seed):
     return {n.name: rng.integers(-4, 5, (*n.shape, count)).astype(float) for n in graph.inputs}
 
 
-law = settings(max_examples=60, deadline=None)
+law = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 2**32)
 COUNT = 67
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(graphs(), seeds, st.sets(st.sampled_from("axMN")))
 def test_random_graph_as_evaluate(graph, seed, same):
     """No step reads a buffer that was given away: `evaluate` uses no memory twice."""
