@@ -20,7 +20,7 @@ from gradcli.cli.main import gradcli
 from gradcli.cli.run import run
 
 # In CI the same examples every time: what is found by chance is found at a desk, and then kept as an example.
-settings.register_profile("ci", derandomize=True)
+settings.register_profile("ci", derandomize=True, max_examples=50)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
