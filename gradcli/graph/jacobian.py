@@ -20,7 +20,7 @@ from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, const
-from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
+from gradcli.graph.sparsity import dependencies, widths
 from gradcli.graph.vjp import active_nodes, reverse, sweep
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
@@ -66,17 +66,19 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None, by_entry: bool = Fa
     outputs = list(dict.fromkeys(graph.outputs))
     sets = dependencies(graph, names)
     rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
-    columns = [] if _too_wide(leaves) else _transposed(rows, leaves, outputs)
+    across = widths(leaves)
+    columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
     along = 0 if tallest <= widest else 1
     if along == 0:
-        parts = _parts(graph, rows, leaves, {y: y for y in outputs}, {x: x for x in leaves})
+        crossing = dict(zip(leaves, across, strict=True))
+        parts = _parts(graph, rows, crossing, {y: y for y in outputs}, {x: x for x in leaves})
     else:
         swept = sweep(graph, names).graph
         grads = {named[(g.name or "").removesuffix(".grad")]: g for g in swept.outputs}
         cotangents = dict(zip(graph.outputs, swept.inputs[len(graph.inputs) :], strict=True))
-        by_column = _parts(swept, columns, outputs, grads, cotangents)
+        by_column = _parts(swept, columns, {y: y.size for y in outputs}, grads, cotangents)
         parts = {(y, x): found for (x, y), found in by_column.items()}
     single = sum(p.stop - p.start for own in parts.values() for p in own) if by_entry else 0
     if single > MAX_SINGLE:
@@ -101,11 +103,6 @@ def _named(y: Node, x: Node, parts: Sequence[_Part], along: int, by_entry: bool)
         for k in range(p.start, p.stop):
             i, j = (p.element, k) if along == 0 else (k, p.element)
             yield f"d{above[i]}/d{below[j]}", index(reshape(p.adjoint, (p.adjoint.size,)), (k,))
-
-
-def _too_wide(leaves: Sequence[Node]) -> bool:
-    """Tell whether a leaf is a single column in the sets of dependencies."""
-    return sum(x.size for x in leaves) > MAX_COLUMNS
 
 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
@@ -153,16 +150,19 @@ def _colours(lines: Iterable[_Line]) -> list[list[_Line]]:
 
 
 def _parts(
-    graph: Graph, lines: Sequence[_Line], others: Sequence[Node], seeded: Mapping[Node, Node], read: Mapping[Node, Node]
+    graph: Graph,
+    lines: Sequence[_Line],
+    crossing: Mapping[Node, int],
+    seeded: Mapping[Node, Node],
+    read: Mapping[Node, Node],
 ) -> dict[tuple[Node, Node], list[_Part]]:
     """Return what each node of the lines has in common with each other node, by sweeps over a graph.
 
-    `seeded` are the nodes of the graph that get a cotangent for those of the lines, `read` those whose adjoints are
-    the entries.
+    `crossing` has the number of bits that each other node has in the lines, `seeded` the nodes of the graph that get a
+    cotangent for those of the lines, `read` those whose adjoints are the entries.
     """
-    whole = _too_wide(others)
-    sizes = [1 if whole else n.size for n in others]
-    starts = list(accumulate(sizes, initial=0))
+    others = list(crossing)
+    starts = list(accumulate(crossing.values(), initial=0))
     active = active_nodes(graph, read.values())
     found: dict[tuple[Node, Node], list[_Part]] = {}
     for colour in _colours(lines):
@@ -171,11 +171,12 @@ def _parts(
             for start, stop in _runs(line.crossed):
                 k = bisect_right(starts, start) - 1
                 while k < len(others) and starts[k] < stop:  # a run may go on into the next nodes
+                    other = others[k]
                     low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
-                    adjoint = adjoints.get(read[others[k]])
+                    adjoint = adjoints.get(read[other])
                     if adjoint is not None:
-                        part = _Part(line.element, low, others[k].size if whole else high, adjoint)
-                        found.setdefault((line.node, others[k]), []).append(part)
+                        end = high if crossing[other] == other.size else other.size  # one bit may stand for all of it
+                        found.setdefault((line.node, other), []).append(_Part(line.element, low, end, adjoint))
                     k += 1
     return found
 

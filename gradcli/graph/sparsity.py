@@ -21,11 +21,21 @@ Array = np.ndarray[Any, Any]
 MAX_COLUMNS = 5_000  # above, a leaf is one column: the sets would fill the memory
 
 
+def widths(leaves: Sequence[Node]) -> list[int]:
+    """Return how many columns each leaf has in the sets: its elements, or one where there are too many of them.
+
+    >>> from gradcli.graph.node import leaf
+    >>> widths([leaf("x", (2,)), leaf("w")]), widths([leaf("x", (6000,)), leaf("w")])
+    ([2, 1], [1, 1])
+    """
+    many = sum(n.size for n in leaves) > MAX_COLUMNS
+    return [1 if many else n.size for n in leaves]
+
+
 def dependencies(graph: Graph, wrt: Iterable[str]) -> dict[Node, Array]:
     """Return for each output the sets of columns that its elements depend on, as an object array of its shape.
 
-    Columns are the elements of the leaves `wrt`, in their order; or the leaves, where there are more than
-    `MAX_COLUMNS` elements.
+    Columns are those of the leaves `wrt`, in their order, of which each has as many as `widths` says.
 
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf("x", (2,)), leaf("w")
@@ -35,13 +45,11 @@ def dependencies(graph: Graph, wrt: Iterable[str]) -> dict[Node, Array]:
     """
     named = {n.name: n for n in graph.inputs}
     leaves = [named[name] for name in wrt]
-    whole = sum(n.size for n in leaves) > MAX_COLUMNS
     found: dict[Node, Array] = {}
     start = 0
-    for leaf in leaves:
-        columns = [1 << (start if whole else start + i) for i in range(leaf.size)]
-        found[leaf] = _array(columns, leaf.shape)
-        start += 1 if whole else leaf.size
+    for leaf, width in zip(leaves, widths(leaves), strict=True):
+        found[leaf] = _array([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
+        start += width
     last = {a: i for i, n in enumerate(graph.nodes) for a in n.args}
     outputs = set(graph.outputs)
     for i, node in enumerate(graph.nodes):

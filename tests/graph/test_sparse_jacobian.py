@@ -179,6 +179,16 @@ def test_leaves_of_very_many_elements_are_single_columns():
     assert set(found) == {"dy/dx", "dz/dx", "dz/dw"}
 
 
+def test_outputs_of_very_many_elements_are_told_apart():
+    """Swept by columns, J has more rows than there may be columns of a leaf: y_k = k·a·x, 70 elements each."""
+    x = np.linspace(1, 2, 70)
+    graph = parse("; ".join(["h = a*x", *(f"y{k} = {k}*h" for k in range(1, 81))]), x=(70,))
+    found = values(jacobian(graph), {"a": np.array(2.0), "x": x})
+    for k in range(1, 81):
+        assert_allclose(found[f"dy{k}/dx"], 2 * k * np.eye(70))
+        assert_allclose(found[f"dy{k}/da"], k * x)
+
+
 def test_wrt_chooses_and_orders():
     graph = parse("y = a*b*c")
     assert [n.name for n in jacobian(graph, ["c", "a"]).outputs] == ["dy/dc", "dy/da"]
