@@ -15,15 +15,13 @@ import numpy as np
 from gradcli.engine.evaluate import forward
 from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, size_of
 
 Array = np.ndarray[Any, Any]
 Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its elements
 
 _CACHE = 2**23  # bytes of buffers in which a thread works at best
-_CALL = (
-    2**14
-)  # elements for which a call is worth while: shorter ones take threads longer to take turns than to compute
+_CALL = 2**14  # elements at least of a call: in shorter ones, threads wait for each other longer than they compute
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
 _LONGEST = 2**15  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
@@ -136,12 +134,8 @@ def _plan(schedule: Schedule, place: Mapping[Node, int], direct: Mapping[Node, s
 
 def _block(schedule: Schedule, kinds: Sequence[Kind]) -> int:
     """Return the number of points on which a thread works at best."""
-    live = max(1, sum(_elements(shape) * np.dtype(kind).itemsize for shape, kind in kinds))
+    live = max(1, sum(size_of(shape) * np.dtype(kind).itemsize for shape, kind in kinds))
     typical = max(1, sum(n.size for n in schedule.steps) // max(1, len(schedule.steps)))
     product = max((n.size * n.args[0].shape[-1] for n in schedule.steps if n.op == "matmul"), default=1)
     best = max(min(_CACHE // live, _PRODUCT // product), _CALL // typical)
     return max(1, min(best, _LONGEST, _MEMORY // live))
-
-
-def _elements(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape, dtype=np.int64))
