@@ -1,7 +1,8 @@
-"""The NumPy engine: one call of a ufunc an operation, on a block of points, in buffers that are used again.
+"""The NumPy engine: straight-line Python, one call of a ufunc an operation, on a block of points.
 
 A buffer is free as soon as the last reader of its value is done, and blocks are so short that the live buffers stay in
-the processor's cache: that is where the speed comes from.
+the processor's cache: that is where the speed comes from.  Between two calls a thread holds Python's lock, and
+the others wait; that is why the calls are lines of source: a loop over the steps would hold it for twice as long.
 """
 
 from __future__ import annotations
@@ -25,20 +26,7 @@ _CALL = 2**14  # elements at least of a call: in shorter ones, threads wait for 
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
 _LONGEST = 2**15  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One operation: its function, the places of its arguments and of its result, and where the result is written.
-
-    That is an output of that name, or the buffer of that number; or neither, for a view.
-    """
-
-    run: Callable[..., Array]
-    args: tuple[int, ...]
-    place: int
-    output: str | None
-    buffer: int | None
+_PART = 1_000  # calls in one function: compiling longer ones takes much memory
 
 
 @dataclass
@@ -60,19 +48,50 @@ class _Buffers:
         self.free.setdefault(self.kinds[number], []).append(number)
 
 
+@dataclass
+class _Source:
+    """Calls of NumPy as lines of Python, with the functions that they name.
+
+    Arrays stand in lists: inputs `x`, outputs `y`, values that do not vary `c`, buffers `b`; views in a dictionary `t`.
+    """
+
+    places: dict[Node, str]
+    lines: list[str] = field(default_factory=list)
+    functions: dict[Callable[..., Array], str] = field(default_factory=dict)
+
+    def call(self, node: Node, out: str = "") -> None:
+        """Write the call that computes a node, into the array `out` unless it is a view."""
+        function = forward(node)
+        name = self.functions.setdefault(function, f"f{len(self.functions)}")
+        args = [self.places[a] for a in node.args]
+        if out:
+            self.places[node] = out
+            self.lines.append(f"{name}({', '.join(args)}, out={out})")
+        else:
+            self.places[node] = f"t[{len(self.lines)}]"
+            self.lines.append(f"{self.places[node]} = {name}({', '.join(args)})")
+
+    def compiled(self) -> list[Callable[..., None]]:
+        """Return the lines as functions `part(x, y, c, b, t)`, to be run one after the other."""
+        names: dict[str, Any] = {name: function for function, name in self.functions.items()}
+        parts = []
+        for i in range(0, len(self.lines), _PART):
+            exec("\n    ".join(["def part(x, y, c, b, t):", *self.lines[i : i + _PART]]), names)
+            parts.append(names["part"])
+        return parts
+
+
 class NumpyKernel:
     """A schedule as calls of NumPy; `block` is the number of points that it works on at best."""
 
     def __init__(self, schedule: Schedule) -> None:
-        place = {n: i for i, n in enumerate((*schedule.inputs, *schedule.same, *schedule.steps))}
+        self._inputs = [n.name or "" for n in schedule.inputs]
+        self._outputs = list(schedule.outputs)
         # A ufunc begins twice as quickly with a constant that is no array; structural operations want the points' axis.
         arrays = {a for step in schedule.steps if step.op not in ELEMENTWISE for a in step.args}
-        fixed = {n: v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()}
-        self._fixed: list[Array | None] = [fixed.get(n) for n in place]
-        self._inputs = [(place[n], n.name or "") for n in schedule.inputs]
-        direct = _written_directly(schedule)
-        self._copied = [(place[n], name) for name, n in schedule.outputs.items() if direct.get(n) != name]
-        self._steps, self._kinds = _plan(schedule, place, direct)
+        self._fixed = [v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()]
+        source, self._kinds = _plan(schedule)
+        self._parts = source.compiled()
         self.block = _block(schedule, self._kinds)
 
     def buffers(self, count: int) -> list[Array]:
@@ -81,39 +100,36 @@ class NumpyKernel:
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points, as many as the buffers are for; both are views of a range of the points."""
-        values: list[Any] = self._fixed.copy()
-        for place, name in self._inputs:
-            values[place] = points[name]
-        for step in self._steps:
-            args = [values[a] for a in step.args]
-            if step.buffer is not None:
-                values[step.place] = step.run(*args, out=buffers[step.buffer])
-            elif step.output is not None:
-                values[step.place] = step.run(*args, out=results[step.output])
-            else:
-                values[step.place] = step.run(*args)
-        for place, name in self._copied:
-            results[name][...] = values[place]
+        x, y = [points[name] for name in self._inputs], [results[name] for name in self._outputs]
+        views: dict[int, Array] = {}
+        for part in self._parts:
+            part(x, y, self._fixed, buffers, views)
 
 
-def _written_directly(schedule: Schedule) -> dict[Node, str]:
-    """Return the steps whose result is an output, and so needs no buffer."""
-    direct: dict[Node, str] = {}
+def _plan(schedule: Schedule) -> tuple[_Source, list[Kind]]:
+    """Return the calls, each into an output or a buffer that no later one still reads, and the kinds of the buffers."""
+    places = {n: f"x[{i}]" for i, n in enumerate(schedule.inputs)} | {n: f"c[{i}]" for i, n in enumerate(schedule.same)}
+    direct: dict[Node, str] = {}  # steps whose result is an output, and so needs no buffer
+    copied = []
     steps = {n for n in schedule.steps if n.op not in VIEWS}
-    for name, node in schedule.outputs.items():
-        if node in steps:
-            direct.setdefault(node, name)
-    return direct
+    for i, node in enumerate(schedule.outputs.values()):
+        if node in steps and node not in direct:
+            direct[node] = f"y[{i}]"
+        else:
+            copied.append((node, f"y[{i}]"))
+    source = _Source(places)
+    kinds = _steps(schedule, source, direct)
+    source.lines += [f"{output}[...] = {places[node]}" for node, output in copied]
+    return source, kinds
 
 
-def _plan(schedule: Schedule, place: Mapping[Node, int], direct: Mapping[Node, str]) -> tuple[list[Step], list[Kind]]:
-    """Return the steps, each with a buffer that no later step still reads, and the kinds of the buffers."""
+def _steps(schedule: Schedule, source: _Source, direct: Mapping[Node, str]) -> list[Kind]:
+    """Write the steps, and return the kinds of the buffers."""
     owners = schedule.owners()
     last = {owners[a]: i for i, n in enumerate(schedule.steps) for a in n.args if a in owners}
     kept = {owners[n] for n in schedule.outputs.values() if n in owners}
     held: dict[Node, int] = {}
     buffers = _Buffers()
-    steps = []
     for i, node in enumerate(schedule.steps):
         done = [o for o in dict.fromkeys(owners.get(a) for a in node.args) if o in held and last[o] == i]
         done = [o for o in done if o not in kept]
@@ -122,14 +138,15 @@ def _plan(schedule: Schedule, place: Mapping[Node, int], direct: Mapping[Node, s
         if early:
             for owner in done:
                 buffers.give_back(held.pop(owner))
-        if node.op not in VIEWS and node not in direct:
+        out = direct.get(node, "")
+        if not out and node.op not in VIEWS:
             held[node] = buffers.take((node.shape, bool if node.op in CONDITIONS else float))
-        run = forward(node)
-        steps.append(Step(run, tuple(place[a] for a in node.args), place[node], direct.get(node), held.get(node)))
+            out = f"b[{held[node]}]"
+        source.call(node, out)
         if not early:
             for owner in done:
                 buffers.give_back(held.pop(owner))
-    return steps, buffers.kinds
+    return buffers.kinds
 
 
 def _block(schedule: Schedule, kinds: Sequence[Kind]) -> int:
