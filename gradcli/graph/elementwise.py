@@ -96,7 +96,7 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "add": Elementwise(2, infix="+", slopes=(lambda y, a, b: 1, lambda y, a, b: 1)),
     "sub": Elementwise(2, "subtract", infix="-", slopes=(lambda y, a, b: 1, lambda y, a, b: -1)),
     "mul": Elementwise(2, "multiply", infix="*", slopes=(lambda y, a, b: b, lambda y, a, b: a)),
-    "div": Elementwise(2, "true_divide", infix="/", slopes=(lambda y, a, b: 1 / b, lambda y, a, b: -(a / b**2))),
+    "div": Elementwise(2, "true_divide", infix="/", slopes=(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b))),
     "neg": Elementwise(1, "negative", infix="-", slopes=(lambda y, a: -1,)),
     "pow": Elementwise(2, "power", infix="**", slopes=(_pow_base, _pow_exponent), lowered=_lowered_pow),
     "identity": Elementwise(1, "positive", slopes=(lambda y, x: 1,)),
