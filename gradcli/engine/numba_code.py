@@ -19,7 +19,7 @@ import numpy as np
 
 from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_writer import EXPRESSIONS, FUSED, Place, Writer
-from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule
+from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule, dependents, owners
 from gradcli.graph.node import Node
 
 Array = np.ndarray[Any, Any]
@@ -37,11 +37,7 @@ class NotInNumbaError(Exception):
 def _groups(steps: Sequence[Node]) -> list[list[Node]]:
     """Return the steps in groups, each one loop: elementwise steps of one shape, or a single step."""
     number = {step: i for i, step in enumerate(steps)}
-    waiting = {step: len({a for a in step.args if a in number}) for step in steps}
-    readers: dict[Node, list[Node]] = {step: [] for step in steps}
-    for step in steps:
-        for a in {a for a in step.args if a in number}:
-            readers[a].append(step)
+    waiting, after = dependents(steps)
     ready: dict[Any, list[tuple[int, Node]]] = {}
 
     def is_ready(node: Node) -> None:
@@ -59,10 +55,10 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
         while ready[kind] and (kind[0] or not group):
             _, node = heappop(ready[kind])
             group.append(node)
-            for reader in readers[node]:
-                waiting[reader] -= 1
-                if not waiting[reader]:
-                    is_ready(reader)
+            for follower in after[node]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    is_ready(follower)
         if not ready[kind]:
             del ready[kind]
         groups.append(group)
@@ -127,14 +123,14 @@ def _steps(w: Writer, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are given back after the group that reads them last."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
-    owners = schedule.owners()
+    owner = owners(schedule.steps)
     last: dict[Node, int] = {}
     stored = set(schedule.outputs.values())
     for i, group in enumerate(groups):
         for node in group:
-            last.update((owners.get(a, a), i) for a in node.args)
+            last.update((owner.get(a, a), i) for a in node.args)
             stored.update(a for a in node.args if own.get(a) != i)
-    kept = {owners.get(n, n) for n in schedule.outputs.values()} | set(schedule.same)
+    kept = {owner.get(n, n) for n in schedule.outputs.values()} | set(schedule.same)
     done: dict[int, list[Node]] = {}
     for node, i in last.items():
         done.setdefault(i, []).append(node)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import forward
-from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule
+from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule, owners
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Node, size_of
 
@@ -84,20 +84,20 @@ def _plan(schedule: Schedule, first: Sequence[Node]) -> tuple[list[Step], list[K
     places = {n: i for i, n in enumerate(first)}
     outputs = list(enumerate(schedule.outputs.values(), len(first)))
     direct = {n: place for place, n in reversed(outputs) if n not in places}  # steps that need no buffer
-    owners = schedule.owners()
-    last = {owners[a]: i for i, n in enumerate(schedule.steps) for a in n.args if a in owners}
-    kept = {owners[n] for n in schedule.outputs.values() if n in owners}
+    owner = owners(schedule.steps)
+    last = {owner[a]: i for i, n in enumerate(schedule.steps) for a in n.args if a in owner}
+    kept = {owner[n] for n in schedule.outputs.values() if n in owner}
     held: dict[Node, int] = {}
     buffers = _Buffers()
     steps = []
     for i, node in enumerate(schedule.steps):
-        done = [o for o in dict.fromkeys(owners.get(a) for a in node.args) if o in held and last[o] == i]
+        done = [o for o in dict.fromkeys(owner.get(a) for a in node.args) if o in held and last[o] == i]
         done = [o for o in done if o not in kept]
         # A ufunc may write over its argument; `where` and structural operations read on after they began to write.
         early = node.op in ELEMENTWISE and node.op != "where"
         if early:
-            for owner in done:
-                buffers.give_back(held.pop(owner))
+            for o in done:
+                buffers.give_back(held.pop(o))
         if node in direct:
             places[node] = direct[node]
         elif node.op not in VIEWS:
@@ -105,8 +105,8 @@ def _plan(schedule: Schedule, first: Sequence[Node]) -> tuple[list[Step], list[K
             places[node] = len(first) + len(outputs) + held[node]
         steps.append(_step(node, [places[a] for a in node.args], places[node]))
         if not early:
-            for owner in done:
-                buffers.give_back(held.pop(owner))
+            for o in done:
+                buffers.give_back(held.pop(o))
     steps += [(np.copyto, itemgetter(place, places[n]), place) for place, n in outputs if direct.get(n) != place]
     return steps, buffers.kinds
 

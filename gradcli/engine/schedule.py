@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Schedule:
             if not varying.isdisjoint(node.args):
                 varying.add(node)
         nodes = [n for n in Graph.of((), found.values()).nodes if n in varying]
-        steps = tuple(n for n in nodes if n.args)
+        steps = _ordered([n for n in nodes if n.args], set(found.values()))
         read = dict.fromkeys(a for s in steps for a in s.args if a not in varying)
         values = evaluate(Graph.of((), (*read, *(n for n in found.values() if n not in varying))), same)
         return cls(
@@ -64,12 +65,64 @@ class Schedule:
             {name: values[n] for name, n in found.items() if n not in varying},
         )
 
-    def owners(self) -> dict[Node, Node]:
-        """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
-        owners: dict[Node, Node] = {}
-        for node in self.steps:
-            owners[node] = owners.get(node.args[0], node.args[0]) if node.op in VIEWS else node
-        return owners
+
+def owners(steps: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
+    found: dict[Node, Node] = {}
+    for node in steps:
+        found[node] = found.get(node.args[0], node.args[0]) if node.op in VIEWS else node
+    return found
+
+
+def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[Node]]]:
+    """Return for each step how many others it waits for, and which others wait for it."""
+    waiting = dict.fromkeys(steps, 0)
+    after: dict[Node, list[Node]] = {step: [] for step in steps}
+    for step in steps:
+        for a in {a for a in step.args if a in after}:
+            waiting[step] += 1
+            after[a].append(step)
+    return waiting, after
+
+
+def _ordered(steps: Sequence[Node], outputs: Container[Node]) -> tuple[Node, ...]:
+    """Return the steps in an order in which few values are held at once: what frees as much as it takes goes first.
+
+    Values that stay in the processor's cache are read several times as fast as those that do not.
+    """
+    number = {step: i for i, step in enumerate(steps)}
+    owner = owners(steps)
+    sources = {step: {owner[a] for a in step.args if a in owner} for step in steps}
+    readers: dict[Node, set[Node]] = {held: set() for held in owner.values()}
+    for step in steps:
+        for source in sources[step]:
+            readers[source].add(step)
+    waiting, after = dependents(steps)
+    ready: list[tuple[bool, int]] = []
+
+    def is_ready(step: Node) -> None:
+        taken = step.size if owner[step] is step and step not in outputs else 0
+        freed = sum(s.size for s in sources[step] if len(readers[s]) == 1 and s not in outputs)
+        heappush(ready, (taken > freed, number[step]))
+
+    for step in steps:
+        if not waiting[step]:
+            is_ready(step)
+    order: dict[Node, None] = {}
+    while ready:
+        step = steps[heappop(ready)[1]]
+        if step in order:  # it became ready once more, when it was left as the last reader
+            continue
+        order[step] = None
+        for follower in after[step]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                is_ready(follower)
+        for source in sources[step]:
+            readers[source].remove(step)
+            if len(readers[source]) == 1 and not waiting[last := next(iter(readers[source]))]:
+                is_ready(last)
+    return tuple(order)
 
 
 def _named(output: Node) -> Node:

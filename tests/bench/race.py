@@ -1,13 +1,19 @@
-"""Competitors that compute the same: their results are compared, then they are timed in turn."""
+"""Competitors that compute the same: their results are compared, then they are timed in turn.
+
+Each has a process of its own, as its users run it: in a process that they share, one gets memory that another has
+already taken from the system, and waits for another's threads.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -19,7 +25,10 @@ Array = np.ndarray[Any, Any]
 MOST, FEWEST = 25, 3  # rounds
 BUDGET = 20.0  # seconds of rounds, after which there are no more than the fewest
 SLOWEST, LONGEST = 20.0, 60.0  # predicted seconds of a run, and until the first result, beyond which one is left out
+LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
 AGREEMENT = 1e-9
+
+FORK = multiprocessing.get_context("fork")  # the points are there already
 
 LEFT_OUT = "–"
 
@@ -65,30 +74,27 @@ class Row:
 Rows = dict[str, Row]
 
 
-def race(problem: Problem, competitors: Iterable[Competitor], before: Rows | None = None, growth: float = 1) -> Rows:
+def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | None = None, growth: float = 1) -> Rows:
     """Return the rows of all competitors; the results of the first are the measure of the others'.
 
     `before` are the rows of a problem that was smaller by the factor `growth`.
     """
+    first = competitors[0].prepare(problem)
+    named = first.named or dict
+    expected = {name: np.copy(a) for name, a in named(first.run()).items()}
+    large = sum(a.nbytes for a in problem.points.values()) > LARGE
     rows: Rows = {}
-    ready: dict[str, Callable[[], Any]] = {}
-    expected: dict[str, Array] = {}
+    entrants = []
     for competitor in competitors:
         row = rows[competitor.name] = Row(competitor.name, note=_hopeless((before or {}).get(competitor.name), growth))
         if row.note:
             continue
-        try:
-            _enter(competitor, problem, row, ready, expected)
-        except ImportError:
-            row.note = "not installed"
-        except LeftOutError as error:
-            row.note = str(error)
-        except (MemoryError, RuntimeError) as error:  # the second is how PyTorch and JAX say it
-            if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
-                raise
-            row.note = "not enough memory"
-    expected.clear()
-    _in_turn(ready, rows)
+        entrant = Entrant(row, competitor, problem, expected)
+        if large:
+            _in_turn([entrant])
+        else:
+            entrants.append(entrant)
+    _in_turn(entrants)
     return rows
 
 
@@ -99,29 +105,68 @@ def _hopeless(before: Row | None, growth: float) -> str:
     return LEFT_OUT if before.median * growth > SLOWEST or before.first * growth > LONGEST else ""
 
 
-def _enter(
-    competitor: Competitor,
-    problem: Problem,
-    row: Row,
-    ready: dict[str, Callable[[], Any]],
-    expected: dict[str, Array],
-) -> None:
-    """Make a competitor ready, and compare its first results."""
-    import_module(competitor.package)
-    start = time.perf_counter()
-    entrant = competitor.prepare(problem)
-    results = entrant.run()
-    row.first = time.perf_counter() - start
-    ready[competitor.name] = entrant.run
-    if entrant.named is None:
-        return
-    found = entrant.named(results)
-    if not expected:
-        expected.update({name: np.copy(a) for name, a in found.items()})
-    elif mistake := difference(found, expected):
-        row.note = "WRONG"
-        del ready[competitor.name]
-        print(f"*** {competitor.name} does not agree with gradcli NumPy: {mistake}", file=sys.stderr)
+class Entrant:
+    """A competitor in its process, and its row."""
+
+    def __init__(self, row: Row, competitor: Competitor, problem: Problem, expected: Mapping[str, Array]) -> None:
+        self.row = row
+        self._pipe, there = FORK.Pipe()
+        self._process = FORK.Process(target=_serve, args=(there, competitor, problem, expected), daemon=True)
+        self._process.start()
+        there.close()
+        self.row.first = self._answer()
+
+    def run(self) -> None:
+        """Compute once more."""
+        self._pipe.send(True)
+        self.row.times.append(self._answer())
+
+    def stop(self) -> None:
+        """End the process."""
+        if not self.row.note:
+            self._pipe.send(False)
+        self._process.join()
+
+    def _answer(self) -> float:
+        """Return the seconds that a run took; after one that failed, the row has a note, and no times."""
+        try:
+            answer = self._pipe.recv()
+        except EOFError:
+            answer = f"status {self._process.exitcode}"
+        if isinstance(answer, float):
+            return answer
+        self.row.note = answer
+        self.row.times.clear()
+        return 0.0
+
+
+def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected: Mapping[str, Array]) -> None:
+    """Run a competitor as often as the pipe asks for it; answer with the seconds, or with why there are none."""
+    try:
+        import_module(competitor.package)
+        start = time.perf_counter()
+        entrant = competitor.prepare(problem)
+        results = entrant.run()
+        first = time.perf_counter() - start
+        if entrant.named is not None and (mistake := difference(entrant.named(results), expected)):
+            print(f"*** {competitor.name} does not agree: {mistake}", file=sys.stderr, flush=True)
+            pipe.send("WRONG")
+            return
+        del results
+        pipe.send(first)
+        while pipe.recv():
+            start = time.perf_counter()
+            results = entrant.run()
+            pipe.send(time.perf_counter() - start)
+            del results
+    except ImportError:
+        pipe.send("not installed")
+    except LeftOutError as error:
+        pipe.send(str(error))
+    except (MemoryError, RuntimeError) as error:  # the second is how PyTorch and JAX say it
+        if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
+            raise
+        pipe.send("not enough memory")
 
 
 def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, Array]) -> str:
@@ -139,15 +184,15 @@ def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, 
     return ""
 
 
-def _in_turn(ready: Mapping[str, Callable[[], Any]], rows: Rows) -> None:
-    """Time the runs round by round, so that a slow moment of the machine is shared by all."""
+def _in_turn(entrants: Sequence[Entrant]) -> None:
+    """Time the runs round by round, so that a slow moment of the machine is shared by all, and end the processes."""
     begun = time.perf_counter()
     for done in range(MOST):
         if done >= FEWEST and time.perf_counter() - begun > BUDGET:
-            return
-        for name, run in ready.items():
-            time.sleep(0.005)  # for the other's threads, which wait for more work before they sleep
-            start = time.perf_counter()
-            results = run()
-            rows[name].times.append(time.perf_counter() - start)
-            del results
+            break
+        for entrant in entrants:
+            if not entrant.row.note:
+                time.sleep(0.005)  # for the other's threads, which wait for more work before they sleep
+                entrant.run()
+    for entrant in entrants:
+        entrant.stop()
