@@ -17,6 +17,7 @@ from gradcli.graph.node import Graph
 Array = np.ndarray[Any, Any]
 
 _FEWEST = 2**10  # points that are worth a thread
+_LINE = 8  # points in a line of the cache
 
 
 class Kernel(Protocol):
@@ -78,9 +79,9 @@ class Compiled:
 
     def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
-        # Blocks of one length, as many as the threads share evenly.
+        # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.
         rounds = -(-count // (self.kernel.block * self.threads))
-        block = min(self.kernel.block, max(_FEWEST, -(-count // (rounds * self.threads))))
+        block = min(self.kernel.block, max(_FEWEST, -(-count // (rounds * self.threads * _LINE)) * _LINE))
         ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
         workers = min(self.threads, -(-count // block))
         if workers == 1:
