@@ -62,6 +62,7 @@ class Compiled:
         self._outputs = [y.name or "" for y in graph.outputs]
         self._constants = schedule.constants
         self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
+        self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
 
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
@@ -84,25 +85,30 @@ class Compiled:
         block = min(self.kernel.block, max(_FEWEST, -(-count // (rounds * self.threads * _LINE)) * _LINE))
         ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
         workers = min(self.threads, -(-count // block))
+        # Memory that was used already needs no clearing by the system; a call at the same time finds none to take.
+        buffers = self._spare.pop(block, [])
+        buffers += [self.kernel.buffers(block) for _ in range(workers - len(buffers))]
         if workers == 1:
-            self._work(ranges, points, results)
-            return
-        with ThreadPoolExecutor(workers) as pool:
-            for done in [pool.submit(self._work, ranges, points, results) for _ in range(workers)]:
-                done.result()
+            self._work(ranges, points, results, block, buffers[0])
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                for done in [pool.submit(self._work, ranges, points, results, block, b) for b in buffers]:
+                    done.result()
+        self._spare = {block: buffers}
 
     def _work(
-        self, ranges: Iterator[tuple[int, int]], points: Mapping[str, Array], results: Mapping[str, Array]
+        self,
+        ranges: Iterator[tuple[int, int]],
+        points: Mapping[str, Array],
+        results: Mapping[str, Array],
+        block: int,
+        buffers: list[Array],
     ) -> None:
-        buffers: list[Array] = []
-        length = 0
         with np.errstate(all="ignore"):
             for start, stop in ranges:
-                if stop - start != length:
-                    length = stop - start
-                    buffers = self.kernel.buffers(length)
                 part = {name: a[..., start:stop] for name, a in points.items()}
-                self.kernel.run(buffers, part, {name: a[..., start:stop] for name, a in results.items()})
+                own = buffers if stop - start == block else self.kernel.buffers(stop - start)
+                self.kernel.run(own, part, {name: a[..., start:stop] for name, a in results.items()})
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

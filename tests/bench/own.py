@@ -29,12 +29,11 @@ def compiled(problem: Problem, engine: str, threads: int | None = None) -> Compi
 def engine(problem: Problem, name: str = "numpy", threads: int | None = None) -> Ready:
     """Return gradcli with an engine; results go into arrays that are already there, as when a file is computed."""
     run = compiled(problem, name, threads)
+    out: dict[str, Array] = {}
 
     def into() -> dict[str, Array]:
-        if problem.out:
-            return run(problem.points, out=problem.out)
-        results = run(problem.points)
-        problem.out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
+        results = run(problem.points, out=out)
+        out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
         return results
 
     return Ready(into, dict)
@@ -48,8 +47,9 @@ def fresh(problem: Problem) -> Ready:
 
 def memory_copy(problem: Problem, threads: int) -> Ready:
     """Return a copy of all that is read, over the results: the physical limit."""
+    results = [a for a in compiled(problem, "numpy")(problem.points).values() if a.shape[-1] == problem.count]
     source = [row for a in problem.points.values() for row in a.reshape(-1, problem.count)]
-    target = cycle([row for a in problem.out.values() for row in a.reshape(-1, problem.count)])
+    target = cycle([row for a in results for row in a.reshape(-1, problem.count)])
     pairs = list(zip(source, target, strict=False))
     if threads == 1:
         return Ready(lambda: _copy(pairs, 0, problem.count), None)

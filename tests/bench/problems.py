@@ -31,7 +31,6 @@ class Problem:
     same: Mapping[str, Array] = field(default_factory=dict)
     first: bool = False
     derivative: Callable[..., Graph] = vjp
-    out: dict[str, Array] = field(default_factory=dict)  # the arrays that gradcli's engines write into
 
     @property
     def count(self) -> int:
