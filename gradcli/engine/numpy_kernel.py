@@ -24,10 +24,10 @@ Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its e
 # A function, what gets its arguments from the list of all arrays, and the place of its result in that list.
 Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]
 
-_CACHE = 2**23  # bytes of buffers in which a thread works at best
+_CACHE = 2**24  # bytes of buffers in which a thread works at best
 _CALL = 2**14  # elements at least of a call: in shorter ones, threads wait for each other longer than they compute
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
-_LONGEST = 2**15  # points in a block
+_LONGEST = 2**16  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
 _LINE = 64  # bytes of a line of the cache
 

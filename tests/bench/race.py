@@ -7,6 +7,7 @@ already taken from the system, and waits for another's threads.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import statistics
 import sys
 import time
@@ -30,7 +31,7 @@ AGREEMENT = 1e-9
 
 FORK = multiprocessing.get_context("fork")  # the points are there already
 
-LEFT_OUT = "–"
+LEFT_OUT, NO_MEMORY = "–", "not enough memory"
 
 
 class LeftOutError(Exception):
@@ -119,7 +120,9 @@ class Entrant:
     def run(self) -> None:
         """Compute once more."""
         self._pipe.send(True)
-        self.row.times.append(self._answer())
+        seconds = self._answer()
+        if not self.row.note:
+            self.row.times.append(seconds)
 
     def stop(self) -> None:
         """End the process."""
@@ -128,11 +131,14 @@ class Entrant:
         self._process.join()
 
     def _answer(self) -> float:
-        """Return the seconds that a run took; after one that failed, the row has a note, and no times."""
+        """Return the seconds that a run took; if there is a reason instead, the row has that note, and no times."""
         try:
             answer = self._pipe.recv()
         except EOFError:
-            answer = f"status {self._process.exitcode}"
+            self._process.join()
+            if self._process.exitcode != -signal.SIGKILL:
+                raise RuntimeError(f"{self.row.name} ended with status {self._process.exitcode}") from None
+            answer = NO_MEMORY  # the system has ended it
         if isinstance(answer, float):
             return answer
         self.row.note = answer
@@ -155,6 +161,7 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         del results
         pipe.send(first)
         while pipe.recv():
+            entrant.run()  # in the cache is what another has left there, and a core may be asleep
             start = time.perf_counter()
             results = entrant.run()
             pipe.send(time.perf_counter() - start)
@@ -166,7 +173,7 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
     except (MemoryError, RuntimeError) as error:  # the second is how PyTorch and JAX say it
         if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
             raise
-        pipe.send("not enough memory")
+        pipe.send(NO_MEMORY)
 
 
 def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, Array]) -> str:
