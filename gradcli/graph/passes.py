@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.node import Graph, Node, const, is_const
 from gradcli.graph.structural import STRUCTURAL
 
 _COMMUTATIVE = frozenset(["add", "mul"])
@@ -94,15 +94,44 @@ def _signs(node: Node, a: Node, b: Node) -> Node:
     Both are exact, in the sign of a zero too, and mostly save an operation.
     """
     if node.op in ("mul", "div"):
-        if "neg" not in (a.op, b.op):
-            return node
-        plain = replace(node, args=tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
-        return plain if a.op == b.op else Node("neg", (plain,), node.shape)
+        minus = (a.op == "neg") != (b.op == "neg")
+        if "neg" in (a.op, b.op):
+            node = replace(node, args=tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
+        if node.op == "mul":
+            node = _twos(node, *node.args)
+        return Node("neg", (node,), node.shape) if minus else node
     if b.op == "neg":
         return replace(node, op="add" if node.op == "sub" else "sub", args=(a, b.args[0]))
     if a.op == "neg" and node.op == "add":
         return replace(node, op="sub", args=(b, a.args[0]))
     return node
+
+
+def _twos(node: Node, a: Node, b: Node) -> Node:
+    """Return the product v·(2·x), which a square leaves behind, as (2·v)·x: one 2·v serves all the x that were summed.
+
+    It is exact, if nothing overflows.
+    """
+    for v, double in ((a, b), (b, a)):
+        if (x := _half(double)) is not None and _half(v) is None:
+            return Node("mul", (_doubled(v), x), node.shape)
+    return node
+
+
+def _half(node: Node) -> Node | None:
+    """Return x for 2·x."""
+    for two, x in (node.args, node.args[::-1]) if node.op == "mul" else ():
+        if is_const(two, 2) and x.shape == node.shape:
+            return x
+    return None
+
+
+def _doubled(node: Node) -> Node:
+    if node.op == "broadcast":
+        return replace(node, args=(_doubled(node.args[0]),))
+    if node.op == "div" and (divisor := _half(node.args[1])) is not None:
+        return replace(node, args=(node.args[0], divisor))  # the square's 2, and that of the root above it
+    return Node("mul", (const(2), node), node.shape)
 
 
 def dead_code(graph: Graph) -> Graph:

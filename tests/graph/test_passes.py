@@ -1,4 +1,4 @@
-"""Passes keep values: composite operations against NumPy's formulas, signs to the bit, repetitions found."""
+"""Passes keep values: composite operations against NumPy's formulas, signs and twos to the bit, repetitions found."""
 
 import sys
 from decimal import Decimal
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gradcli import evaluate, parse
+from gradcli import evaluate, parse, vjp
 from gradcli.graph.elementwise import ELEMENTWISE, call
 from gradcli.graph.node import Graph, Node, const, elementwise, leaf
 from gradcli.graph.passes import common_subexpressions, dead_code, lower, optimise
@@ -184,6 +184,36 @@ def test_signs_are_moved_to_the_bit(text, left):
     assert_array_equal(found, expected)
     assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))
     assert operations(graph) == left
+
+
+# The 2 that a square leaves behind goes to the other factor, where it may meet another: text, operations, those left.
+TWOS = [
+    ("b*(2*a)", 2, ["mul", "mul"]),
+    ("(2*a)*(2*b)", 3, ["mul", "mul", "mul"]),
+    ("-b*(2*a)", 3, ["mul", "mul", "neg"]),
+    ("(b/(2*a))*(2*b)", 4, ["div", "mul"]),
+    ("(1/(2*a))*(b*2)", 4, ["div", "mul"]),
+    ("b*(2*a) + b*(2*b)", 5, ["mul", "mul", "mul", "add"]),
+    ("b*(3*a)", 2, ["mul", "mul"]),
+]
+MODERATE = np.array([0.0, -0.0, 1, -1, 3, 1 / 3, np.inf, -np.inf, np.nan, 1e-320, 1e-160, -1e150])
+
+
+@pytest.mark.parametrize(("text", "before", "left"), TWOS)
+def test_twos_are_moved_to_the_bit(text, before, left):
+    graph = parse(f"y = {text}")
+    a, b = (v.ravel() for v in np.meshgrid(MODERATE, MODERATE))
+    (found,) = evaluate(graph, {"a": a, "b": b}).values()
+    with np.errstate(all="ignore"):
+        assert_array_equal(found, eval(text, {"a": a, "b": b}))
+    assert len([n for n in graph.nodes if n.args]) == before
+    assert operations(graph) == left
+
+
+def test_one_doubled_cotangent_serves_a_sum_of_squares():
+    graph = vjp(parse("y = sqrt(sum(x**2))", x=(3,)))
+    # The 2 of each square and that of the root are gone: y.v/y·x.
+    assert operations(graph) == ["mul", "sum", "sqrt", "div", "broadcast", "mul"]
 
 
 # text, the operations that are left: what is written twice is computed once
