@@ -28,8 +28,9 @@ BENCHMARKS = {
 }
 
 LEGEND = """\
-median, fastest: of several runs, in turn with the others; first run: from the formulas to the first results, with all
-that is compiled on the way.  ratio: time ÷ time of gradcli's NumPy engine, or how many times that is as fast.
+Each competitor has a process of its own.  median, fastest: of several turns, each a run to warm up and one that counts;
+first run: from the formulas to the first results, with all that is compiled on the way.  ratio: time ÷ time of
+gradcli's NumPy engine, or how many times that is as fast.
 –: predicted to take over 20 seconds a run or a minute until the first result, or more memory than there is."""
 
 
