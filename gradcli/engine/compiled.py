@@ -16,14 +16,17 @@ from gradcli.graph.node import Graph
 
 Array = np.ndarray[Any, Any]
 
-_FEWEST = 2**10  # points that are worth a thread
 _LINE = 8  # points in a line of the cache
 
 
 class Kernel(Protocol):
-    """A schedule made ready by an engine.  `block` is the number of points that it works on at best."""
+    """A schedule made ready by an engine.
+
+    `block` is the number of points that it works on at best, `fewest` the number that is worth a thread.
+    """
 
     block: int
+    fewest: int
 
     def buffers(self, count: int) -> list[Array]:
         """Return the memory that a thread needs for blocks of `count` points."""
@@ -80,11 +83,11 @@ class Compiled:
 
     def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
+        workers = max(1, min(self.threads, count // self.kernel.fewest))
         # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.
-        rounds = -(-count // (self.kernel.block * self.threads))
-        block = min(self.kernel.block, max(_FEWEST, -(-count // (rounds * self.threads * _LINE)) * _LINE))
+        rounds = -(-count // (self.kernel.block * workers))
+        block = min(self.kernel.block, -(-count // (rounds * workers * _LINE)) * _LINE)
         ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
-        workers = min(self.threads, -(-count // block))
         # Memory that was used already needs no clearing by the system; a call at the same time finds none to take.
         buffers = self._spare.pop(block, [])
         buffers += [self.kernel.buffers(block) for _ in range(workers - len(buffers))]

@@ -33,6 +33,7 @@ class NumbaKernel:
         self._inputs = [n.name or "" for n in schedule.inputs]
         self._outputs = list(schedule.outputs)
         self._function = _compiled(code.source)
+        self.fewest = schedule.fewest
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""

@@ -25,7 +25,6 @@ Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its e
 Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]
 
 _CACHE = 2**24  # bytes of buffers in which a thread works at best
-_CALL = 2**14  # elements at least of a call: in shorter ones, threads wait for each other longer than they compute
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
 _LONGEST = 2**16  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
@@ -63,7 +62,7 @@ class NumpyKernel:
         views = [n for n in schedule.steps if n.op in VIEWS]
         self._views: list[Any] = [None] * len(views)
         self._steps, self._kinds = _plan(schedule, [*schedule.inputs, *schedule.same, *views])
-        self.block = _block(schedule, self._kinds)
+        self.block, self.fewest = _block(schedule, self._kinds), schedule.fewest
 
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""
@@ -142,7 +141,6 @@ def _step(node: Node, args: Sequence[int], place: int) -> Step:
 def _block(schedule: Schedule, kinds: Sequence[Kind]) -> int:
     """Return the number of points on which a thread works at best."""
     live = max(1, sum(size_of(shape) * np.dtype(kind).itemsize for shape, kind in kinds))
-    typical = max(1, sum(n.size for n in schedule.steps) // max(1, len(schedule.steps)))
     product = max((n.size * n.args[0].shape[-1] for n in schedule.steps if n.op == "matmul"), default=1)
-    best = max(min(_CACHE // live, _PRODUCT // product), _CALL // typical)
+    best = max(min(_CACHE // live, _PRODUCT // product), schedule.fewest)
     return max(1, min(best, _LONGEST, _MEMORY // live))

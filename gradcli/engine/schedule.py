@@ -19,6 +19,8 @@ Array = np.ndarray[Any, Any]
 VIEWS = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal"])
 CONDITIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax_mask", "argmin_mask"])
 
+_CALL = 2**14  # elements at least of a call that is worth a thread
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -64,6 +66,11 @@ class Schedule:
             {name: n for name, n in found.items() if n in varying},
             {name: values[n] for name, n in found.items() if n not in varying},
         )
+
+    @property
+    def fewest(self) -> int:
+        """The number of points below which threads wait for each other longer than they compute."""
+        return max(1, _CALL * len(self.steps) // max(1, sum(n.size for n in self.steps)))
 
 
 def owners(steps: Iterable[Node]) -> dict[Node, Node]:
