@@ -408,7 +408,7 @@ MANY = ",".join(str(k) for k in range(400))
         ("backward", "y=sum(x**2)", "--shape", "x=100000"),
         ("backward", "y=sum(x)", "--shape", "x=16000000"),
         ("backward", "y=max(x)", "--at", f"x=[{MANY}]"),
-        ("backward", "y=softmax(x@M)", "--shape", "x=20x20,M=20x20", "--v", "ones"),
+        ("backward", "y=softmax(x@M)", "--shape", "x=12x12,M=12x12", "--v", "ones"),
     ],
     ids=lambda arguments: " ".join(arguments)[:50],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from documents import README, ROOT, SAMPLES, SCRIPTS, execute, promised_examples, rounded, same
@@ -50,15 +51,27 @@ def test_a_system_says_what_it_shows_and_declares_its_inputs(path):
     assert "\ninput " in text
 
 
+def able(run):
+    return "jq" not in (SAMPLES / run.script).read_text("utf-8") or shutil.which("jq")
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What the scripts print, each in a folder of its own, since they run from any directory."""
+    runs = [run for run in SCRIPTS if able(run)]
+    places = [tmp_path_factory.mktemp("samples") for _ in runs]
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(runs, pool.map(execute, [run.command for run in runs], places), strict=True))
+
+
 @pytest.mark.parametrize("run", SCRIPTS, ids=lambda run: run.name)
-def test_a_script_prints_what_is_recorded(run, tmp_path):
-    if "jq" in (SAMPLES / run.script).read_text("utf-8") and not shutil.which("jq"):
+def test_a_script_prints_what_is_recorded(run, printed):
+    if not able(run):
         pytest.skip("needs jq")
-    printed = execute(run.command, tmp_path)  # from any directory
     shown = run.expected.read_text("utf-8")
-    if not same(printed.text, shown):
-        assert printed.text == shown  # the difference; `python tests/docs/refresh.py` takes it over
-    assert printed.status == run.status
+    if not same(printed[run].text, shown):
+        assert printed[run].text == shown  # the difference; `python tests/docs/refresh.py` takes it over
+    assert printed[run].status == run.status
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.sh")), ids=lambda path: path.stem)

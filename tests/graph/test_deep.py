@@ -1,4 +1,4 @@
-"""A chain of 100,000 statements is an ordinary graph: nothing recurses, and costs grow with its length."""
+"""A chain of 60,000 statements is an ordinary graph: nothing recurses, and costs grow with its length."""
 
 import sys
 import weakref
@@ -12,7 +12,7 @@ from gradcli.graph.elementwise import call
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.passes import optimise
 
-DEEP = 100_000
+DEEP = 60_000
 
 
 def chain(step, length):
@@ -23,7 +23,7 @@ def chain(step, length):
 
 @pytest.fixture(scope="module")
 def deep():
-    """x**100000, one factor a statement."""
+    """x**60000, one factor a statement."""
     return chain("h*x", DEEP)
 
 
