@@ -10,7 +10,7 @@ import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.jacobian import jacobian
-from gradcli.cli.run import TERMINATED, run
+from gradcli.cli.run import DONE, TERMINATED, leave, run
 from gradcli.version import VERSION
 
 
@@ -38,4 +38,8 @@ def main() -> None:
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    sys.exit(run(gradcli))
+    try:
+        status = run(gradcli)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else DONE
+    leave(status)

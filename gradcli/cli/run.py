@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -45,6 +46,21 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return DONE
     except Exception as error:
         return _mistake(error)
+
+
+def leave(status: int) -> NoReturn:
+    """End the process with a status.
+
+    pyarrow's threads may still be at work when Python takes its libraries down, and then the process is aborted, once
+    in some hundred times (apache/arrow issue 39862).  So it ends without that, when all else is done.
+    """
+    if "pyarrow" in sys.modules:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # it is full, closed, or there is none
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def tell(text: str) -> None:

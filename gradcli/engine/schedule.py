@@ -42,9 +42,9 @@ class Schedule:
 
         >>> from gradcli.graph.node import leaf
         >>> x, w = leaf("x"), leaf("w")
-        >>> schedule = Schedule.of(Graph.of([x, w], [(x * (2 * w)).called("y")]), {"w": np.array([3.0])})
+        >>> schedule = Schedule.of(Graph.of([x, w], [(x * (3 * w)).called("y")]), {"w": np.array([3.0])})
         >>> schedule.steps, list(schedule.same.values())
-        ((y = mul(x, mul), shape (),), [array([6.])])
+        ((y = mul(x, mul), shape (),), [array([9.])])
         """
         simpler = lower(graph.nodes)
         # Under an identity, an output can be one node with its equals.

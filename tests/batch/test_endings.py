@@ -329,7 +329,7 @@ def test_a_terminal_sees_the_rate(tty):
                 time.sleep(0.05)
             pipe.write(more)
         out, err = process.communicate(timeout=HANG)
-        assert process.returncode == 0
+        assert process.returncode == 0, err
     os.close(reader)
     assert out.startswith(b"a.grad,b.grad\n2.0,1.0\n5.0,3.0\n")
     assert not err

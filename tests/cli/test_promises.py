@@ -518,6 +518,31 @@ def test_exit_status_of_a_process(process, arguments, status):
     assert bool(outcome.err) == (status != 0)
 
 
+LEAVING = """
+import atexit, sys, types
+from gradcli.cli.run import leave
+class Threads(types.ModuleType):
+    def __del__(self):
+        print("aborted")
+if {arrow}:
+    sys.modules["pyarrow"] = types.ModuleType("pyarrow")
+sys.modules["threads"] = Threads("threads")
+atexit.register(print, "and cleaned up")
+print("printed")
+leave(3)
+"""
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_where_pyarrow_is_loaded_nothing_is_taken_down(arrow):
+    """What Python would do at its end to modules, C++ does to the threads of pyarrow, which abort the process then."""
+    command = [sys.executable, "-c", LEAVING.format(arrow=arrow)]
+    done = subprocess.run(command, capture_output=True, timeout=HANG, check=False, text=True)
+    assert done.returncode == 3
+    assert done.stdout.split("\n") == ["printed", "and cleaned up", *([] if arrow else ["aborted"]), ""]
+    assert not done.stderr
+
+
 def test_the_process_prints_what_the_fixture_captures(process, cli):
     arguments = ("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0")
     assert process(*arguments) == cli(*arguments)

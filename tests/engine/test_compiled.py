@@ -51,6 +51,10 @@ BUILT = [
 SLOW = "y = gamma(a)*b + lgamma(a) + digamma(a) + polygamma(2, a)"
 
 
+def text_of(system):
+    return system if isinstance(system, str) else f"built of {', '.join(system.__code__.co_varnames)}"
+
+
 def graph_of(system):
     if isinstance(system, str):
         return parse(system, **SHAPES)
@@ -92,7 +96,7 @@ def test_no_operation_is_forgotten():
     assert set(ELEMENTWISE) | set(STRUCTURAL) <= found
 
 
-@pytest.mark.parametrize("system", [*SYSTEMS, *BUILT, SLOW], ids=str)
+@pytest.mark.parametrize("system", [*SYSTEMS, *BUILT, SLOW], ids=text_of)
 def test_as_evaluate(system):
     rng = np.random.default_rng(0)
     for order, graph in enumerate(orders(graph_of(system))):

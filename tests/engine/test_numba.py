@@ -28,6 +28,7 @@ from test_compiled import (
     graphs,
     points_for,
     seeds,
+    text_of,
     whole_numbers,
 )
 
@@ -192,7 +193,7 @@ def in_python(graph, same, points, count, tile):
     return found
 
 
-@pytest.mark.parametrize("system", [*SYSTEMS, *BUILT], ids=str)
+@pytest.mark.parametrize("system", [*SYSTEMS, *BUILT], ids=text_of)
 def test_source_as_evaluate(system):
     graph = graph_of(system)
     for g in (graph, vjp(graph)):
