@@ -47,7 +47,7 @@ def test_the_main_example_stands_on_the_first_screen():
 
 @pytest.mark.parametrize(
     ("marker", "last"),
-    [("<!-- set up and run -->", MAIN), ("<!-- set up and test -->", ".venv/bin/python -m pytest")],
+    [("<!-- set up and run -->", MAIN), ("<!-- set up and test -->", ".venv/bin/python -m pytest -n 2")],
 )
 def test_a_set_up_command_is_one_line_below_its_marker(marker, last):
     (command,) = re.findall(rf"^{marker}\n```sh\n(.*)\n```$", TEXT, re.MULTILINE)
