@@ -114,7 +114,7 @@ def _twos(node: Node, a: Node, b: Node) -> Node:
     """
     for v, double in ((a, b), (b, a)):
         if (x := _half(double)) is not None and _half(v) is None:
-            return Node("mul", (_doubled(v), x), node.shape)
+            return replace(node, args=(_doubled(v), x))
     return node
 
 
@@ -127,6 +127,7 @@ def _half(node: Node) -> Node | None:
 
 
 def _doubled(node: Node) -> Node:
+    """Return 2·x for x, in as few operations as there are."""
     if node.op == "broadcast":
         return replace(node, args=(_doubled(node.args[0]),))
     if node.op == "div" and (divisor := _half(node.args[1])) is not None:

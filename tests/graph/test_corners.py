@@ -43,6 +43,11 @@ CORNERS = [
     ("ceil(x)", (0,), 0, (0,)),
     ("leaky_relu(x)", (0,), 0, (0.01,)),
     ("leaky_relu(x, 0.3)", ([-2, 0, 2],), [-0.6, 0, 2], ([0.3, 0.3, 1],)),
+    # Quotients at the ends of the range, where the square of the denominator is none.
+    ("x/y", (1e200, 1e200), 1, (1e-200, -1e-200)),
+    ("x/y", (1e-200, 1e-200), 1, (1e200, -1e200)),
+    ("x/y", (1, 0), inf, (inf, -inf)),
+    ("x/y", (0, 0), nan, (inf, nan)),
     # Lengths and spreads of 0.
     ("norm(x)", ([0, 0],), 0, ([0, 0],)),
     ("norm(x, dim=1)", ([[0, 0], [3, 4]],), [0, 5], ([[0, 0], [0.6, 0.8]],)),
