@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.engine.numpy_kernel import NumpyKernel
+from gradcli.engine.numpy_kernel import CACHE_LINE, NumpyKernel
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
 from gradcli.graph.node import Graph
 
 Array = np.ndarray[Any, Any]
 
-_LINE = 8  # points in a line of the cache
+_LINE = CACHE_LINE // 8  # points in a line of the cache
 
 
 class Kernel(Protocol):

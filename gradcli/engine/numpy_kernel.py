@@ -28,7 +28,7 @@ _CACHE = 2**24  # bytes of buffers in which a thread works at best
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
 _LONGEST = 2**16  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
-_LINE = 64  # bytes of a line of the cache
+CACHE_LINE = 64  # its bytes
 
 
 @dataclass
@@ -82,13 +82,13 @@ def _aligned(kinds: Sequence[Kind]) -> list[Array]:
     Between two of them is a line more, since what lies a power of two apart shares one set of the cache's lines.
     """
     sizes = [size_of(shape) * np.dtype(kind).itemsize for shape, kind in kinds]
-    lines = [-(-size // _LINE) + 1 for size in sizes]
-    memory = np.empty((sum(lines) + 1) * _LINE, np.uint8)
-    start = -memory.__array_interface__["data"][0] % _LINE
+    lines = [-(-size // CACHE_LINE) + 1 for size in sizes]
+    memory = np.empty((sum(lines) + 1) * CACHE_LINE, np.uint8)
+    start = -memory.__array_interface__["data"][0] % CACHE_LINE
     arrays: list[Array] = []
     for (shape, kind), size, n in zip(kinds, sizes, lines, strict=True):
         arrays.append(memory[start : start + size].view(kind).reshape(shape))
-        start += n * _LINE
+        start += n * CACHE_LINE
     return arrays
 
 

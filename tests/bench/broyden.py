@@ -8,16 +8,14 @@ CasADi finds the colours itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.compiled import cores
 from gradcli.graph.jacobian import jacobian
-from tests.bench.peers import AUTOGRAD, LAMBDIFY, TORCH, TORCH_ALONE, mapped
+from tests.bench.peers import mapped, peers
 from tests.bench.problems import Problem
-from tests.bench.race import Competitor, Ready
+from tests.bench.race import Ready
 
 Array = np.ndarray[Any, Any]
 
@@ -137,11 +135,4 @@ def _lambdify(problem: Problem) -> Ready:
     return Ready(lambda: function(*rows), lambda found: dict(zip(names, map(np.atleast_1d, found), strict=True)))
 
 
-PEERS = [
-    Competitor(TORCH, partial(_torch, threads=cores()), "torch"),
-    Competitor(TORCH_ALONE, partial(_torch, threads=1), "torch"),
-    Competitor("JAX jit(jvp)", _jax, "jax"),
-    Competitor("CasADi", _casadi, "casadi"),
-    Competitor(AUTOGRAD, _autograd, "autograd"),
-    Competitor(LAMBDIFY, _lambdify, "sympy"),
-]
+PEERS = peers(_torch, _jax, _casadi, _autograd, _lambdify, "jvp")

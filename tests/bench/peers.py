@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.bench.problems import Problem
 from tests.bench.race import Competitor, Ready
 
 Array = np.ndarray[Any, Any]
+Prepare = Callable[[Problem], Ready]
 
 _FUNCTIONS = ("sqrt", "sin", "cos", "tanh")
 
@@ -156,12 +158,25 @@ def _of_arrays(function: Any) -> Any:
 TORCH, TORCH_ALONE = "PyTorch eager", "PyTorch eager, 1 thread"
 AUTOGRAD, LAMBDIFY = "HIPS autograd", "SymPy lambdify(cse=True)"
 
-PEERS = [
-    Competitor(TORCH, partial(torch_vjp, threads=cores()), "torch"),
-    # Two of its threads on one core wait for each other, on a machine that is busy otherwise.
-    Competitor(TORCH_ALONE, partial(torch_vjp, threads=1), "torch"),
-    Competitor("JAX jit(vjp)", jax_vjp, "jax"),
-    Competitor("CasADi", casadi_vjp, "casadi"),
-    Competitor(AUTOGRAD, autograd_vjp, "autograd"),
-    Competitor(LAMBDIFY, lambdify_vjp, "sympy"),
-]
+
+def peers(
+    torch: Callable[..., Ready],
+    jax: Prepare,
+    casadi: Prepare,
+    autograd: Prepare,
+    lambdify: Prepare,
+    product: str = "vjp",
+) -> list[Competitor]:
+    """Return the packages with what each does; `product` is the one that JAX compiles."""
+    return [
+        Competitor(TORCH, partial(torch, threads=cores()), "torch"),
+        # Two of its threads on one core wait for each other, on a machine that is busy otherwise.
+        Competitor(TORCH_ALONE, partial(torch, threads=1), "torch"),
+        Competitor(f"JAX jit({product})", jax, "jax"),
+        Competitor("CasADi", casadi, "casadi"),
+        Competitor(AUTOGRAD, autograd, "autograd"),
+        Competitor(LAMBDIFY, lambdify, "sympy"),
+    ]
+
+
+PEERS = peers(torch_vjp, jax_vjp, casadi_vjp, autograd_vjp, lambdify_vjp)

@@ -114,10 +114,15 @@ def execute(command: Sequence[str], directory: Path = ROOT) -> Printed:
     return Printed(done.stdout + done.stderr, done.returncode)
 
 
-def execute_all(commands: Sequence[Sequence[str]], directory: Path = ROOT) -> list[Printed]:
-    """Run commands two at a time; the results have their order."""
+def execute_all(commands: Sequence[Sequence[str]]) -> list[Printed]:
+    """Run commands two at a time, each in a folder of its own; the results have their order."""
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda command: execute(command, directory), commands))
+        return list(pool.map(_execute_elsewhere, commands))
+
+
+def _execute_elsewhere(command: Sequence[str]) -> Printed:
+    with tempfile.TemporaryDirectory() as folder:
+        return execute(command, Path(folder))
 
 
 def execute_sessions(sessions: Sequence[Session]) -> list[list[Printed]]:

@@ -8,8 +8,6 @@ package is not installed that the command needs.
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 from documents import README, SCRIPTS, blocks, console_session, execute_all, execute_sessions, same, typed
 
@@ -41,9 +39,7 @@ def refreshed(readme: str) -> str:
 def main() -> None:
     """Rewrite the README's console blocks and the expected outputs of the scripts."""
     README.write_text(refreshed(README.read_text("utf-8")), "utf-8")
-    with tempfile.TemporaryDirectory() as elsewhere:
-        outputs = execute_all([run.command for run in SCRIPTS], Path(elsewhere))
-    for run, now in zip(SCRIPTS, outputs, strict=True):
+    for run, now in zip(SCRIPTS, execute_all([run.command for run in SCRIPTS]), strict=True):
         shown = run.expected.read_text("utf-8") if run.expected.exists() else ""
         run.expected.write_text(current(run.name, shown, now.text, now.status == run.status), "utf-8")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from documents import README, ROOT, SAMPLES, SCRIPTS, execute, promised_examples, rounded, same
+from documents import README, ROOT, SAMPLES, SCRIPTS, execute, execute_all, promised_examples, rounded, same
 
 SYSTEMS = sorted(SAMPLES.glob("*.grad"))
 PROMISES = [
@@ -56,12 +55,10 @@ def able(run):
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
-    """What the scripts print, each in a folder of its own, since they run from any directory."""
+def printed():
+    """What the scripts print, from any directory."""
     runs = [run for run in SCRIPTS if able(run)]
-    places = [tmp_path_factory.mktemp("samples") for _ in runs]
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(runs, pool.map(execute, [run.command for run in runs], places), strict=True))
+    return dict(zip(runs, execute_all([run.command for run in runs]), strict=True))
 
 
 @pytest.mark.parametrize("run", SCRIPTS, ids=lambda run: run.name)
