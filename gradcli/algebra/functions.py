@@ -17,9 +17,9 @@ from typing import Any
 
 import sympy
 
-from gradcli.graph.calculus import slope, sympy_function
+from gradcli.graph.calculus import sympy_function
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Constant, Node, bits, elementwise, leaf
+from gradcli.graph.node import Constant, bits
 
 # A power of a number beyond this is kept as it was typed.
 _MAX_EXPONENT = 128
@@ -37,6 +37,9 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "maximum": max,
     "minimum": min,
     "relu": lambda x: max(x, sympy.S.Zero),
+    "and": lambda a, b: int(bool(a) and bool(b)),
+    "or": lambda a, b: int(bool(a) or bool(b)),
+    "not": lambda a: int(not a),
     "max": lambda *values: max(values),
     "min": lambda *values: min(values),
     **{
@@ -66,7 +69,7 @@ def symbol(name: str) -> Any:
 
 
 class TableFunction(sympy.Function):  # type: ignore[misc]
-    """A SymPy function whose derivative is the slope that the table states."""
+    """A function of the table that SymPy has no algebra for."""
 
     op: str
 
@@ -80,57 +83,11 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
             return sympy.sympify(_EXACT[cls.op](*args))
         return None
 
-    def fdiff(self, argindex: int = 1) -> Any:
-        """Return the derivative with respect to an argument, counted from 1."""
-        places = [leaf(f"a{i}") for i in range(len(self.args))]
-        node = elementwise(self.op, *places)
-        return expression(slope(node, argindex - 1), dict(zip(places, self.args, strict=True)) | {node: self})
-
-
-class Tanh(TableFunction):
-    """The hyperbolic tangent, with its slope in the form that textbooks print."""
-
-    def fdiff(self, argindex: int = 1) -> Any:
-        """Return 1 - tanh(x)**2."""
-        return 1 - self**2
-
-
-class Extremum(TableFunction):
-    """The `max` or `min` of any number of values: at a tie the slope is shared evenly, or the `first` has it all."""
-
-    ties = "even"
-
-    def fdiff(self, argindex: int = 1) -> Any:
-        """Return the derivative with respect to a value, counted from 1."""
-        best, others = self.args[argindex - 1], self.args[: argindex - 1]
-        wins = function("eq")(best, self)
-        if self.ties == "even":
-            return function("where")(wins, 1 / winners(self), 0)
-        for other in others:
-            wins = function("and")(wins, function("ne")(other, self))
-        return function("where")(wins, 1, 0)
-
 
 @cache
-def winners(extremum: Extremum) -> Any:
-    """Return how many values are the extremum."""
-    return sympy.Add(*(function("where")(function("eq")(a, extremum), 1, 0) for a in extremum.args))
-
-
-@cache
-def extremum(op: str, ties: str) -> Any:
+def extremum(op: str) -> Any:
     """Return the SymPy function of the `max` or `min` of an array."""
-    return type(op, (Extremum,), {"op": op, "ties": ties})
-
-
-def expression(node: Node, known: dict[Node, Any]) -> Any:
-    """Return a small scalar node as a SymPy expression; `known` holds what stands for the nodes below it."""
-    if node not in known:
-        if node.op == "const":
-            known[node] = constant(node.params[0])
-        else:
-            known[node] = apply(node.op, *(expression(a, known) for a in node.args))
-    return known[node]
+    return type(op, (TableFunction,), {"op": op})
 
 
 def constant(value: Constant) -> Any:
@@ -219,5 +176,4 @@ def function(op: str) -> Any:
 @cache
 def kept(op: str) -> Any:
     """Return the function of an operation that SymPy has no algebra for, and so leaves as it is."""
-    base = Tanh if op == "tanh" else TableFunction
-    return type(op, (base,), {"op": op, "nargs": ELEMENTWISE[op].arity})
+    return type(op, (TableFunction,), {"op": op, "nargs": ELEMENTWISE[op].arity})

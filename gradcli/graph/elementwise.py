@@ -43,6 +43,14 @@ def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     return elementwise("where", condition, a, b)
 
 
+def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
+    """Return the node that is `elsewhere`, but `there` where the condition holds, and it has no value of its own.
+
+    It computes what `where` computes; a formula shows `elsewhere` alone.
+    """
+    return elementwise("corner", condition, lift(there), elsewhere)
+
+
 def equal(a: Node, b: Node | Exact) -> Node:
     """Return the node of the comparison `a == b`."""
     return elementwise("eq", a, lift(b))
@@ -73,14 +81,14 @@ def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
     # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
     if b.op == "const":
         return 0 if is_const(b, 0) else b * a ** (b - 1)
-    return where(equal(b, 0), 0, b * a ** (b - 1))
+    return corner(equal(b, 0), 0, b * a ** (b - 1))
 
 
 def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
-    if a.op == "const" and isinstance(a.value, int | Fraction | Decimal) and a.value > 0:
+    if a.value in ("pi", "e") or (isinstance(a.value, int | Fraction | Decimal) and a.value > 0):
         return y * call("log", a)
-    return where(equal(a, 0) & (b >= 0), 0, y * call("log", a))
+    return corner(equal(a, 0) & (b >= 0), 0, y * call("log", a))
 
 
 def _normal_density(x: Node) -> Node:
@@ -126,8 +134,8 @@ ELEMENTWISE: dict[str, Elementwise] = {
         2,
         "arctan2",
         slopes=(
-            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
-            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
+            lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
+            lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
         ),
     ),
     # Hyperbolic
@@ -197,6 +205,11 @@ ELEMENTWISE: dict[str, Elementwise] = {
     ),
     "where": Elementwise(
         3, slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1))
+    ),
+    "corner": Elementwise(
+        3,
+        slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1)),
+        lowered=where,
     ),
     "mod": Elementwise(2, slopes=(lambda y, a, b: 1, lambda y, a, b: -call("floor", a / b)), infix="%"),
     # PyTorch has no derivative for heaviside; 0 is what every other step function has there.

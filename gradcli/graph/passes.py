@@ -28,6 +28,14 @@ def optimise(graph: Graph) -> Graph:
 
 def common_subexpressions(graph: Graph) -> Graph:
     """Return the graph in which equal operations on equal arguments are one node.  Outputs keep their names."""
+    new = representatives(graph)
+    return Graph(
+        tuple(dict.fromkeys(new.values())), tuple(new[n] for n in graph.inputs), tuple(new[n] for n in graph.outputs)
+    )
+
+
+def representatives(graph: Graph) -> dict[Node, Node]:
+    """Return for each node the one that stands for it and all nodes that compute the same."""
     outputs = set(graph.outputs)
     first: dict[Any, Node] = {}
     new: dict[Node, Node] = {}
@@ -43,9 +51,7 @@ def common_subexpressions(graph: Graph) -> Graph:
             new[node] = same
         else:
             new[node] = first.setdefault(key, same)
-    return Graph(
-        tuple(dict.fromkeys(new.values())), tuple(new[n] for n in graph.inputs), tuple(new[n] for n in graph.outputs)
-    )
+    return new
 
 
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:

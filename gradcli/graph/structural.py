@@ -37,7 +37,7 @@ from gradcli.graph.construct import (
     swap,
     transpose,
 )
-from gradcli.graph.elementwise import call, equal, where
+from gradcli.graph.elementwise import call, corner, equal, where
 from gradcli.graph.node import Node, Shape, const, size_of
 
 Array = np.ndarray[Any, Any]
@@ -110,7 +110,7 @@ def _rows(x: Node, start: int, stop: int) -> Node:
 def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
     # PyTorch: the subgradient 0 at x = 0, where x/‖x‖ has no value.
     length = spread(y, x.shape, axes)
-    return [spread(g, x.shape, axes) * where(equal(length, 0), 0, x / length)]
+    return [spread(g, x.shape, axes) * corner(equal(length, 0), 0, x / length)]
 
 
 def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
@@ -121,7 +121,7 @@ def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> lis
 def _std_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
     # PyTorch: 0 where all elements are equal, as for the norm at 0.
     centred = x - spread(reduce("mean", x, axes), x.shape, axes)
-    scale = where(equal(y, 0), 0, g / (_degrees(x.shape, axes, correction) * y))
+    scale = corner(equal(y, 0), 0, g / (_degrees(x.shape, axes, correction) * y))
     return [spread(scale, x.shape, axes) * centred]
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from gradcli.graph.calculus import slope
 from gradcli.graph.construct import scatter, sum_to
-from gradcli.graph.elementwise import ELEMENTWISE, where
-from gradcli.graph.node import Graph, Node, const, is_const, leaf
+from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.node import Graph, Node, const, elementwise, is_const, leaf
 from gradcli.graph.structural import STRUCTURAL
 
 _CONDITIONS = {op for op, row in ELEMENTWISE.items() if row.constant and row.infix}
@@ -137,9 +137,9 @@ def scale(adjoint: Node, local: Node) -> Node:
     A slope that selects (`relu`, `maximum`, `where`) selects the adjoint, so that the branch not taken stays 0
     even when the adjoint is infinite, as in PyTorch: the gradient of `log(relu(x))` at -1 is 0, not nan.
     """
-    if local.op == "where":
+    if local.op in ("where", "corner"):
         condition, a, b = local.args
-        return where(condition, scale(adjoint, a), scale(adjoint, b))
+        return elementwise(local.op, condition, scale(adjoint, a), scale(adjoint, b))
     if local.op == "neg":
         return -scale(adjoint, local.args[0])
     if local.op == "div" and is_const(local.args[0], 1):

@@ -1,0 +1,108 @@
+"""Formulas as a textbook would print them.  What happens here is for display alone: no number is computed from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
+import sympy
+
+from gradcli.algebra.functions import function
+
+READABLE = 50  # operations in a formula that a person still reads
+_DIVISION = 2  # what a fraction is longer than a product
+_MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
+
+
+def tidy(expr: sympy.Expr) -> sympy.Expr:
+    """Return the expression in the shortest form that is found: one fraction, cancelled, one choice instead of two.
+
+    >>> x = sympy.Symbol("x")
+    >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
+    ((1 - x**2)/(x**2 + 1)**2, 1)
+    """
+    expr = _rewrite(expr)
+    if expr.is_Atom or length(expr) > 2 * READABLE:
+        return expr
+    return min(_forms(expr), key=length)
+
+
+def length(expr: Any) -> int:
+    """Return about how long an expression is to read: its operations and numbers, variables and divisions the more."""
+    if expr.is_Symbol:
+        return 2
+    factors = expr.args if expr.is_Mul else (expr,)
+    divided = _DIVISION if any(f.is_Pow and _divides(f) for f in factors) else 0
+    inner = (f.base if expr.is_Mul and f.is_Pow and f.exp == -1 else f for f in expr.args)
+    return sum(length(a) for a in inner) + (expr != -1) + divided
+
+
+def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
+    """Return other ways to write an expression."""
+    if not (expr.is_Add or expr.is_Mul):
+        return [expr]
+    forms = [expr]
+    divided = any(_divides(f) for term in sympy.Add.make_args(expr) for f in term.atoms(sympy.Pow))
+    if expr.has(sympy.Add) and length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
+        forms.append(expanded)
+    if divided and expr.has(sympy.Add) and not expr.has(function("where")):
+        numerator, denominator = sympy.fraction(sympy.together(expr))
+        expanded = sympy.expand_mul(numerator)
+        forms += [numerator / denominator, sympy.factor_terms(expanded) / denominator]
+        forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
+        if all(_small(power.exp) for power in expr.atoms(sympy.Pow)):
+            forms.append(sympy.cancel(expr))
+    return forms
+
+
+def _divides(power: sympy.Pow) -> bool:
+    return bool(power.exp.could_extract_minus_sign())
+
+
+def _small(exponent: sympy.Expr) -> bool:
+    return bool(not exponent.is_Integer or abs(exponent) <= _MAX_EXPONENT)
+
+
+@cache
+def _rewrite(expr: sympy.Expr) -> sympy.Expr:
+    """Return the expression with choices drawn together, and 1 - tanh² for sech², from the inside out."""
+    if not expr.args:
+        return expr
+    where = function("where")
+    args = [_rewrite(a) for a in expr.args]
+    if isinstance(expr, function("ne")) and args[0] == args[1]:
+        return sympy.S.Zero  # only a NaN is unlike itself
+    if isinstance(expr, function("or")) and 0 in args:
+        return args[0] if args[1] == 0 else args[1]
+    if expr.is_Pow and isinstance(args[0], function("sech")) and args[1] == 2:
+        return 1 - function("tanh")(args[0].args[0]) ** 2
+    if expr.is_Mul:
+        return _product(args, where)
+    if expr.is_Add:
+        return _sum(args, where)
+    return expr if list(expr.args) == args else expr.func(*args)
+
+
+def _product(factors: list[sympy.Expr], where: Any) -> sympy.Expr:
+    """Return a product in which a choice between numbers chooses the other factors."""
+    choice = next((f for f in factors if isinstance(f, where)), None)
+    if choice is None or not (choice.args[1].is_Number or choice.args[2].is_Number):
+        return sympy.Mul(*factors)
+    condition, yes, no = choice.args
+    rest = sympy.Mul(*(f for f in factors if f is not choice))
+    return where(condition, _rewrite(rest * yes), _rewrite(rest * no))
+
+
+def _sum(terms: list[sympy.Expr], where: Any) -> sympy.Expr:
+    """Return a sum in which choices by the same condition are one."""
+    branches: dict[sympy.Expr, tuple[list[sympy.Expr], list[sympy.Expr]]] = defaultdict(lambda: ([], []))
+    others = []
+    for term in terms:
+        if isinstance(term, where):
+            branches[term.args[0]][0].append(term.args[1])
+            branches[term.args[0]][1].append(term.args[2])
+        else:
+            others.append(term)
+    chosen = [where(c, sympy.Add(*yes), sympy.Add(*no)) for c, (yes, no) in branches.items()]
+    return sympy.Add(*others, *chosen)
