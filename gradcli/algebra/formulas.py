@@ -26,7 +26,9 @@ _PART = 400  # the same, where it is not a sum, so that each derivative is about
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
 _WHOLE_ALWAYS = frozenset(["input", "const", "argmax_mask", "argmin_mask"]) | {
-    op for op, row in ELEMENTWISE.items() if row.infix and row.constant  # a condition is not a value
+    op
+    for op, row in ELEMENTWISE.items()
+    if row.infix and row.constant  # a condition is not a value
 }
 _MOVEMENT = frozenset(["identity", "index", "reshape", "transpose", "scatter", "stack", "concatenate", "from_diagonal"])
 

@@ -81,7 +81,9 @@ def _best(graph: Graph, derivative: Graph, order: Sequence[tuple[int, int]]) -> 
     named = {same[n]: n.name for n in graph.nodes if n.name and n.op != "input" and n in same}
     outputs = {same[n] for n in graph.outputs if n in same}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
-    derivative = dead_code(Graph(tuple(dict.fromkeys(same.values())), graph.inputs, tuple(same[n] for n in derivative.outputs)))
+    derivative = dead_code(
+        Graph(tuple(dict.fromkeys(same.values())), graph.inputs, tuple(same[n] for n in derivative.outputs))
+    )
     best: _Written | None = None
     with suppress(TooDeepError, RecursionError):
         best = _written(derivative, order, {})

@@ -109,26 +109,28 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "pow": Elementwise(2, "power", infix="**", slopes=(_pow_base, _pow_exponent), lowered=_lowered_pow),
     "identity": Elementwise(1, "positive", slopes=(lambda y, x: 1,)),
     # Powers and logarithms
-    "sqrt": Elementwise(sympy="sqrt"),
+    "sqrt": Elementwise(sympy="sqrt", slopes=(lambda y, x: 1 / (2 * y),)),
     # SymPy's cbrt is complex below 0; NumPy's, like a textbook's, is real.
     "cbrt": Elementwise(slopes=(lambda y, x: 1 / (3 * y**2),)),
-    "exp": Elementwise(sympy="exp"),
-    "expm1": Elementwise(sympy="expm1"),
-    "log": Elementwise(sympy="log"),
-    "log1p": Elementwise(sympy="log1p"),
-    "log2": Elementwise(sympy="log2"),
-    "log10": Elementwise(sympy="log10"),
+    "exp": Elementwise(sympy="exp", slopes=(lambda y, x: y,)),
+    "expm1": Elementwise(sympy="expm1", slopes=(lambda y, x: call("exp", x),)),
+    "log": Elementwise(sympy="log", slopes=(lambda y, x: 1 / x,)),
+    "log1p": Elementwise(sympy="log1p", slopes=(lambda y, x: 1 / (1 + x),)),
+    "log2": Elementwise(sympy="log2", slopes=(lambda y, x: 1 / (x * call("log", const(2))),)),
+    "log10": Elementwise(sympy="log10", slopes=(lambda y, x: 1 / (x * call("log", const(10))),)),
     "hypot": Elementwise(2, slopes=(lambda y, a, b: a / y, lambda y, a, b: b / y)),
     # Trigonometric
-    "sin": Elementwise(sympy="sin"),
-    "cos": Elementwise(sympy="cos"),
-    "tan": Elementwise(sympy="tan"),
-    "sec": Elementwise(sympy="sec", lowered=lambda x: 1 / call("cos", x)),
-    "csc": Elementwise(sympy="csc", lowered=lambda x: 1 / call("sin", x)),
-    "cot": Elementwise(sympy="cot", lowered=lambda x: call("cos", x) / call("sin", x)),
-    "asin": Elementwise(1, "arcsin", "asin"),
-    "acos": Elementwise(1, "arccos", "acos"),
-    "atan": Elementwise(1, "arctan", "atan"),
+    "sin": Elementwise(sympy="sin", slopes=(lambda y, x: call("cos", x),)),
+    "cos": Elementwise(sympy="cos", slopes=(lambda y, x: -call("sin", x),)),
+    "tan": Elementwise(sympy="tan", slopes=(lambda y, x: 1 + y**2,)),
+    "sec": Elementwise(sympy="sec", lowered=lambda x: 1 / call("cos", x), slopes=(lambda y, x: y * call("tan", x),)),
+    "csc": Elementwise(sympy="csc", lowered=lambda x: 1 / call("sin", x), slopes=(lambda y, x: -(y * call("cot", x)),)),
+    "cot": Elementwise(
+        sympy="cot", lowered=lambda x: call("cos", x) / call("sin", x), slopes=(lambda y, x: -(1 + y**2),)
+    ),
+    "asin": Elementwise(1, "arcsin", "asin", slopes=(lambda y, x: 1 / call("sqrt", 1 - x**2),)),
+    "acos": Elementwise(1, "arccos", "acos", slopes=(lambda y, x: -(1 / call("sqrt", 1 - x**2)),)),
+    "atan": Elementwise(1, "arctan", "atan", slopes=(lambda y, x: 1 / (1 + x**2),)),
     # PyTorch: 0 at the origin, where the angle has no slope.
     "atan2": Elementwise(
         2,
@@ -139,19 +141,21 @@ ELEMENTWISE: dict[str, Elementwise] = {
         ),
     ),
     # Hyperbolic
-    "sinh": Elementwise(sympy="sinh"),
-    "cosh": Elementwise(sympy="cosh"),
+    "sinh": Elementwise(sympy="sinh", slopes=(lambda y, x: call("cosh", x),)),
+    "cosh": Elementwise(sympy="cosh", slopes=(lambda y, x: call("sinh", x),)),
     # SymPy's 1 - tanh(x)**2, which formulas show, cancels: at x = 10 it has lost 8 digits.
     "tanh": Elementwise(sympy="tanh", slopes=(lambda y, x: call("sech", x) ** 2,)),
-    "sech": Elementwise(sympy="sech", lowered=lambda x: 1 / call("cosh", x)),
-    "asinh": Elementwise(1, "arcsinh", "asinh"),
-    "acosh": Elementwise(1, "arccosh", "acosh"),
-    "atanh": Elementwise(1, "arctanh", "atanh"),
+    "sech": Elementwise(
+        sympy="sech", lowered=lambda x: 1 / call("cosh", x), slopes=(lambda y, x: -(y * call("tanh", x)),)
+    ),
+    "asinh": Elementwise(1, "arcsinh", "asinh", slopes=(lambda y, x: 1 / call("sqrt", 1 + x**2),)),
+    "acosh": Elementwise(1, "arccosh", "acosh", slopes=(lambda y, x: 1 / (call("sqrt", x - 1) * call("sqrt", x + 1)),)),
+    "atanh": Elementwise(1, "arctanh", "atanh", slopes=(lambda y, x: 1 / (1 - x**2),)),
     # Special
-    "erf": Elementwise(sympy="erf"),
-    "erfc": Elementwise(sympy="erfc"),
-    "gamma": Elementwise(sympy="gamma"),
-    "lgamma": Elementwise(sympy="loggamma"),
+    "erf": Elementwise(sympy="erf", slopes=(lambda y, x: 2 * call("exp", -(x**2)) / call("sqrt", const("pi")),)),
+    "erfc": Elementwise(sympy="erfc", slopes=(lambda y, x: -(2 * call("exp", -(x**2)) / call("sqrt", const("pi"))),)),
+    "gamma": Elementwise(sympy="gamma", slopes=(lambda y, x: y * call("digamma", x),)),
+    "lgamma": Elementwise(sympy="loggamma", slopes=(lambda y, x: call("digamma", x),)),
     "digamma": Elementwise(slopes=(lambda y, x: call("polygamma", 1, x),)),
     "polygamma": Elementwise(2, slopes=(lambda y, n, x: 0, lambda y, n, x: call("polygamma", n + 1, x))),
     # Activations

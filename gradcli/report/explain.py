@@ -262,7 +262,7 @@ def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[in
     """Return for each leaf the array of the sums of its elements' terms, given by column."""
     import sympy
 
-    from gradcli.algebra.jacobian import tidy
+    from gradcli.algebra.display import tidy
 
     shapes = {n.name: n.shape for n in graph.inputs}
     elements = [tidy(sympy.Add(*terms.get(j, []))) for j in range(len(symbolic.columns))]

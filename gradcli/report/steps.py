@@ -41,7 +41,8 @@ def numeric(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Steps:
 
 def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
     """Return the same steps in formulas: primals stand under their names, adjoints as formulas in them."""
-    from gradcli.algebra.formulas import formulas
+    from gradcli.algebra.display import READABLE
+    from gradcli.algebra.formulas import Limits, formulas
 
     names = node_names(graph)
     bars = _bars(swept, names)
@@ -49,7 +50,7 @@ def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
     every = Graph(traced.nodes, traced.inputs, traced.nodes)
     reverse: list[ReverseStep] = []
     for k, call in enumerate(calls):
-        outputs = formulas(every, cut=True, given=_given(traced, names, call), names=bars).outputs
+        outputs = formulas(every, bars, _given(traced, names, call), Limits(READABLE, READABLE, READABLE)).outputs
         found = dict(zip(traced.nodes, outputs, strict=True))
         reverse += _reverse(swept, names, k, found.__getitem__)
     return _forward(graph, names, lambda n: None), tuple(reverse)
@@ -67,7 +68,7 @@ def retained_formulas(graph: Graph, swept: Sweep, calls: Sequence[Named], retain
     named = {n: n.name for n in graph.nodes if n.name}
     for call in calls if retain else ():
         try:
-            found = formulas(swept.graph, given=_given(swept.graph, named, call)).outputs
+            found = formulas(swept.graph, {}, _given(swept.graph, named, call)).outputs
         except TooDeepError:
             raise InputError(
                 "the formulas that --retain asks for are too deep to write", hint="give a point: --at works in numbers"
