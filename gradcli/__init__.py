@@ -10,7 +10,7 @@ A system of statements is a graph; `vjp` maps it to the graph of its gradients; 
 {(0, 0): 6*x0, (1, 0): 2*x0, (1, 1): 6*x1**2, (2, 1): 10}
 >>> point = {"x0": 1.0, "x1": 2.0, "y0.v": 1.0, "y1.v": 10.0, "y2.v": 100.0}
 >>> grads = evaluate(vjp(graph), {name: np.array([value]) for name, value in point.items()})
->>> {node.name: value.tolist() for node, value in grads.items()}
+>>> {name: value.tolist() for name, value in grads.items()}
 {'x0.grad': [26.0], 'x1.grad': [1240.0]}
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcli.algebra.jacobian import symbolic_jacobian
     from gradcli.engine.evaluate import evaluate
     from gradcli.engine.jacobian import numeric_jacobian
-    from gradcli.graph.node import Graph
+    from gradcli.graph.graph import Graph
     from gradcli.graph.vjp import vjp
 
 __all__ = ["InputError", "__version__", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
@@ -52,7 +52,7 @@ def parse(text: str, **shapes: tuple[int, ...]) -> Graph:
 
     Errors: `InputError`, whose text shows the place.
 
-    >>> parse("y = x @ M", x=(3,), M=(3, 2)).outputs[0].shape
+    >>> parse("y = x @ M", x=(3,), M=(3, 2)).outputs["y"].shape
     (2,)
     """
     from gradcli.errors import Source

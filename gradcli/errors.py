@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 # An error is read on a terminal: a longer line is shown as a window around the caret.
 _WINDOW = 76
@@ -61,12 +62,14 @@ class Span:
 class InputError(Exception):
     """A mistake in what was asked: exit status 2, a caret, and a way out.
 
-    `message` says what is wrong in one sentence, `hint` what would mend it.
+    `message` says what is wrong in one sentence, `hint` what would mend it.  `about` is the part of the system that it
+    is wrong with: who knows where that was written gives the error its place.
     """
 
     message: str
     span: Span | None = None
     hint: str | None = None
+    about: Any = None
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, Span | None, str | None]]:
         # An exception is pickled by its `args`, which a dataclass leaves empty.

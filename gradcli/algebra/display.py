@@ -35,7 +35,7 @@ def length(expr: Any) -> int:
     factors = expr.args if expr.is_Mul else (expr,)
     divided = _DIVISION if any(f.is_Pow and _divides(f) for f in factors) else 0
     inner = (f.base if expr.is_Mul and f.is_Pow and f.exp == -1 else f for f in expr.args)
-    return sum(length(a) for a in inner) + (expr != -1) + divided
+    return sum(length(a) for a in inner) + int(expr != -1) + divided
 
 
 def _forms(expr: sympy.Expr) -> list[sympy.Expr]:

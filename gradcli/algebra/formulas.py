@@ -7,8 +7,8 @@ definition is kept beside them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +17,17 @@ import sympy
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
 from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
-from gradcli.graph.node import Graph, Node, bits
+from gradcli.graph.node import Node, bits
+from gradcli.graph.shapes import Shape
 from gradcli.graph.structural import STRUCTURAL
 
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
 _PART = 400  # the same, where it is not a sum, so that each derivative is about as long
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
-_WHOLE_ALWAYS = frozenset(["input", "const", "argmax_mask", "argmin_mask"]) | {
+_WHOLE_ALWAYS = frozenset(["const", "argmax_mask", "argmin_mask"]) | {
     op
     for op, row in ELEMENTWISE.items()
     if row.infix and row.constant  # a condition is not a value
@@ -39,12 +41,12 @@ class TooDeepError(Exception):
     """The formulas of this graph have to be cut."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Formulas:
-    """Expressions of the outputs, and the definitions of the intermediates that stand in them, in order."""
+    """Expressions of nodes, and the definitions of the intermediates that stand in them, in order."""
 
-    outputs: list[Exprs]
-    definitions: dict[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    exprs: Mapping[Node, Exprs]
+    definitions: Mapping[sympy.Symbol, sympy.Expr]
 
 
 class Limits(NamedTuple):
@@ -59,59 +61,62 @@ class Limits(NamedTuple):
 
 
 def formulas(
-    graph: Graph,
+    wanted: Iterable[Node],
+    given: Mapping[Node, Exprs],
     names: Mapping[Node, str],
-    given: Mapping[Node, Exprs] | None = None,
     cut: Limits | None = None,
+    taken: Iterable[str] = (),
 ) -> Formulas:
-    """Return the formulas of the outputs, arrays of their shapes.
+    """Return the formulas of nodes, arrays of their shapes.
 
-    A node in `names` stands for itself, unless it is small.  With `cut`, other nodes too, under new names; without, a
-    graph too deep to be written out raises `TooDeepError`.  `given` holds formulas to use for nodes as they are.
+    `given` holds formulas to use for nodes as they are, those of the leaves among them.  A node in `names` stands for
+    itself, unless it is small; with `cut`, other nodes too, under new names, which are not `taken`.
+
+    Errors: `TooDeepError`, without `cut`, where formulas are too deep to be written out.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x", (2,))
-    >>> formulas(Graph.of([x], [(3 * x**2).called("y")]), {}).outputs[0].tolist()
+    >>> x = leaf((2,))
+    >>> y = 3 * x**2
+    >>> formulas([y], {x: symbols("x", (2,))}, {}).exprs[y].tolist()
     [3*x[0]**2, 3*x[1]**2]
     """
-    return _Interpreter(graph, names, given or {}, cut).run()
+    return _Interpreter(list(wanted), given, names, cut, set(taken)).run()
 
 
 class _Interpreter:
-    """Runs the graph on arrays of expressions; remembers how large each expression is."""
+    """Runs nodes on arrays of expressions; remembers how large each expression is."""
 
     def __init__(
-        self, graph: Graph, names: Mapping[Node, str], given: Mapping[Node, Exprs], cut: Limits | None
+        self,
+        wanted: Sequence[Node],
+        given: Mapping[Node, Exprs],
+        names: Mapping[Node, str],
+        cut: Limits | None,
+        taken: set[str],
     ) -> None:
-        self.graph = graph
-        self.cut = cut
-        self.limits = cut or Limits()
+        self.wanted = wanted
+        self.nodes = [n for n in scheduled(wanted, given) if n not in given]
         self.given = given
         self.names = names
+        self.cut = cut
+        self.limits = cut or Limits()
         self.sizes: dict[Any, tuple[int, int]] = {}
-        self.readers = Counter(a for n in graph.nodes for a in n.args)
-        self.final = _final(graph)
+        self.readers = Counter(a for n in self.nodes for a in n.args)
+        self.final = _final(self.nodes, wanted)
         self.bounds: dict[Node, int] = {}
         self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
-        self.fresh = fresh_names({n.name for n in graph.nodes if n.name} | set(names.values()))
+        self.fresh = fresh_names(taken | set(names.values()))
 
     def run(self) -> Formulas:
-        values: dict[Node, Exprs] = {}
-        for node in self.graph.nodes:
-            if node in self.given:
-                values[node] = self.given[node]
-                continue
+        values = dict(self.given)
+        for node in self.nodes:
             result = self.interpret(node, [values[a] for a in node.args])
-            if node.op not in _WHOLE_ALWAYS:
-                result = self.bounded(node, result)
-            values[node] = result
-        return Formulas([values[n] for n in self.graph.outputs], self.definitions)
+            values[node] = result if node.op in _WHOLE_ALWAYS else self.bounded(node, result)
+        return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
-        if node.op == "input":
-            return symbols(node, node.name or "")
         if node.op == "const":
-            return _array([constant(node.params[0])] * node.size, node)
+            return _array([constant(node.settings[0])] * node.size, node)
         if node.op == "corner":
             return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
         if node.op in ELEMENTWISE:
@@ -125,14 +130,14 @@ class _Interpreter:
             return _array([combine(*column) for column in _columns(node, args[0])], node)
         row = STRUCTURAL[node.op]
         if row.definition is not None:
-            return self.inline(row.definition(*node.params, *node.args), dict(zip(node.args, args, strict=True)))
+            return self.inline(row.definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
         assert row.forward is not None  # or it has a definition
-        result = row.forward(*node.params, *(a[..., None] for a in args))[..., 0]
+        result = row.forward(*node.settings, *(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
         """Interpret the definition of an operation in terms of its arguments."""
-        for inner in Graph.of(known, [node]).nodes:
+        for inner in scheduled([node], known):
             if inner not in known:
                 result = self.interpret(inner, [known[a] for a in inner.args])
                 known[inner] = result if inner is node else self.bounded(inner, result)
@@ -189,10 +194,10 @@ class _Interpreter:
         return known
 
 
-def _final(graph: Graph) -> set[Node]:
-    """Return the outputs, and the nodes whose elements they show."""
-    final = set(graph.outputs)
-    for node in reversed(graph.nodes):
+def _final(nodes: Sequence[Node], wanted: Iterable[Node]) -> set[Node]:
+    """Return the wanted nodes, and those whose elements they show."""
+    final = set(wanted)
+    for node in reversed(nodes):
         if node in final and node.op in _MOVEMENT:
             final.update(node.args)
     return final
@@ -210,7 +215,7 @@ def _extremum(node: Node, x: Exprs) -> Exprs:
 
 def _first_mask(node: Node, x: Exprs) -> Exprs:
     """Return for each element the condition that it is the first extremum along an axis."""
-    (axis,) = node.params
+    (axis,) = node.settings
     result = np.empty_like(x)
     for place in np.ndindex(*x.shape):
         along = [x[(*place[:axis], k, *place[axis + 1 :])] for k in range(x.shape[axis])]
@@ -224,13 +229,15 @@ def _first_mask(node: Node, x: Exprs) -> Exprs:
 
 def _columns(node: Node, x: Exprs) -> Exprs:
     """Return for each place of a reduction the elements that are reduced to it."""
-    axes = node.params[0]
+    axes = node.settings[0]
     return np.moveaxis(x, axes, range(len(axes))).reshape(-1, node.size).T
 
 
-def symbols(node: Node, name: str) -> Exprs:
-    """Return a symbol for each element of a node."""
-    return _array([symbol(n) for n in element_names(name, node.shape)], node)
+def symbols(name: str, shape: Shape) -> Exprs:
+    """Return a symbol for each element of an array of that name."""
+    result = np.empty(shape, dtype=object)
+    result.reshape(-1)[:] = [symbol(n) for n in element_names(name, shape)]
+    return result
 
 
 def _array(elements: list[Any], node: Node) -> Exprs:

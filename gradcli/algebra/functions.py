@@ -17,7 +17,6 @@ from typing import Any
 
 import sympy
 
-from gradcli.graph.calculus import sympy_function
 from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Constant, bits
 
@@ -165,6 +164,15 @@ def _digits(number: Any, exponent: Any) -> bool:
 
 def _bits(number: Any) -> int:
     return bits(max(abs(number.p), number.q))
+
+
+@cache
+def sympy_function(op: str) -> Any:
+    """Return SymPy's own function for an operation of the table that has one."""
+    from sympy.codegen import cfunctions
+
+    name = ELEMENTWISE[op].sympy
+    return getattr(cfunctions, name) if name in ("expm1", "log1p", "log2", "log10") else getattr(sympy, name)
 
 
 @cache

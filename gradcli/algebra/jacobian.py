@@ -11,19 +11,21 @@ import sympy
 from sympy.core.parameters import distribute
 
 from gradcli.algebra.display import READABLE, length, tidy
-from gradcli.algebra.formulas import Formulas, Limits, TooDeepError, formulas
+from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
-from gradcli.graph.jacobian import jacobian
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.jacobian import entries
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Graph, Node
-from gradcli.graph.passes import dead_code, representatives
+from gradcli.graph.node import Node
+from gradcli.graph.passes import representatives
 
 MAX_OPERATIONS = 100_000  # in all entries together
 _SHORT = 18  # operations in an entry that needs no names in it
 # Of its length, what makes a Jacobian better to read in which intermediates stand under the user's names, or new ones.
 _SHORTER, _MUCH_SHORTER = 0.8, 0.5
 
-Entries = dict[tuple[int, int], sympy.Expr]
+Place = tuple[int, int]
+Entries = dict[Place, sympy.Expr]
 
 
 @dataclass(frozen=True)
@@ -43,23 +45,18 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     non-zero entries.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x", (2,))
-    >>> symbolic_jacobian(Graph.of([x], [(3 * x**2).called("y")])).entries
+    >>> x = leaf((2,))
+    >>> symbolic_jacobian(Graph.of({"x": x}, {"y": 3 * x**2})).entries
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
-    leaves = {n.name: n for n in graph.inputs}
-    chosen = [leaves[n] for n in wrt] if wrt is not None else list(graph.inputs)
-    rows, columns = _names(graph.outputs), _names(chosen)
-    derivative = jacobian(graph, wrt, by_entry=True)
-    places = {f"d{row}/d{column}": (i, j) for i, row in enumerate(rows) for j, column in enumerate(columns)}
-    order = [places[n.name or ""] for n in derivative.outputs]
+    leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
     with distribute(False):  # 2*(x - z) stays as it is
-        best = _best(graph, derivative, order)
-    return SymbolicJacobian(rows, columns, best.entries, best.where)
+        best = _best(graph, entries(graph, leaves))
+    return SymbolicJacobian(_names(graph.outputs), _names(leaves), best.entries, best.where)
 
 
-def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(name for n in nodes for name in element_names(n.name or "", n.shape))
+def _names(nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    return tuple(element for name, n in nodes.items() for element in element_names(name, n.shape))
 
 
 @dataclass(frozen=True)
@@ -74,19 +71,17 @@ class _Written:
         return sum(map(length, (*self.entries.values(), *self.where.values())))
 
 
-def _best(graph: Graph, derivative: Graph, order: Sequence[tuple[int, int]]) -> _Written:
+def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
-    same = representatives(derivative)
-    named = {same[n]: n.name for n in graph.nodes if n.name and n.op != "input" and n in same}
-    outputs = {same[n] for n in graph.outputs if n in same}
+    same = representatives(scheduled(found.values(), graph.nodes))
+    derivative = _Derivative(graph, {place: same[n] for place, n in found.items()})
+    named = {same[n]: name for n, name in graph.labels.items() if n not in derivative.leaves}
+    outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
-    derivative = dead_code(
-        Graph(tuple(dict.fromkeys(same.values())), graph.inputs, tuple(same[n] for n in derivative.outputs))
-    )
     best: _Written | None = None
     with suppress(TooDeepError, RecursionError):
-        best = _written(derivative, order, {})
+        best = derivative.written({})
         if max(map(length, best.entries.values()), default=0) <= _SHORT:
             return best
     ways: list[tuple[Mapping[Node, str], Limits | None, float]] = [
@@ -96,30 +91,37 @@ def _best(graph: Graph, derivative: Graph, order: Sequence[tuple[int, int]]) -> 
     ]
     for names, cut, share in ways:
         with suppress(TooDeepError, RecursionError):
-            found = _written(derivative, order, names, cut)
-            if best is None or found.length < share * best.length:
-                best = found
+            other = derivative.written(names, cut)
+            if best is None or other.length < share * best.length:
+                best = other
     assert best is not None  # formulas that are cut are never too deep
     return best
 
 
-def _written(
-    derivative: Graph, order: Sequence[tuple[int, int]], names: Mapping[Node, str], cut: Limits | None = None
-) -> _Written:
-    found = formulas(derivative, names, cut=cut)
-    entries = _entries(found, order, None if cut else READABLE)
-    return _Written(entries, _mentioned(entries, found.definitions))
+class _Derivative:
+    """The entries of a Jacobian as nodes, ready to be written."""
+
+    def __init__(self, graph: Graph, nodes: Mapping[Place, Node]) -> None:
+        self.graph = graph
+        self.nodes = nodes
+        self.leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
+
+    def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
+        """Return the entries, in which the nodes in `names` may stand for themselves."""
+        found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
+        written = _entries({place: found.exprs[n][()] for place, n in self.nodes.items()}, None if cut else READABLE)
+        return _Written(written, _mentioned(written, found.definitions))
 
 
-def _entries(found: Formulas, order: Sequence[tuple[int, int]], limit: int | None = None) -> Entries:
+def _entries(exprs: Entries, limit: int | None) -> Entries:
     """Return the entries, tidied, without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
-    entries: Entries = {}
+    found: Entries = {}
     total = 0
-    for place, expr in zip(order, found.outputs, strict=True):
-        entry = tidy(expr[()])
+    for place, expr in exprs.items():
+        entry = tidy(expr)
         total += (operations := length(entry))
         if limit is not None and operations > limit:
             raise TooDeepError
@@ -129,8 +131,8 @@ def _entries(found: Formulas, order: Sequence[tuple[int, int]], limit: int | Non
                 hint="choose some with --outputs and --wrt; `gradcli backward` with --at works in numbers",
             )
         if entry != 0:
-            entries[place] = entry
-    return dict(sorted(entries.items()))
+            found[place] = entry
+    return found
 
 
 def _mentioned(entries: Entries, definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[str, sympy.Expr]:

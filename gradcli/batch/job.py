@@ -12,7 +12,8 @@ from gradcli.data.block import Block, Points
 from gradcli.data.result import Result
 from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
-from gradcli.graph.node import Graph, Shape, size_of
+from gradcli.graph.graph import Graph
+from gradcli.graph.shapes import Shape, size_of
 
 Array = np.ndarray[Any, Any]
 
@@ -76,7 +77,7 @@ class Job:
     @property
     def shapes(self) -> dict[str, Shape]:
         """The shape of each output."""
-        return {y.name or "": y.shape for y in self.graph.outputs}
+        return {name: y.shape for name, y in self.graph.outputs.items()}
 
     @property
     def block(self) -> int:

@@ -16,7 +16,7 @@ from gradcli.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from gradcli.graph.node import Graph
+    from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
 EXAMPLES = """\b
@@ -103,7 +103,7 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
 
     if retain is None:
         return ()
-    computed = [n.name for n in graph.nodes if n.name and n.op != "input"]
+    computed = list(graph.names)
     if retain.strip() == "all":
         return tuple(n for n in computed if "[" not in n)
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]

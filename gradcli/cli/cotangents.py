@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
 Array = np.ndarray[Any, Any]
 Call = dict[str, Array]  # an array of its shape for each output
+Outputs = Mapping[str, Node]
 
 MAX_CALLS = 100_000
 _DIGITS = 12  # of a place in the outputs
@@ -25,16 +26,17 @@ MAX_JSON_BYTES = 2**28
 _IMPLICIT = "grad can be implicitly created only for scalar outputs"
 
 
-def implicit(outputs: Sequence[Node]) -> Call:
+def implicit(outputs: Outputs) -> Call:
     """Return the cotangent of `y.backward()`: 1, which only a scalar output has.
 
     Errors: `InputError` with PyTorch's words for anything else.
     """
-    if len(outputs) == 1 and outputs[0].size == 1:
-        return {outputs[0].name or "": np.ones(outputs[0].shape)}
+    name, first = next(iter(outputs.items()))
+    if len(outputs) == 1 and first.size == 1:
+        return {name: np.ones(first.shape)}
     if len(outputs) == 1:
-        what = f"`{outputs[0].name}` has {outputs[0].size} elements"
-        example = f"[{','.join('1' * min(outputs[0].size, 3))}{',…' * (outputs[0].size > 3)}]"
+        what = f"`{name}` has {first.size} elements"
+        example = f"[{','.join('1' * min(first.size, 3))}{',…' * (first.size > 3)}]"
     else:
         what = f"there are {len(outputs)} outputs"
         example = ",".join("1" * min(len(outputs), 3)) + ",…" * (len(outputs) > 3)
@@ -45,14 +47,14 @@ def implicit(outputs: Sequence[Node]) -> Call:
     )
 
 
-def explicit(cotangent: Cotangent, outputs: Sequence[Node], strict: bool, notes: Notes) -> list[Call]:
+def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes) -> list[Call]:
     """Return the calls of one `--v`: one, or one for each entry of a v that is longer than a scalar output.
 
     Errors: `InputError` when v does not fit the outputs; with `strict`, also for the longer v.
     """
     try:
         if cotangent.keyword == "ones":
-            return [{y.name or "": np.ones(y.shape) for y in outputs}]
+            return [{name: np.ones(y.shape) for name, y in outputs.items()}]
         if cotangent.keyword == "onehot":
             return [_onehot(cotangent.target, outputs)]
         if cotangent.named:
@@ -62,13 +64,13 @@ def explicit(cotangent: Cotangent, outputs: Sequence[Node], strict: bool, notes:
         raise error.at(cotangent.span) from None
 
 
-def _zeros(outputs: Sequence[Node]) -> Call:
-    return {y.name or "": np.zeros(y.shape) for y in outputs}
+def _zeros(outputs: Outputs) -> Call:
+    return {name: np.zeros(y.shape) for name, y in outputs.items()}
 
 
-def _onehot(target: str, outputs: Sequence[Node]) -> Call:
+def _onehot(target: str, outputs: Outputs) -> Call:
     """Return zeros with a 1 at an element, by name or counted through all outputs."""
-    names = [(y.name or "", i, e) for y in outputs for i, e in enumerate(element_names(y.name or "", y.shape))]
+    names = [(name, i, e) for name, y in outputs.items() for i, e in enumerate(element_names(name, y.shape))]
     if re.fullmatch(r"-?[0-9]+", target):
         k = int(target) if len(target) <= _DIGITS else len(names)
         if not -len(names) <= k < len(names):
@@ -78,10 +80,9 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
         wanted = target.replace(" ", "")
         found = [(n, i) for n, i, e in names if e == wanted]
         if not found:
-            whole = next((y for y in outputs if y.name == wanted), None)
             hint = (
                 f"`{wanted}` has elements: onehot:{names[0][2]}"
-                if whole
+                if wanted in outputs
                 else nearest(wanted, [e for *_, e in names], "elements")
             )
             raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
@@ -91,7 +92,7 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
     return call
 
 
-def _by_name(named: Sequence[Assignment], outputs: Sequence[Node]) -> Call:
+def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Call:
     """Return the values under their outputs' names, and 0 for the rest."""
     call = _zeros(outputs)
     seen: set[tuple[str, tuple[int, ...] | None]] = set()
@@ -118,31 +119,32 @@ def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
     return f"shape {v.shape} of v against shape {shape} of {name}"
 
 
-def _in_order(values: list[Array], outputs: Sequence[Node], strict: bool, notes: Notes) -> list[Call]:
+def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes) -> list[Call]:
     """Return the calls for values without names: as the only output, element by element, or output by output."""
-    if len(values) == len(outputs) > 1 and all(v.shape == y.shape for v, y in zip(values, outputs, strict=True)):
-        return [{y.name or "": v for v, y in zip(values, outputs, strict=True)}]
+    shapes = [y.shape for y in outputs.values()]
+    if len(shapes) > 1 and [v.shape for v in values] == shapes:
+        return [dict(zip(outputs, values, strict=True))]
     if len(values) > 1 and len({v.shape for v in values}) > 1:
         raise InputError("the values of v have different shapes", hint=_wanted(outputs))
     v = values[0] if len(values) == 1 else np.stack(values)
     if len(outputs) == 1:
-        return _for_one(v, outputs[0], strict, notes)
-    total = sum(y.size for y in outputs)
+        return _for_one(v, *next(iter(outputs.items())), strict, notes)
+    sizes = [y.size for y in outputs.values()]
+    total = sum(sizes)
     if v.shape != (total,):
         raise InputError(
             f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements", hint=_wanted(outputs)
         )
-    parts = np.split(v, np.cumsum([y.size for y in outputs])[:-1])
-    return [{y.name or "": part.reshape(y.shape) for y, part in zip(outputs, parts, strict=True)}]
+    parts = np.split(v, np.cumsum(sizes)[:-1])
+    return [{name: part.reshape(shape) for name, part, shape in zip(outputs, parts, shapes, strict=True)}]
 
 
-def _wanted(outputs: Sequence[Node]) -> str:
-    names = [e for y in outputs for e in element_names(y.name or "", y.shape)[:5]]
+def _wanted(outputs: Outputs) -> str:
+    names = [e for name, y in outputs.items() for e in element_names(name, y.shape)[:5]]
     return f"v has one number for each of {', '.join(names[:4])}{', …' if len(names) > 4 else ''}"
 
 
-def _for_one(v: Array, output: Node, strict: bool, notes: Notes) -> list[Call]:
-    name = output.name or ""
+def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> list[Call]:
     if v.shape == output.shape:
         return [{name: v}]
     longer = not output.shape and v.size and v.size <= MAX_CALLS
@@ -165,7 +167,7 @@ def _for_one(v: Array, output: Node, strict: bool, notes: Notes) -> list[Call]:
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 
 
-def from_json(text: str, outputs: Sequence[Node]) -> list[Call]:
+def from_json(text: str, outputs: Outputs) -> list[Call]:
     """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad` by name, a call a line.
 
     Errors: `InputError` for what is no such JSON, and when no gradient belongs to an output.
@@ -179,7 +181,7 @@ def from_json(text: str, outputs: Sequence[Node]) -> list[Call]:
     return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
 
 
-def _from_line(line: str, number: int, outputs: Sequence[Node]) -> Call:
+def _from_line(line: str, number: int, outputs: Outputs) -> Call:
     try:
         grads = json.loads(line)["grad"]
         items = dict(grads)
@@ -220,7 +222,7 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
 
 
 def read_calls(
-    outputs: Sequence[Node], count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
+    outputs: Outputs, count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
 ) -> list[list[Call]]:
     """Return for each of `count` points the cotangents of its `backward` calls; without a point, those of the formula.
 
@@ -239,7 +241,7 @@ def read_calls(
             if count is None and len(lines) > 1:
                 raise InputError(
                     f"standard input has {len(lines)} lines of gradients; beside --points, --v - is one for all points",
-                    hint=f"cotangents that differ stand in the file of points, as `{outputs[0].name}.v`",
+                    hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
                 )
             if len(lines) not in (1, points):
                 raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")

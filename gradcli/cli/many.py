@@ -21,9 +21,11 @@ from gradcli.data.points import open_points
 from gradcli.data.result import column_names, create_result
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
-from gradcli.graph.jacobian import MAX_SINGLE, jacobian
+from gradcli.graph.graph import Graph
+from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Graph, Node, Shape, const
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import System
 from gradcli.report import explain
@@ -97,7 +99,7 @@ class ManyPoints:
             )
         declared = {n: v.shape for n, v in defaults.items()}
         self.graph, self.wrt = read_graph(system, {**declared, **known, **own}, wrt, outputs)
-        leaves = [n.name or "" for n in self.graph.inputs]
+        leaves = list(self.graph.inputs)
         for name in leaves:
             if name not in own and name not in defaults:
                 raise _missing(self._label, name, [n for n in found if "." not in n])
@@ -124,16 +126,15 @@ class ManyPoints:
         Errors: `InputError` for cotangents that do not fit the outputs, and for cotangents in both places.
         """
         calls = self._calls(cotangents, strict)
-        kept = [n for n in self.graph.nodes if n.name in retain and n.op != "input"]
-        swept = sweep(self.graph, self.wrt, kept)
+        swept = sweep(self.graph, self.wrt, retain)
         if self.json:
             tally = self._print_backward(calls, explain.Wanted(tuple(retain), steps, warn=False))
         elif steps:
             raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
         else:
-            grads = [swept.graph.output(f"{name}.grad") for name in (*self.wrt, *retain)]
-            graph = Graph(swept.graph.nodes, swept.graph.inputs, tuple(grads))
-            tally = self._run(graph, {g.name or "": column_names(g.name or "", g.shape) for g in grads})
+            grads = {f"{name}.grad": swept.gradients[name] for name in (*self.wrt, *retain)}
+            columns = {name: column_names(name, g.shape) for name, g in grads.items()}
+            tally = self._run(Graph.of(swept.graph.inputs, grads), columns)
         if tally.not_finite:
             at = {name: value[..., None] for name, value in tally.at.items()} | self.same
             grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
@@ -141,7 +142,7 @@ class ManyPoints:
 
     def _calls(self, cotangents: Sequence[str], strict: bool) -> list[Call] | None:
         """Return the calls of `--v`, or None where the file has a cotangent for each point."""
-        given = {f"{y.name}.v": y for y in self.graph.outputs if f"{y.name}.v" in self.points.shapes}
+        given = {f"{n}.v": y for n, y in self.graph.outputs.items() if f"{n}.v" in self.points.shapes}
         if given and cotangents:
             raise InputError(f"v is given twice: by --v, and in {self._label} as `{next(iter(given))}`")
         if not given:
@@ -151,13 +152,14 @@ class ManyPoints:
         for name, y in given.items():
             if self.points.shapes[name] != y.shape:
                 raise InputError(
-                    f"`{name}` has shape {self.points.shapes[name]} in {self._label}, but {y.name} has shape {y.shape}"
+                    f"`{name}` has shape {self.points.shapes[name]} in {self._label}, but "
+                    f"{name.removesuffix('.v')} has shape {y.shape}"
                 )
         self.varying |= {name: y.shape for name, y in given.items()}
-        for y in self.graph.outputs:
-            if f"{y.name}.v" not in given:
-                self.same[f"{y.name}.v"] = np.zeros((*y.shape, 1))
-                self.notes.add("note", f"{self._label} has no `{y.name}.v`: {y.name} gets the cotangent 0")
+        for name, y in self.graph.outputs.items():
+            if f"{name}.v" not in given:
+                self.same[f"{name}.v"] = np.zeros((*y.shape, 1))
+                self.notes.add("note", f"{self._label} has no `{name}.v`: {name} gets the cotangent 0")
         return None
 
     def jacobian(self, sparse: bool) -> None:
@@ -167,18 +169,11 @@ class ManyPoints:
         """
         if self.json and sparse:
             raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
-        if (rows := sum(y.size for y in self.graph.outputs)) > MAX_SINGLE:
+        if (rows := sum(y.size for y in self.graph.outputs.values())) > MAX_SINGLE:
             raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")
         if not sparse:
             explain.check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
-        if self.json:
-            tally = self._print_jacobian()
-        else:
-            graph = jacobian(self.graph, self.wrt, by_entry=sparse)
-            names = [y.name or "" for y in graph.outputs]
-            if not names:
-                raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
-            tally = self._run(graph, {n: [n] for n in names}) if sparse else self._run(*self._with_zeros(graph))
+        tally = self._print_jacobian() if self.json else self._run(*(self._single() if sparse else self._whole()))
         if tally.not_finite:
             at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
             matrix = numeric_jacobian(self.graph, self.wrt, at)
@@ -188,18 +183,30 @@ class ManyPoints:
                 first = explain.not_finite_entry(self.graph, self.wrt, at, matrix)
             self._warn(tally, "Jacobians", first)
 
-    def _with_zeros(self, graph: Graph) -> tuple[Graph, dict[str, list[str]]]:
+    def _single(self) -> tuple[Graph, dict[str, list[str]]]:
+        """Return the graph of the entries of J that are not zero everywhere, and their names."""
+        rows, columns = self._elements(self.graph.outputs), self._elements({n: self.graph.inputs[n] for n in self.wrt})
+        found = {f"d{rows[i]}/d{columns[j]}": node for (i, j), node in entries(self.graph, self.wrt).items()}
+        if not found:
+            raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
+        return Graph.of(self.graph.inputs, found), {name: [name] for name in found}
+
+    def _whole(self) -> tuple[Graph, dict[str, list[str]]]:
         """Return the graph of J with the blocks that are zero everywhere, and the names of all entries."""
-        found = {y.name: y for y in graph.outputs}
-        named = {n.name: n for n in self.graph.inputs}
-        blocks: list[Node] = []
+        graph = jacobian(self.graph, self.wrt)
+        blocks: dict[str, Node] = {}
         columns = {}
-        for y, x in itertools.product(self.graph.outputs, (named[name] for name in self.wrt)):
-            name = f"d{y.name}/d{x.name}"
-            blocks.append(found.get(name) or const(0, (*y.shape, *x.shape)).called(name))
-            rows, across = (element_names(n.name or "", n.shape) for n in (y, x))
+        for (above, y), below in itertools.product(self.graph.outputs.items(), self.wrt):
+            x = self.graph.inputs[below]
+            name = f"d{above}/d{below}"
+            blocks[name] = graph.outputs.get(name) or const(0, (*y.shape, *x.shape))
+            rows, across = element_names(above, y.shape), element_names(below, x.shape)
             columns[name] = [f"d{i}/d{j}" for i in rows for j in across]
         return Graph.of(graph.inputs, blocks), columns
+
+    @staticmethod
+    def _elements(nodes: Mapping[str, Node]) -> list[str]:
+        return [element for name, n in nodes.items() for element in element_names(name, n.shape)]
 
     def _run(self, graph: Graph, columns: Mapping[str, Sequence[str]]) -> Tally:
         """Compute the outputs of a graph at all points, and write them."""
@@ -230,7 +237,7 @@ class ManyPoints:
 
     def _blocks(self) -> Iterator[tuple[Block, list[Named]]]:
         """Yield the points block by block, and one by one: the inputs of the system, in their own shapes."""
-        leaves = [n.name or "" for n in self.graph.inputs]
+        leaves = list(self.graph.inputs)
         same = {name: value[..., 0] for name, value in self.same.items()}
         for block in self.points.blocks(list(self.varying), _JSON_BLOCK):
             count = next(iter(block.values())).shape[-1]
@@ -242,7 +249,7 @@ class ManyPoints:
     def _print_backward(self, calls: list[Call] | None, wanted: explain.Wanted) -> Tally:
         """Print what `--at` prints, for each point of the file."""
         tally = Tally()
-        names = [y.name or "" for y in self.graph.outputs]
+        names = list(self.graph.outputs)
         for block, points in self._blocks():
             vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
             own = [calls or [{n: vectors[f"{n}.v"][..., k] for n in names}] for k in range(len(points))]

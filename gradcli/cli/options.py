@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gradcli.errors import Source
-    from gradcli.graph.node import Graph, Shape
+    from gradcli.graph.graph import Graph
+    from gradcli.graph.shapes import Shape
     from gradcli.lang.system import System
 
     Named = dict[str, np.ndarray[Any, Any]]
@@ -211,7 +212,7 @@ def read_graph(
 
     wanted = read_names(wrt, "--wrt") if wrt is not None else None
     graph = system.graph(shapes, read_names(outputs, "--outputs") if outputs is not None else None)
-    leaves = [n.name or "" for n in graph.inputs]
+    leaves = list(graph.inputs)
     for name in wanted or []:
         if name not in leaves:
             computed = name in system.assigned

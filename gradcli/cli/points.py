@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.arrays import array_of, assemble
 from gradcli.errors import InputError, nearest
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes

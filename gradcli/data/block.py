@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 Array = np.ndarray[Any, Any]
 # A float64 array for each variable, C-contiguous, with the points along the last axis. It may be read-only.

@@ -13,7 +13,7 @@ from gradcli.data.block import Array, Block
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
 from gradcli.graph.names import element_names
-from gradcli.graph.node import MAX_RANK, Shape, size_of
+from gradcli.graph.shapes import MAX_RANK, Shape, size_of
 
 Key = tuple[int, ...]
 

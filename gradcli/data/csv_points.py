@@ -15,7 +15,7 @@ from gradcli.data.csv_chunks import Rows, chunks
 from gradcli.data.csv_parsers import by_reference, parse, plain
 from gradcli.data.mistakes import label, no_points, reading
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 
 class CsvPoints:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from gradcli.data.block import Array
 from gradcli.data.writer import columns_of
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 _CELLS = 2**18  # that are text at a time
 

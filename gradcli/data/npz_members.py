@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.data.block import Array
 from gradcli.data.mistakes import printable, reading
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape, check_size, size_of
+from gradcli.graph.shapes import Shape, check_size, size_of
 
 Read = Callable[[int], Array]  # the next so many points, along the last axis
 

@@ -12,7 +12,7 @@ from gradcli.data.columns import missing
 from gradcli.data.mistakes import label, no_points, quoted, reading
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 _VARIABLE = re.compile(r"([A-Za-z_]\w*(?:\.v)?)\.npy", re.ASCII)
 

@@ -13,7 +13,7 @@ from typing import IO, BinaryIO
 import numpy as np
 
 from gradcli.data.block import Array
-from gradcli.graph.node import Shape, size_of
+from gradcli.graph.shapes import Shape, size_of
 
 _TYPE = np.dtype("<f8")
 _COPIED = 2**22  # bytes at a time

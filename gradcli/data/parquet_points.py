@@ -14,7 +14,7 @@ from gradcli.data.block import Array, Block
 from gradcli.data.columns import Layout, Picked
 from gradcli.data.mistakes import label, needs_pyarrow, no_points, printable, quoted, reading
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 _BUFFER = 2**18  # bytes, for each column
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.data.block import Array
 from gradcli.data.mistakes import needs_pyarrow
 from gradcli.data.writer import columns_of
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 
 class ParquetWriter:

@@ -19,7 +19,7 @@ from gradcli.data.parquet_result import parquet_writer
 from gradcli.data.replacement import Replacement, check_target, writing
 from gradcli.data.writer import Make, Writer
 from gradcli.errors import InputError
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 __all__ = ["Result", "column_names", "create_result"]
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol
 
 from gradcli.data.block import Array
-from gradcli.graph.node import Shape
+from gradcli.graph.shapes import Shape
 
 
 class Writer(Protocol):

@@ -13,7 +13,9 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
 from gradcli.files import read_text, reason
-from gradcli.graph.node import Graph, Node, Shape, check_size
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape, check_size
 
 Array = np.ndarray[Any, Any]
 
@@ -31,8 +33,7 @@ def array_of(value: Node | Path) -> Array:
     """
     if isinstance(value, Path):
         return load(value)
-    constant = value.called("value")
-    return np.asarray(evaluate(Graph.of([], [constant]), {})[constant][..., 0], dtype=float)
+    return np.asarray(evaluate(Graph.of({}, {"value": value}), {})["value"][..., 0], dtype=float)
 
 
 def load(path: Path) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.numpy_kernel import CACHE_LINE, NumpyKernel
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
-from gradcli.graph.node import Graph
+from gradcli.graph.graph import Graph
 
 Array = np.ndarray[Any, Any]
 
@@ -45,8 +45,8 @@ class Compiled:
     Errors: `InputError` when the engine is not installed.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x")
-    >>> run = Compiled(Graph.of([x], [(3 * x**2).called("y")]))
+    >>> x = leaf()
+    >>> run = Compiled(Graph.of({"x": x}, {"y": 3 * x**2}))
     >>> run({"x": np.array([1.0, 2.0])})
     {'y': array([ 3., 12.])}
     """
@@ -62,7 +62,7 @@ class Compiled:
         self.threads = threads or cores()
         schedule = Schedule.of(graph, same or {})
         self.kernel = _kernel(schedule, engine, notes or Notes())
-        self._outputs = [y.name or "" for y in graph.outputs]
+        self._outputs = list(graph.outputs)
         self._constants = schedule.constants
         self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread

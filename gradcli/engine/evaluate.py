@@ -15,7 +15,8 @@ import numpy as np
 
 from gradcli.engine import functions
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Constant, Graph, Node
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Constant, Node
 from gradcli.graph.passes import lower
 from gradcli.graph.structural import STRUCTURAL
 
@@ -24,30 +25,33 @@ Array = np.ndarray[Any, Any]
 _NAMED = {"pi": math.pi, "e": math.e}
 
 
-def evaluate(graph: Graph, values: Mapping[str, Array], keep: Iterable[Node] | None = None) -> dict[Node, Array]:
-    """Return the values of the outputs, or of the nodes `keep`, at all points.
+def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the values of the outputs at all points.
 
     `values` holds for each input an array of its shape with the points as an added last axis, of length N or 1.
     Results have the same layout.  Nothing is raised for 1/0 or log(0): the result is inf or nan.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x")
-    >>> graph = Graph.of([x], [(3 * x**2).called("y")])
-    >>> evaluate(graph, {"x": np.array([1.0, 2.0])})[graph.outputs[0]]
-    array([ 3., 12.])
+    >>> x = leaf()
+    >>> evaluate(Graph.of({"x": x}, {"y": 3 * x**2}), {"x": np.array([1.0, 2.0])})
+    {'y': array([ 3., 12.])}
     """
-    wanted = graph.outputs if keep is None else tuple(keep)
-    simpler = lower(graph.nodes)
-    nodes = Graph.of((), (simpler[n] for n in wanted)).nodes
+    found = values_of(graph, values, graph.outputs.values())
+    return {name: found[node] for name, node in graph.outputs.items()}
+
+
+def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
+    """Return the values of the wanted nodes of a graph, in the layout of `evaluate`."""
+    wanted = list(wanted)
+    simpler = lower(scheduled(wanted))
+    nodes = scheduled(simpler[n] for n in wanted)
     last = last_readers(nodes, {simpler[n] for n in wanted})
-    results: dict[Node, Array] = {}
+    results = {node: np.asarray(values[name], dtype=float) for name, node in graph.inputs.items() if name in values}
     with np.errstate(all="ignore"):
         for node in nodes:
-            if node.op == "input":
-                results[node] = np.asarray(values[node.name or ""], dtype=float)
-            elif node.op == "const":
+            if node.op == "const":
                 results[node] = constant(node)
-            else:
+            elif node.op != "input":
                 results[node] = forward(node)(*(results[a] for a in node.args))
             for done in last.get(node, ()):
                 del results[done]
@@ -76,7 +80,7 @@ def forward(node: Node) -> Callable[..., Array]:
         return _elementwise(node.op)
     function = STRUCTURAL[node.op].forward
     assert function is not None  # or it would have been lowered
-    return partial(function, *node.params)
+    return partial(function, *node.settings)
 
 
 @cache
@@ -88,7 +92,7 @@ def _elementwise(op: str) -> Callable[..., Array]:
 
 def constant(node: Node) -> Array:
     """Return the value of a constant, the same at all points."""
-    return np.full((*node.shape, 1), number(node.params[0]))
+    return np.full((*node.shape, 1), number(node.settings[0]))
 
 
 def number(value: Constant) -> float:

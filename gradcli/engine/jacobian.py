@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import jacobian
-from gradcli.graph.node import Graph
 from gradcli.graph.passes import optimise
 
 Array = np.ndarray[Any, Any]
@@ -25,23 +25,21 @@ class NumericJacobian:
 
     def __init__(self, graph: Graph, wrt: Sequence[str]) -> None:
         self._graph = optimise(jacobian(graph, wrt))
-        named = {n.name: n for n in graph.inputs}
-        leaves = [named[name] for name in wrt]
-        rows = [0, *accumulate(y.size for y in graph.outputs)]
-        columns = [0, *accumulate(x.size for x in leaves)]
+        rows = [0, *accumulate(y.size for y in graph.outputs.values())]
+        columns = [0, *accumulate(graph.inputs[name].size for name in wrt)]
         self._shape = (rows[-1], columns[-1])
         self._places = {
-            f"d{y.name}/d{x.name}": (slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1]))
+            f"d{y}/d{x}": (slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1]))
             for i, y in enumerate(graph.outputs)
-            for j, x in enumerate(leaves)
+            for j, x in enumerate(wrt)
         }
 
     def __call__(self, at: Mapping[str, Array]) -> Array:
         """Return the Jacobian at a point."""
         result = np.zeros(self._shape)
         found = evaluate(self._graph, {name: value[..., None] for name, value in at.items()})
-        for block, value in found.items():
-            place = self._places[block.name or ""]
+        for name, value in found.items():
+            place = self._places[name]
             result[place] = value.reshape(result[place].shape)
         return result
 
@@ -52,8 +50,8 @@ def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Array]) 
     `at` holds an array of its shape for each leaf.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x", (2,))
-    >>> numeric_jacobian(Graph.of([x], [(3 * x**2).called("y")]), ["x"], {"x": np.array([1.0, 2.0])})
+    >>> x = leaf((2,))
+    >>> numeric_jacobian(Graph.of({"x": x}, {"y": 3 * x**2}), ["x"], {"x": np.array([1.0, 2.0])})
     array([[ 6.,  0.],
            [ 0., 12.]])
     """

@@ -89,7 +89,7 @@ def write(schedule: Schedule) -> Code:
     if len(schedule.steps) > MAX_STEPS:
         raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
     w = Writer()
-    for i, node in enumerate(schedule.inputs):
+    for i, node in enumerate(schedule.inputs.values()):
         w.copy(w.take(node), node.shape, _outside(f"x{i}t", node))
     same = _constants(w, schedule)
     _steps(w, schedule)
@@ -148,7 +148,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
 
 
 def _head(schedule: Schedule, tile: int) -> list[str]:
-    inputs = {f"x{i}": node for i, node in enumerate(schedule.inputs)}
+    inputs = {f"x{i}": node for i, node in enumerate(schedule.inputs.values())}
     outputs = {f"y{j}": node for j, node in enumerate(schedule.outputs.values())}
     outside = inputs | outputs
     kinds = [

@@ -30,7 +30,7 @@ class NumbaKernel:
         code = write(schedule)
         self._same = code.same
         self._scratch = code.scratch
-        self._inputs = [n.name or "" for n in schedule.inputs]
+        self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
         self._function = _compiled(code.source)
         self.fewest = schedule.fewest

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.numba_writer import Place, Writer, moved
-from gradcli.graph.node import Node, Shape
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
 
 
 def _split(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
@@ -25,7 +26,7 @@ def _reduce(start: str, update: str) -> Callable[..., None]:
     """Return what writes a reduction: it begins with `start`, and `update`s it with each element."""
 
     def write(w: Writer, node: Node, out: Place, x: Place) -> None:
-        axes = node.params[0]
+        axes = node.settings[0]
         outer, inner = _split(node.args[0].shape, axes)
         with w.loops(outer) as k:
             w.line(f"{out.at(k)} = {start.format(x.at(_merge(k, ['0'] * len(inner), axes)))}")
@@ -37,7 +38,7 @@ def _reduce(start: str, update: str) -> Callable[..., None]:
 
 
 def _cumsum(w: Writer, node: Node, out: Place, x: Place) -> None:
-    axes = node.params
+    axes = node.settings
     outer, (n,) = _split(node.shape, axes)
     with w.loops(outer) as k:
         w.line(f"{out.at(_merge(k, ['0'], axes))} = {x.at(_merge(k, ['0'], axes))}")
@@ -50,7 +51,7 @@ def _mask(better: str) -> Callable[..., None]:
     """Return what writes where the first extremum stands; as for NumPy, the first NaN is one."""
 
     def write(w: Writer, node: Node, out: Place, x: Place) -> None:
-        axes = node.params
+        axes = node.settings
         outer, inner = _split(node.shape, axes)
         best, where = (w.take(Node(name, (), outer)) for name in ("best", "where"))
         value = w.fresh()
@@ -81,7 +82,7 @@ def _matmul(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
 
 def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
     w.copy(out, node.shape, "0.0")
-    for key, arg, part in zip(node.params[1], node.args, parts, strict=True):
+    for key, arg, part in zip(node.settings[1], node.args, parts, strict=True):
         target = _part(out, key)
         with w.loops(arg.shape) as k:
             w.line(f"{target.at(k)} += {part.at(k)}")
@@ -93,7 +94,7 @@ def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
 
 
 def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
-    start, axis = 0, node.params[0]
+    start, axis = 0, node.settings[0]
     for arg, part in zip(node.args, parts, strict=True):
         stop = start + arg.shape[axis]
         w.copy(_part(out, (*map(range, node.shape[:axis]), range(start, stop))), arg.shape, part)
@@ -101,7 +102,7 @@ def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
 
 
 def _stack(w: Writer, node: Node, out: Place, *parts: Place) -> None:
-    before = node.shape[: node.params[0]]
+    before = node.shape[: node.settings[0]]
     for i, (arg, part) in enumerate(zip(node.args, parts, strict=True)):
         w.copy(_part(out, (*map(range, before), i)), arg.shape, part)
 

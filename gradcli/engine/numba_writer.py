@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.schedule import CONDITIONS
-from gradcli.graph.node import Node, Shape
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
 from gradcli.graph.structural import STRUCTURAL
 
 Array = np.ndarray[Any, Any]
@@ -195,4 +196,4 @@ def moved(node: Node, index: Array) -> Array:
     """Return the numbers of an array's elements after an operation that moves them."""
     forward = STRUCTURAL[node.op].forward
     assert forward is not None
-    return forward(*node.params, index[..., None])[..., 0]
+    return forward(*node.settings, index[..., None])[..., 0]

@@ -17,7 +17,8 @@ import numpy as np
 from gradcli.engine.evaluate import forward
 from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule, owners
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Node, size_of
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import size_of
 
 Array = np.ndarray[Any, Any]
 Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its elements
@@ -54,14 +55,14 @@ class NumpyKernel:
     """A schedule as calls of NumPy; `block` is the number of points that it works on at best."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self._inputs = [n.name or "" for n in schedule.inputs]
+        self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
         # A ufunc begins twice as quickly with a constant that is no array; structural operations want the points' axis.
         arrays = {a for step in schedule.steps if step.op not in ELEMENTWISE for a in step.args}
         self._fixed = [v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()]
         views = [n for n in schedule.steps if n.op in VIEWS]
         self._views: list[Any] = [None] * len(views)
-        self._steps, self._kinds = _plan(schedule, [*schedule.inputs, *schedule.same, *views])
+        self._steps, self._kinds = _plan(schedule, [*schedule.inputs.values(), *schedule.same, *views])
         self.block, self.fewest = _block(schedule, self._kinds), schedule.fewest
 
     def buffers(self, count: int) -> list[Array]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node
 from gradcli.graph.passes import lower, optimise
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class Schedule:
     values of the other nodes that steps read, `constants` those of the other outputs, of shape `(*shape, 1)`.
     """
 
-    inputs: tuple[Node, ...]
+    inputs: Mapping[str, Node]
     steps: tuple[Node, ...]
     same: Mapping[Node, Array]
     outputs: Mapping[str, Node]
@@ -41,31 +42,28 @@ class Schedule:
         """Return the schedule of a graph; `same` holds the inputs that have one value, with a last axis of length 1.
 
         >>> from gradcli.graph.node import leaf
-        >>> x, w = leaf("x"), leaf("w")
-        >>> schedule = Schedule.of(Graph.of([x, w], [(x * (3 * w)).called("y")]), {"w": np.array([3.0])})
+        >>> x, w = leaf(), leaf()
+        >>> schedule = Schedule.of(Graph.of({"x": x, "w": w}, {"y": x * (3 * w)}), {"w": np.array([3.0])})
         >>> schedule.steps, list(schedule.same.values())
-        ((y = mul(x, mul), shape (),), [array([9.])])
+        ((mul(input, mul), shape (),), [array([9.])])
         """
-        simpler = lower(graph.nodes)
-        # Under an identity, an output can be one node with its equals.
-        outputs = [Node("identity", (simpler[y],), y.shape, (), y.name) for y in graph.outputs]
-        small = optimise(Graph.of(graph.inputs, outputs))
-        found = {y.name or "": _named(y) for y in small.outputs}
-        varying = {n for n in small.inputs if n.name not in same}
-        for node in small.nodes:
+        simpler = lower(scheduled(graph.outputs.values()))
+        small = optimise(Graph.of(graph.inputs, {name: simpler[y] for name, y in graph.outputs.items()}))
+        found = {name: _named(y) for name, y in small.outputs.items()}
+        varying = {n for name, n in small.inputs.items() if name not in same}
+        nodes = scheduled(found.values())
+        for node in nodes:
             if not varying.isdisjoint(node.args):
                 varying.add(node)
-        nodes = [n for n in Graph.of((), found.values()).nodes if n in varying]
-        steps = _ordered([n for n in nodes if n.args], set(found.values()))
-        read = dict.fromkeys(a for s in steps for a in s.args if a not in varying)
-        values = evaluate(Graph.of((), (*read, *(n for n in found.values() if n not in varying))), same)
-        return cls(
-            tuple(n for n in nodes if not n.args),
-            steps,
-            {n: values[n] for n in read},
-            {name: n for name, n in found.items() if n in varying},
-            {name: values[n] for name, n in found.items() if n not in varying},
-        )
+        steps = _ordered([n for n in nodes if n.args and n in varying], set(found.values()))
+        read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
+        fixed = {name: n for name, n in found.items() if n not in varying}
+        needed = set(nodes)
+        inputs = {name: n for name, n in small.inputs.items() if n in varying and n in needed}
+        constants = evaluate(Graph.of(small.inputs, fixed), same)
+        values = evaluate(Graph.of(small.inputs, read), same)
+        varied = {name: n for name, n in found.items() if n in varying}
+        return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
 
     @property
     def fewest(self) -> int:

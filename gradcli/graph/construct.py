@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import InputError
-from gradcli.graph.node import Node, Shape, broadcast_shapes, check_size, const, size_of
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape, broadcast_shapes, check_size, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
@@ -76,11 +77,10 @@ def matmul(a: Node, b: Node) -> Node:
 
     Errors: `InputError` for scalars, and when the inner sizes differ.
     """
-    for x in (a, b):
+    for x, which in ((a, "left"), (b, "right")):
         if not x.shape:
-            name = f"`{x.name}`" if x.name else "one of the two"
             raise InputError(
-                f"`@` multiplies vectors and matrices, but {name} is a scalar",
+                f"`@` multiplies vectors and matrices, but the {which} factor is a scalar",
                 hint="scalars are multiplied with `*`; an input without a value needs a shape: --shape x=3,M=2x2",
             )
     inner = b.shape[0] if len(b.shape) == 1 else b.shape[-2]
@@ -164,7 +164,7 @@ def broadcast(x: Node, shape: Shape) -> Node:
     if broadcast_shapes([x.shape, shape]) != shape:
         raise InputError(f"shape {x.shape} does not broadcast to {shape}")
     if x.op == "const":
-        return const(x.params[0], shape)
+        return const(x.settings[0], shape)
     return x if x.shape == shape else Node("broadcast", (x,), shape, (shape,))
 
 

@@ -39,7 +39,7 @@ def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     """Return the node that is `a` where the condition holds and `b` elsewhere."""
     a, b = lift(a), lift(b)
     if a.op == b.op == "const" and a.value == b.value:
-        return const(a.params[0], elementwise("where", condition, a, b).shape)
+        return const(a.settings[0], elementwise("where", condition, a, b).shape)
     return elementwise("where", condition, a, b)
 
 

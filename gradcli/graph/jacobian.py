@@ -12,14 +12,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, product
 
 import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
-from gradcli.graph.names import element_names
-from gradcli.graph.node import Graph, Node, const
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, const
 from gradcli.graph.sparsity import dependencies, widths
 from gradcli.graph.vjp import active_nodes, reverse, sweep
 
@@ -45,64 +45,95 @@ class _Part:
     adjoint: Node
 
 
-def jacobian(graph: Graph, wrt: Iterable[str] | None = None, by_entry: bool = False) -> Graph:
+@dataclass(frozen=True)
+class _Blocks:
+    """The blocks dy/dx with any dependence, by their nodes, each from its rows (`along` 0) or its columns (1)."""
+
+    parts: Mapping[tuple[Node, Node], Sequence[_Part]]
+    along: int
+
+
+def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     """Return the graph of the Jacobian with respect to the leaves `wrt` (all by default).
 
     Its outputs are `dy/dx`, of the shape of y followed by that of x, for each output and leaf between which there is
-    any dependence; or with `by_entry` the single entries `dy[0]/dx[1]` that are not zero everywhere.  Source of the
-    values at corners: PyTorch, as for `vjp`.
-
-    Errors: `InputError` for more than `MAX_SINGLE` single entries.
+    any dependence.  Source of the values at corners: PyTorch, as for `vjp`.
 
     >>> from gradcli.graph.node import leaf
-    >>> x, w = leaf("x", (2,)), leaf("w")
-    >>> graph = jacobian(Graph.of([x, w], [(w * x).called("y"), (3 * w).called("z")]))
-    >>> [(n.name, n.shape) for n in graph.outputs]
-    [('dy/dx', (2, 2)), ('dy/dw', (2,)), ('dz/dw', ())]
+    >>> x, w = leaf((2,)), leaf()
+    >>> graph = jacobian(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w}))
+    >>> {name: n.shape for name, n in graph.outputs.items()}
+    {'dy/dx': (2, 2), 'dy/dw': (2,), 'dz/dw': ()}
     """
-    names = [n.name or "" for n in graph.inputs] if wrt is None else list(wrt)
-    named = {n.name: n for n in graph.inputs}
-    leaves = [named[name] for name in names]
-    outputs = list(dict.fromkeys(graph.outputs))
-    sets = dependencies(graph, names)
-    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
-    across = widths(leaves)
-    columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
-    # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
-    widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
-    along = 0 if tallest <= widest else 1
-    if along == 0:
-        crossing = dict(zip(leaves, across, strict=True))
-        parts = _parts(graph, rows, crossing, {y: y for y in outputs}, {x: x for x in leaves})
-    else:
-        swept = sweep(graph, names).graph
-        grads = {named[(g.name or "").removesuffix(".grad")]: g for g in swept.outputs}
-        cotangents = dict(zip(graph.outputs, swept.inputs[len(graph.inputs) :], strict=True))
-        by_column = _parts(swept, columns, {y: y.size for y in outputs}, grads, cotangents)
-        parts = {(y, x): found for (x, y), found in by_column.items()}
-    single = sum(p.stop - p.start for own in parts.values() for p in own) if by_entry else 0
+    leaves = _leaves(graph, wrt)
+    blocks = _blocks(graph, leaves)
+    outputs = {}
+    for (above, y), (below, x) in product(graph.outputs.items(), leaves.items()):
+        if (y, x) in blocks.parts:
+            outputs[f"d{above}/d{below}"] = _block(y, x, blocks.parts[y, x], blocks.along)
+    return Graph.of(graph.inputs, outputs, names=graph.names, spans=graph.spans)
+
+
+def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, int], Node]:
+    """Return the entries of the Jacobian that are not zero everywhere, each a scalar node, by row and column.
+
+    Rows are the elements of all outputs, columns those of the leaves `wrt`.
+
+    Errors: `InputError` for more than `MAX_SINGLE` entries.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf((2,)), leaf()
+    >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
+    [(0, 0), (0, 2), (1, 1), (1, 2), (2, 2)]
+    """
+    leaves = _leaves(graph, wrt)
+    blocks = _blocks(graph, leaves)
+    single = sum(p.stop - p.start for parts in blocks.parts.values() for p in parts)
     if single > MAX_SINGLE:
         raise InputError(
             f"{single:,} entries of the Jacobian are not zero",
             hint=f"at most {MAX_SINGLE:,} fit: choose with --outputs",
         )
-    place = {n: i for i, n in enumerate((*outputs, *leaves))}
-    blocks = sorted(parts.items(), key=lambda item: (place[item[0][0]], place[item[0][1]]))
-    found = [named for (y, x), own in blocks for named in _named(y, x, own, along, by_entry)]
-    # As in `vjp`, an entry may be a leaf, which has a name of its own.
-    return Graph.of(graph.inputs, [Node("identity", (n,), n.shape, (), name) for name, n in found])
+    found = {}
+    above = accumulate((y.size for y in graph.outputs.values()), initial=0)
+    for first, y in zip(above, graph.outputs.values(), strict=False):
+        below = accumulate((x.size for x in leaves.values()), initial=0)
+        for start, x in zip(below, leaves.values(), strict=False):
+            for place, node in _single(blocks.parts.get((y, x), ()), blocks.along):
+                found[first + place[0], start + place[1]] = node
+    return dict(sorted(found.items()))
 
 
-def _named(y: Node, x: Node, parts: Sequence[_Part], along: int, by_entry: bool) -> Iterator[tuple[str, Node]]:
-    """Yield the block dy/dx, or its entries, each with its name."""
-    if not by_entry:
-        yield f"d{y.name}/d{x.name}", _block(y, x, parts, along)
-        return
-    above, below = element_names(y.name or "", y.shape), element_names(x.name or "", x.shape)
-    for p in sorted(parts, key=lambda p: p.element):
+def _single(parts: Sequence[_Part], along: int) -> Iterator[tuple[tuple[int, int], Node]]:
+    """Yield the entries of a block with their places in it."""
+    for p in parts:
+        flat = reshape(p.adjoint, (p.adjoint.size,))
         for k in range(p.start, p.stop):
-            i, j = (p.element, k) if along == 0 else (k, p.element)
-            yield f"d{above[i]}/d{below[j]}", index(reshape(p.adjoint, (p.adjoint.size,)), (k,))
+            yield (p.element, k) if along == 0 else (k, p.element), index(flat, (k,))
+
+
+def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:
+    return {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
+
+
+def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
+    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
+    leaves, outputs = list(chosen.values()), list(dict.fromkeys(graph.outputs.values()))
+    sets = dependencies(graph, leaves)
+    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
+    across = widths(leaves)
+    columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
+    # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
+    widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
+    if tallest <= widest:
+        crossing = dict(zip(leaves, across, strict=True))
+        return _Blocks(_parts(graph, rows, crossing, {y: y for y in outputs}, {x: x for x in leaves}), 0)
+    alone = Graph.of(graph.inputs, {str(i): y for i, y in enumerate(outputs)})
+    swept = sweep(alone, chosen)
+    cotangents = dict(zip(outputs, swept.cotangents.values(), strict=True))
+    gradients = {chosen[name]: gradient for name, gradient in swept.gradients.items()}
+    by_column = _parts(swept.graph, columns, {y: y.size for y in outputs}, gradients, cotangents)
+    return _Blocks({(y, x): found for (x, y), found in by_column.items()}, 1)
 
 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:

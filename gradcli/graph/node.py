@@ -1,38 +1,31 @@
-"""The representation of a system: a node is one operation, a graph is a list of them.
-
-A graph is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation program",
-CACM 7(8), 1964): the nodes stand in the order in which they are computed.
-"""
+"""A node is one operation; arithmetic between nodes builds simplified nodes, exact where the arguments are numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from gradcli.errors import InputError, Span
+from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
-Shape = tuple[int, ...]
 Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.
 Constant = Exact | float | str
 
-MAX_ELEMENTS = 2**24  # of one array: 128 MiB of float64
-MAX_RANK = 32
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Node:
-    """One operation: its op, its argument nodes, its static shape, and the user's name for it.
+    """One operation: its op, its argument nodes, its static shape and dtype, and its settings.
 
-    `params` are the settings that the op takes beside its arguments (axes, a target shape), hashable.
-    Nodes are compared by identity.  `+ - * / **` between nodes build simplified nodes
-    (`x * 1` is `x`): rules are written with them, what the user typed is not.
+    `settings` are what the op takes beside its arguments (axes, a target shape), hashable.  Nodes have no names and are
+    compared by identity.  `+ - * / **` between nodes build simplified nodes (`x * 1` is `x`): rules are written with
+    them, what the user typed is not.
 
-    >>> x = leaf("x", (2,))
+    >>> x = leaf((2,))
     >>> 3 * x**2
     mul(const, pow), shape (2,)
     """
@@ -40,28 +33,21 @@ class Node:
     op: str
     args: tuple[Node, ...] = ()
     shape: Shape = ()
-    params: tuple[Any, ...] = ()
-    name: str | None = None
-    span: Span | None = None
+    settings: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
-        label = f"{self.name} = " if self.name else ""
-        args = ", ".join(a.name or a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
-        return f"{label}{self.op}({args}), shape {self.shape}"
+        args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
+        return f"{self.op}({args}), shape {self.shape}"
 
     @property
     def value(self) -> Constant | None:
         """The value of a constant; `None` for any other node."""
-        return self.params[0] if self.op == "const" else None
+        return self.settings[0] if self.op == "const" else None
 
     @property
     def size(self) -> int:
         """The number of elements."""
         return size_of(self.shape)
-
-    def called(self, name: str, span: Span | None = None) -> Node:
-        """Return the node under another name."""
-        return Node(self.op, self.args, self.shape, self.params, name, span or self.span)
 
     def __add__(self, other: Node | Exact) -> Node:
         return simplified("add", self, lift(other))
@@ -113,75 +99,14 @@ class Node:
         return elementwise("or", self, other)
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Nodes in the order in which they are computed, with the inputs (leaves) and the outputs.
-
-    Inputs and outputs have names; every input and output is one of the nodes.
-    """
-
-    nodes: tuple[Node, ...]
-    inputs: tuple[Node, ...]
-    outputs: tuple[Node, ...]
-
-    @classmethod
-    def of(cls, inputs: Iterable[Node], outputs: Iterable[Node], first: Iterable[Node] = ()) -> Graph:
-        """Return the graph that computes `outputs`, and before them the nodes `first`, in their order.
-
-        >>> x = leaf("x")
-        >>> [n.op for n in Graph.of([x], [(2 * x).called("y")]).nodes]
-        ['input', 'const', 'mul']
-        """
-        inputs, outputs = tuple(inputs), tuple(outputs)
-        done = dict.fromkeys(inputs)
-        _schedule([*first, *outputs], done)
-        return cls(tuple(done), inputs, outputs)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
-        place = {n: i for i, n in enumerate(self.nodes)}
-        rows = [(n.op, [place[a] for a in n.args], n.shape, n.params, n.name) for n in self.nodes]
-        return _unpickled, (rows, [place[n] for n in self.inputs], [place[n] for n in self.outputs])
-
-    def output(self, name: str) -> Node:
-        """Return the output of that name."""
-        return next(n for n in self.outputs if n.name == name)
-
-
-def _unpickled(rows: Iterable[Any], inputs: Iterable[int], outputs: Iterable[int]) -> Graph:
-    nodes: list[Node] = []
-    for op, args, shape, params, name in rows:
-        nodes.append(Node(op, tuple(nodes[i] for i in args), shape, params, name))
-    return Graph(tuple(nodes), tuple(nodes[i] for i in inputs), tuple(nodes[i] for i in outputs))
-
-
-def _schedule(outputs: Iterable[Node], done: dict[Node, None]) -> None:
-    """Add to `done` what `outputs` need, arguments before the nodes that use them.
-
-    Depth first with a stack of its own: a chain of 100,000 nodes is an ordinary graph.
-    """
-    for output in outputs:
-        if output in done:
-            continue
-        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
-        while stack:
-            node, waiting = stack[-1]
-            arg = next((a for a in waiting if a not in done), None)
-            if arg is None:
-                done[node] = None
-                stack.pop()
-            else:
-                stack.append((arg, iter(arg.args)))
-
-
-def leaf(name: str, shape: Shape = (), span: Span | None = None) -> Node:
+def leaf(shape: Shape = ()) -> Node:
     """Return an input of a graph."""
-    return Node("input", (), shape, (), name, span)
+    return Node("input", (), shape)
 
 
-def const(value: Constant, shape: Shape = (), span: Span | None = None) -> Node:
+def const(value: Constant, shape: Shape = ()) -> Node:
     """Return a constant; with a shape, an array filled with it."""
-    return Node("const", (), shape, (value,), None, span)
+    return Node("const", (), shape, (value,))
 
 
 def lift(value: Node | Exact) -> Node:
@@ -191,62 +116,7 @@ def lift(value: Node | Exact) -> Node:
 
 def is_const(node: Node, value: int) -> bool:
     """Tell whether the node is that constant, of any shape."""
-    return node.op == "const" and node.params[0] == value
-
-
-def size_of(shape: Shape) -> int:
-    """Return the number of elements of a shape.
-
-    >>> size_of((2, 3)), size_of(())
-    (6, 1)
-    """
-    product = 1
-    for n in shape:
-        product *= n
-    return product
-
-
-def check_size(shape: Shape) -> Shape:
-    """Return the shape, unless an array of it would be absurdly large.
-
-    Errors: `InputError` above `MAX_ELEMENTS` elements.
-    """
-    if len(shape) > MAX_RANK:
-        raise InputError(f"an array of {len(shape)} dimensions has too many", hint=f"at most {MAX_RANK} fit")
-    if size_of(shape) > MAX_ELEMENTS:
-        size = "×".join(str(n) if n < 10**12 else f"{n:.3g}" for n in map(_plain, shape))
-        raise InputError(f"an array of shape {size} is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit")
-    return shape
-
-
-def _plain(n: int) -> int:
-    return min(n, 10**18)
-
-
-def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
-    """Return the shape to which arrays of these shapes broadcast, by NumPy's rule.
-
-    Errors: `InputError` when they do not fit.
-
-    >>> broadcast_shapes([(3, 1), (4,), ()])
-    (3, 4)
-    """
-    first = shapes[0]
-    if all(s == first or not s for s in shapes[1:]):
-        return first
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + s for s in shapes]
-    result = []
-    for sizes in zip(*padded, strict=True):
-        distinct = set(sizes) - {1}
-        if len(distinct) > 1:
-            listed = " and ".join(str(s) for s in dict.fromkeys(shapes))
-            raise InputError(
-                f"shapes {listed} do not fit together",
-                hint="shapes are aligned from the right; sizes must be equal, or one of them 1",
-            )
-        result.append(distinct.pop() if distinct else 1)
-    return check_size(tuple(result))
+    return node.op == "const" and node.settings[0] == value
 
 
 def elementwise(op: str, *args: Node) -> Node:
@@ -257,7 +127,7 @@ def elementwise(op: str, *args: Node) -> Node:
 def simplified(op: str, *args: Node) -> Node:
     """Return `op` of the arguments, exact and without the arithmetic that changes nothing.
 
-    >>> x = leaf("x")
+    >>> x = leaf()
     >>> simplified("mul", const(1), x) is x
     True
     >>> simplified("add", const(1), const(Fraction(1, 3))).value

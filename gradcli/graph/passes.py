@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node, const, is_const
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.structural import STRUCTURAL
 
 _COMMUTATIVE = frozenset(["add", "mul"])
@@ -18,39 +19,29 @@ def optimise(graph: Graph) -> Graph:
     """Return the graph without repeated and without unread nodes.
 
     >>> from gradcli.graph.node import elementwise, leaf
-    >>> x = leaf("x")
-    >>> y = elementwise("add", elementwise("sin", x), elementwise("sin", x)).called("y")
-    >>> [n.op for n in optimise(Graph.of([x], [y])).nodes]
+    >>> x = leaf()
+    >>> y = elementwise("add", elementwise("sin", x), elementwise("sin", x))
+    >>> [n.op for n in optimise(Graph.of({"x": x}, {"y": y})).nodes]
     ['input', 'sin', 'add']
     """
-    return dead_code(common_subexpressions(graph))
+    new = representatives(graph.nodes)
+    return Graph.of(graph.inputs, {name: new[n] for name, n in graph.outputs.items()})
 
 
-def common_subexpressions(graph: Graph) -> Graph:
-    """Return the graph in which equal operations on equal arguments are one node.  Outputs keep their names."""
-    new = representatives(graph)
-    return Graph(
-        tuple(dict.fromkeys(new.values())), tuple(new[n] for n in graph.inputs), tuple(new[n] for n in graph.outputs)
-    )
-
-
-def representatives(graph: Graph) -> dict[Node, Node]:
-    """Return for each node the one that stands for it and all nodes that compute the same."""
-    outputs = set(graph.outputs)
+def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each node the one that stands for it and all that are equal operations on equal arguments."""
     first: dict[Any, Node] = {}
     new: dict[Node, Node] = {}
-    for node in graph.nodes:
+    for node in nodes:
+        if node.op == "input":
+            new[node] = node
+            continue
         args = tuple(new[a] for a in node.args)
         same = node if args == node.args else replace(node, args=args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # A value's type is part of it: 1 == 1.0 == Decimal(1), and each prints in its own way.
-        key = (node.op, operands, node.shape, node.params, type(node.value))
-        if node.op == "input":
-            new[node] = node
-        elif node in outputs:
-            new[node] = same
-        else:
-            new[node] = first.setdefault(key, same)
+        key = (node.op, operands, node.shape, node.settings, type(node.value))
+        new[node] = first.setdefault(key, same)
     return new
 
 
@@ -60,7 +51,7 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     Softmax, for one, is made of exp, max, sum and `/`.  `nodes` stand in the order in which they are computed.
 
     >>> from gradcli.graph.node import elementwise, leaf
-    >>> x = leaf("x")
+    >>> x = leaf()
     >>> lower([x, y := elementwise("sec", x)])[y]
     div(const, cos), shape ()
     """
@@ -83,12 +74,12 @@ def _lowered(node: Node) -> Node:
         definition = structural.lowered or structural.definition
     if definition is None:
         return node
-    simpler = definition(*node.params, *node.args)
+    simpler = definition(*node.settings, *node.args)
     if simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
         return node
     # Simplification may have taken the definition to an argument's argument: -(-x) is x.
     new = {n: n for arg in node.args for n in (arg, *arg.args)}
-    for n in Graph.of(new, [simpler]).nodes:
+    for n in scheduled([simpler], new):
         if n not in new:
             new[n] = _lowered(replace(n, args=tuple(new[a] for a in n.args))) if n.args else n
     return new[simpler]
@@ -139,13 +130,3 @@ def _doubled(node: Node) -> Node:
     if node.op == "div" and (divisor := _half(node.args[1])) is not None:
         return replace(node, args=(node.args[0], divisor))  # the square's 2, and that of the root above it
     return Node("mul", (const(2), node), node.shape)
-
-
-def dead_code(graph: Graph) -> Graph:
-    """Return the graph without the nodes that no output needs; the inputs stay."""
-    needed = set(graph.outputs)
-    for node in reversed(graph.nodes):
-        if node in needed:
-            needed.update(node.args)
-    inputs = set(graph.inputs)
-    return Graph(tuple(n for n in graph.nodes if n in needed or n in inputs), graph.inputs, graph.outputs)

@@ -6,14 +6,15 @@ on the union.  Source: Griewank and Walther, *Evaluating Derivatives* (SIAM, 200
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
 from gradcli.graph.structural import STRUCTURAL
 
 Array = np.ndarray[Any, Any]
@@ -25,40 +26,38 @@ def widths(leaves: Sequence[Node]) -> list[int]:
     """Return how many columns each leaf has in the sets: its elements, or one where there are too many of them.
 
     >>> from gradcli.graph.node import leaf
-    >>> widths([leaf("x", (2,)), leaf("w")]), widths([leaf("x", (6000,)), leaf("w")])
+    >>> widths([leaf((2,)), leaf()]), widths([leaf((6000,)), leaf()])
     ([2, 1], [1, 1])
     """
     many = sum(n.size for n in leaves) > MAX_COLUMNS
     return [1 if many else n.size for n in leaves]
 
 
-def dependencies(graph: Graph, wrt: Iterable[str]) -> dict[Node, Array]:
+def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     """Return for each output the sets of columns that its elements depend on, as an object array of its shape.
 
-    Columns are those of the leaves `wrt`, in their order, of which each has as many as `widths` says.
+    Columns are those of the leaves, in their order, of which each has as many as `widths` says.
 
     >>> from gradcli.graph.node import leaf
-    >>> x, w = leaf("x", (2,)), leaf("w")
-    >>> y = (w * x).called("y")
-    >>> [bin(columns) for columns in dependencies(Graph.of([x, w], [y]), ["x", "w"])[y]]
+    >>> x, w = leaf((2,)), leaf()
+    >>> y = w * x
+    >>> [bin(columns) for columns in dependencies(Graph.of({"x": x, "w": w}, {"y": y}), [x, w])[y]]
     ['0b101', '0b110']
     """
-    named = {n.name: n for n in graph.inputs}
-    leaves = [named[name] for name in wrt]
     found: dict[Node, Array] = {}
     start = 0
     for leaf, width in zip(leaves, widths(leaves), strict=True):
         found[leaf] = _array([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
         start += width
     last = {a: i for i, n in enumerate(graph.nodes) for a in n.args}
-    outputs = set(graph.outputs)
+    outputs = set(graph.outputs.values())
     for i, node in enumerate(graph.nodes):
         if node not in found:
             found[node] = _passed_on(node, [found[a] for a in node.args])
         for a in set(node.args):
             if last[a] == i and a not in outputs:
                 del found[a]
-    return {y: found[y] for y in graph.outputs}
+    return {y: found[y] for y in outputs}
 
 
 def _array(values: Sequence[int], shape: tuple[int, ...]) -> Array:
@@ -86,13 +85,13 @@ def _passed_on(node: Node, args: list[Array]) -> Array:
     if node.op in _MOVED:
         forward = STRUCTURAL[node.op].forward
         assert forward is not None
-        return forward(*node.params, *(a[..., None] for a in args))[..., 0]
+        return forward(*node.settings, *(a[..., None] for a in args))[..., 0]
     raise AssertionError(node.op)  # a test runs every operation of the tables
 
 
 def _along(node: Node, sets: Array) -> Array:
     """Return the union along an axis, for each element of it."""
-    return np.broadcast_to(np.expand_dims(_union(sets, node.params), node.params[0]), node.shape)
+    return np.broadcast_to(np.expand_dims(_union(sets, node.settings), node.settings[0]), node.shape)
 
 
 def _matmul(node: Node, args: list[Array]) -> Array:
@@ -107,7 +106,7 @@ def _scatter(node: Node, args: list[Array]) -> Array:
     index = STRUCTURAL["index"].forward
     assert index is not None
     result = np.zeros(node.shape, dtype=object)
-    for key, part in zip(node.params[1], args, strict=True):
+    for key, part in zip(node.settings[1], args, strict=True):
         target = index(key, result[..., None])
         target |= part[..., None]
     return result
@@ -118,10 +117,10 @@ _MOVED = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal", "f
 _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
     **dict.fromkeys(
         ("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"),
-        lambda node, args: _union(args[0], node.params[0]),
+        lambda node, args: _union(args[0], node.settings[0]),
     ),
     "softmax": lambda node, args: _along(node, args[0]),
-    "cumsum": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.params[0]),
+    "cumsum": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.settings[0]),
     "matmul": _matmul,
     "outer": lambda node, args: np.bitwise_or.outer(*args),
     "trace": lambda node, args: _union(np.diagonal(args[0]), (0,)),

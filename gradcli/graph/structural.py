@@ -38,7 +38,8 @@ from gradcli.graph.construct import (
     transpose,
 )
 from gradcli.graph.elementwise import call, corner, equal, where
-from gradcli.graph.node import Node, Shape, const, size_of
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape, size_of
 
 Array = np.ndarray[Any, Any]
 

@@ -6,13 +6,14 @@ The sweep knows no operation by name: the tables do.  Source: Griewank and Walth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gradcli.graph.calculus import slope
 from gradcli.graph.construct import scatter, sum_to
 from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, Node, const, elementwise, is_const, leaf
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const, elementwise, is_const, leaf
 from gradcli.graph.structural import STRUCTURAL
 
 _CONDITIONS = {op for op, row in ELEMENTWISE.items() if row.constant and row.infix}
@@ -35,15 +36,22 @@ class Pass:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A reverse sweep: the graph from leaves and cotangents to gradients, and its passes in order."""
+    """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and who is whose.
+
+    `cotangents` holds the cotangents by the names of their outputs, `gradients` the gradients by the names of what they
+    are the gradients of, and `adjoints` the adjoint of each node that has one.
+    """
 
     graph: Graph
     passes: tuple[Pass, ...]
+    cotangents: Mapping[str, Node]
+    gradients: Mapping[str, Node]
+    adjoints: Mapping[Node, Node]
 
-    def traced(self) -> Graph:
-        """Return the graph with every adjoint, slope and contribution among its nodes, needed or not."""
+    def traced(self) -> tuple[Node, ...]:
+        """Return the graph's nodes with every adjoint, slope and contribution among them, needed or not."""
         shown = (n for p in self.passes for n in (p.adjoint, p.slope, p.contribution) if n is not None)
-        return Graph.of(self.graph.inputs, [*shown, *self.graph.outputs], self.graph.nodes)
+        return scheduled([*shown, *self.graph.outputs.values()], self.graph.nodes)
 
 
 def vjp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
@@ -52,27 +60,37 @@ def vjp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     Its inputs are the leaves of `graph`, then a cotangent `y.v` of each output's shape; its outputs are
     `x.grad`, of the shape of each leaf in `wrt` (all by default).  Source: what PyTorch's `backward` leaves in `.grad`.
 
-    >>> x = leaf("x")
-    >>> [n.name for n in vjp(Graph.of([x], [(x * x).called("y")])).outputs]
-    ['x.grad']
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> graph = vjp(Graph.of({"x": x}, {"y": x * x}))
+    >>> list(graph.inputs), list(graph.outputs)
+    (['x', 'y.v'], ['x.grad'])
     """
     return sweep(graph, wrt).graph
 
 
-def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[Node] = ()) -> Sweep:
-    """Return the reverse sweep over `graph`: adjoints of the leaves `wrt` (all by default), then of the nodes `retain`.
+def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] = ()) -> Sweep:
+    """Return the reverse sweep over `graph`: the gradients of the leaves `wrt` (all by default), then of `retain`.
 
-    >>> x = leaf("x")
-    >>> [(p.argument.name, p.slope) for p in sweep(Graph.of([x], [(3 * x).called("y")])).passes]
-    [('x', const(), shape ())]
+    `retain` names computed nodes.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> swept = sweep(Graph.of({"x": x}, {"y": 3 * x}))
+    >>> [(p.argument is x, p.slope.value) for p in swept.passes]
+    [(True, 3)]
     """
-    names = {n.name for n in graph.inputs} if wrt is None else set(wrt)
-    wanted = [n for n in graph.inputs if n.name in names] + list(retain)
-    cotangents = [leaf(f"{y.name}.v", y.shape) for y in graph.outputs]
-    passes, adjoints = reverse(graph, zip(graph.outputs, cotangents, strict=True), active_nodes(graph, wanted))
-    grads = [Node("identity", (adjoints.get(n) or const(0, n.shape),), n.shape, (), f"{n.name}.grad") for n in wanted]
-    primal = (n for n in graph.nodes if n.op != "input")
-    return Sweep(Graph.of([*graph.inputs, *cotangents], grads, primal), tuple(passes))
+    chosen = set(graph.inputs) if wrt is None else set(wrt)
+    wanted = {name: n for name, n in graph.inputs.items() if name in chosen}
+    wanted |= {name: graph.names[name] for name in retain}
+    cotangents = {name: leaf(y.shape) for name, y in graph.outputs.items()}
+    seeds = [(y, cotangents[name]) for name, y in graph.outputs.items()]
+    passes, adjoints = reverse(graph, seeds, active_nodes(graph, wanted.values()))
+    gradients = {name: adjoints.get(n) or const(0, n.shape) for name, n in wanted.items()}
+    inputs = dict(graph.inputs) | {f"{name}.v": v for name, v in cotangents.items()}
+    outputs = {f"{name}.grad": gradient for name, gradient in gradients.items()}
+    found = Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
+    return Sweep(found, tuple(passes), cotangents, gradients, adjoints)
 
 
 def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
@@ -107,7 +125,7 @@ def _total(terms: list[Node]) -> Node:
     """Return the sum of the contributions; those to single elements are gathered into one array."""
     parts = [t for t in terms if t.op == "scatter"]
     if len(parts) > 1:
-        merged = [(key, arg) for t in parts for key, arg in zip(t.params[1], t.args, strict=True)]
+        merged = [(key, arg) for t in parts for key, arg in zip(t.settings[1], t.args, strict=True)]
         terms = [t for t in terms if t.op != "scatter"] + [scatter(parts[0].shape, merged)]
     total = terms[0]
     for term in terms[1:]:
@@ -124,7 +142,7 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
                 local = slope(node, i)
                 steps.append(Pass(node, adjoint, argument, local, sum_to(scale(adjoint, local), argument.shape)))
     elif node.args and (pullback := STRUCTURAL[node.op].pullback) is not None:
-        contributions = pullback(adjoint, node, *node.params, *node.args)
+        contributions = pullback(adjoint, node, *node.settings, *node.args)
         for argument, contribution in zip(node.args, contributions, strict=True):
             if argument in active:
                 steps.append(Pass(node, adjoint, argument, None, contribution))

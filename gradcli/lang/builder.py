@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from gradcli.errors import InputError, did_you_mean, nearest
+from gradcli.errors import InputError, Span, did_you_mean, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
@@ -64,26 +64,29 @@ _REFUSED = {
 }
 
 
-def build(expression: Expression, scope: Mapping[str, Node]) -> Node:
+def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span] | None = None) -> Node:
     """Return the node of an expression; `scope` holds the nodes of the names it may read.
+
+    The places of the nodes that it makes go into `spans`.
 
     Errors: `InputError` at its place, for what the language lacks, unknown names, and shapes that do not fit.
 
     >>> from gradcli.errors import Source
     >>> from gradcli.graph.node import leaf
     >>> from gradcli.lang.statements import read_expression
-    >>> build(read_expression(Source("3*x^2")), {"x": leaf("x")})
+    >>> build(read_expression(Source("3*x^2")), {"x": leaf()})
     mul(const, pow), shape ()
     """
-    return _Walk(expression, scope).run()
+    return _Walk(expression, scope, {} if spans is None else spans).run()
 
 
 class _Walk:
     """One walk over one expression: a stack of work to do, and a stack of nodes that are done."""
 
-    def __init__(self, expression: Expression, scope: Mapping[str, Node]) -> None:
+    def __init__(self, expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span]) -> None:
         self.expression = expression
         self.scope = scope
+        self.spans = spans
         self.done: list[Node] = []
 
     def run(self) -> Node:
@@ -99,16 +102,13 @@ class _Walk:
                         continue
                 args = self.done[len(self.done) - count :]
                 del self.done[len(self.done) - count :]
-                self.done.append(self.placed(finish(args), tree, args))
+                node = finish(args)
+                if node.op != "input" and not any(node is a for a in args):
+                    self.spans.setdefault(node, self.expression.span(tree))
+                self.done.append(node)
             except InputError as error:
-                raise error.at(self.expression.span(tree)) from None
+                raise error.at(self.spans.get(error.about) or self.expression.span(tree)) from None
         return self.done.pop()
-
-    def placed(self, node: Node, tree: ast.expr, args: list[Node]) -> Node:
-        """Return a new node with its place in the text; a node that was there before keeps its own."""
-        if node.span is not None or node.op == "input" or any(node is a for a in args):
-            return node
-        return Node(node.op, node.args, node.shape, node.params, node.name, self.expression.span(tree))
 
     def visit(self, tree: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Return the parts of an expression, and what makes a node of the parts' nodes."""
@@ -174,7 +174,7 @@ class _Walk:
             if element is not None and element in self.scope:
                 node = self.scope[element]
                 return (), lambda _: node
-        return (value,), lambda args: _element(args[0], index_of(key, _numeric(args[0])))
+        return (value,), lambda args: _element(args[0], index_of(key, _numeric(args[0]), value))
 
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
@@ -266,7 +266,7 @@ def _numeric(node: Node) -> Node:
     """Return a node that is a number, or an array of them."""
     if node.op in CONDITIONS or node.value is True:
         raise InputError(
-            "a condition is not a number", node.span, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`"
+            "a condition is not a number", None, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`", node
         )
     return node
 
@@ -274,7 +274,7 @@ def _numeric(node: Node) -> Node:
 def _condition(op: str, *args: Node) -> Node:
     for a in args:
         if a.op not in CONDITIONS:
-            raise InputError("a condition is wanted here", a.span, "for example `x > 0`")
+            raise InputError("a condition is wanted here", None, "for example `x > 0`", a)
     return args[0] if op in ("and", "or") and len(args) == 1 else elementwise(op, *args)
 
 

@@ -15,7 +15,8 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes, axes_of, one_axis
 from gradcli.graph.elementwise import ELEMENTWISE, call
-from gradcli.graph.node import Node, Shape, const
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape
 
 Axis = int | Sequence[int] | None
 Builder = Callable[..., Node]

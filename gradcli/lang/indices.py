@@ -19,8 +19,8 @@ def element_name(name: str, key: ast.expr) -> str | None:
     return None
 
 
-def index_of(key: ast.expr, x: Node) -> construct.Index:
-    """Return a subscript as whole numbers from the front and ranges.
+def index_of(key: ast.expr, x: Node, written: ast.expr) -> construct.Index:
+    """Return a subscript of a node, which was written so, as whole numbers from the front and ranges.
 
     Errors: `InputError` for an index outside of the array, or too many of them.
     """
@@ -29,9 +29,11 @@ def index_of(key: ast.expr, x: Node) -> construct.Index:
     axes = sum(1 for k in keys if not (isinstance(k, ast.Constant) and k.value is None)) - len(dots)
     rank = len(x.shape)
     if axes > rank or len(dots) > 1:
-        name = f"`{x.name}`" if x.name else "this"
+        name = f"`{written.id}`" if isinstance(written, ast.Name) else "this"
         what = "a scalar and has no elements" if not rank else f"an array of {rank} dimension{'s' * (rank > 1)}"
-        hint = None if rank or x.op != "input" else f"give it a shape: --shape {x.name}=3, or --at {x.name}=[1,2,3]"
+        hint = None
+        if not rank and x.op == "input" and isinstance(written, ast.Name):
+            hint = f"give it a shape: --shape {written.id}=3, or --at {written.id}=[1,2,3]"
         raise InputError(f"{name} is {what}", hint=hint)
     if dots:
         keys[dots[0] : dots[0] + 1] = [ast.Slice()] * (rank - axes)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
-from gradcli.graph.node import Graph, Node, Shape, leaf, size_of
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.shapes import Shape, size_of
 from gradcli.lang.builder import CONDITIONS, CONSTANTS, build
 from gradcli.lang.statements import Expression, Statement, read_statements
 
@@ -44,25 +46,25 @@ class System:
         Errors: `InputError` with its place, when shapes do not fit or a name is not known.
 
         >>> graph = read_system([Source("h = x**2; y = sum(h)")]).graph({"x": (3,)})
-        >>> [(n.name, n.shape) for n in graph.nodes if n.name]
+        >>> [(name, n.shape) for n, name in graph.labels.items()]
         [('x', (3,)), ('h', (3,)), ('y', ())]
         """
-        leaves = self.leaves(shapes)
-        scope = {n: leaf(n, shapes.get(n, self.inferred.get(n, ())), self.uses.get(n)) for n in leaves}
-        inputs = list(scope.values())
+        scope = {n: leaf(shapes.get(n, self.inferred.get(n, ()))) for n in self.leaves(shapes)}
+        inputs = dict(scope)
         assembly = _Assembly(scope)
-        first = []
         for statement in self.statements:
             if statement.declares:
                 continue
             if assembly.open:
                 read = {n.id for n in statement.expression.names}
-                first += [assembly.close(name) for name in read & assembly.open - {statement.name}]
-            first.append(assembly.assign(statement, build(statement.expression, scope)))
-        first += [assembly.close(name) for name in sorted(assembly.open)]
-        if not leaves:
+                for name in read & assembly.open - {statement.name}:
+                    assembly.close(name)
+            assembly.assign(statement, build(statement.expression, scope, assembly.spans))
+        for name in sorted(assembly.open):
+            assembly.close(name)
+        if not inputs:
             raise InputError("the system has no input to differentiate with respect to", hint="for example `y = x**2`")
-        return Graph.of(inputs, [scope[n] for n in self._chosen(outputs)], _needed(first, scope, self._chosen(outputs)))
+        return assembly.graph(inputs, self._chosen(outputs))
 
     def _chosen(self, outputs: Sequence[str] | None) -> Sequence[str]:
         """Return the outputs, checked: assigned names, each once."""
@@ -84,40 +86,49 @@ class _Assembly:
 
     def __init__(self, scope: dict[str, Node]) -> None:
         self.scope = scope
+        self.names: dict[str, Node] = {}
+        self.spans: dict[Node, Span] = {}
         self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
+        self.first: dict[str, Span] = {}  # of the elements of each
         self.open: set[str] = set()
 
-    def assign(self, statement: Statement, node: Node) -> Node:
+    def assign(self, statement: Statement, node: Node) -> None:
         name = statement.name or ""
         full = name if statement.key is None else f"{name}[{','.join(map(str, statement.key))}]"
         if node.op in CONDITIONS or node.value is True:
             raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
-        if node.name or node.op == "input":  # y = x: another name for the same value
-            node = Node("identity", (node,), node.shape)
-        named = node.called(full, node.span or statement.expression.span(statement.expression.tree))
         if statement.key is not None:
             if name in self.elements and name not in self.open:
                 raise InputError(f"`{name}` has been used as a whole, and cannot get another element", statement.span)
-            self.elements.setdefault(name, {})[statement.key] = named
+            self.elements.setdefault(name, {})[statement.key] = node
+            self.first.setdefault(name, statement.expression.span(statement.expression.tree))
             self.open.add(name)
-        self.scope[full] = named
-        return named
+        self.scope[full] = self.names[full] = node
 
-    def close(self, name: str) -> Node:
+    def close(self, name: str) -> None:
         """Put the elements of a vector or matrix together, at its first use as a whole or at the end."""
         self.open.remove(name)
-        elements = self.elements[name]
+        elements, span = self.elements[name], self.first[name]
         key, first = next(iter(elements.items()))
         if any(len(k) != len(key) for k in elements):
-            raise InputError(f"elements of `{name}` are assigned by one index and by several", first.span)
+            raise InputError(f"elements of `{name}` are assigned by one index and by several", span)
         shape = tuple(max(k[i] for k in elements) + 1 for i in range(len(key)))
         if size_of(shape) != len(elements):
             missing = next(k for k in _places(shape) if k not in elements)
-            raise InputError(f"`{name}[{','.join(map(str, missing))}]` is never assigned", first.span)
-        whole = construct.stack([elements[k] for k in sorted(elements)])
-        whole = construct.reshape(whole, shape + first.shape)
-        self.scope[name] = whole.called(name, first.span)
-        return self.scope[name]
+            raise InputError(f"`{name}[{','.join(map(str, missing))}]` is never assigned", span)
+        try:
+            whole = construct.stack([elements[k] for k in sorted(elements)])
+            whole = construct.reshape(whole, shape + first.shape)
+        except InputError as error:
+            raise error.at(span) from None
+        self.scope[name] = self.names[name] = whole
+
+    def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
+        """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
+        chosen = {name: self.scope[name] for name in outputs}
+        needed = set(scheduled(chosen.values()))
+        names = {name: n for name, n in self.names.items() if n in needed}
+        return Graph.of(inputs, chosen, names.values(), names, self.spans)
 
 
 def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
@@ -128,12 +139,6 @@ def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
             flat, i = divmod(flat, n)
             place.append(i)
         yield tuple(reversed(place))
-
-
-def _needed(first: Sequence[Node], scope: Mapping[str, Node], outputs: Sequence[str]) -> list[Node]:
-    """Return the statements that the chosen outputs need, in the order in which they were written."""
-    needed = set(Graph.of((), [scope[n] for n in outputs]).nodes)
-    return [n for n in first if n in needed]
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

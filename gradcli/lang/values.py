@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradcli.errors import InputError, Source, Span
-from gradcli.graph.node import Node, Shape, check_size
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.statements import check_name, read_expression
 

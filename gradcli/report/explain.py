@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import evaluate, values_of
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
+from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Graph, Node, size_of
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import size_of
 from gradcli.graph.structural import STRUCTURAL
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.report import steps
@@ -53,7 +55,7 @@ def jacobian(
         values = _evaluate(graph, at)
         if warn and not np.isfinite(matrix).all():
             notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
-        found.append(JacobianPoint(at, {y.name or "": values[y] for y in graph.outputs}, matrix))
+        found.append(JacobianPoint(at, values, matrix))
     return JacobianResult(graph, tuple(wrt), symbolic, *_style(graph), points=tuple(found))
 
 
@@ -90,10 +92,7 @@ def backward(
 
     Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
     """
-    named = [n for n in graph.nodes if n.name and n.op != "input"]
-    kept = set(wanted.retain)
-    retain = [n for n in named if n.name in kept]
-    swept = sweep(graph, wrt, retain)
+    swept = sweep(graph, wrt, wanted.retain)
     symbolic = None
     rows, columns = _dimensions(graph, wrt)
     if not points or (wanted.formulas and rows * columns <= SHOWN_ENTRIES and _formulas_of(graph) <= SHOWN_FORMULAS):
@@ -104,14 +103,14 @@ def backward(
         found = _Numbers(graph, wrt, swept, wanted, symbolic, numeric, notes).points(points, calls)
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
-    shown = {*retain, *graph.outputs}
-    forgotten = [n.name or "" for n in named if n not in shown and "[" not in (n.name or "")]
+    shown = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in wanted.retain)}
+    forgotten = [name for name, n in graph.names.items() if n not in shown and "[" not in name]
     return BackwardResult(
         *common,
         points=tuple(found),
         numeric=bool(points),
         steps=wanted.steps,
-        retained=tuple(n.name or "" for n in retain),
+        retained=wanted.retain,
         forgotten=tuple(forgotten),
     )
 
@@ -140,23 +139,20 @@ def _formulas_of(graph: Graph) -> int:
 
 
 def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
-    names = set(wrt)
-    return sum(y.size for y in graph.outputs), sum(n.size for n in graph.inputs if n.name in names)
+    return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
 
 
 def _style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
     """Return whether formulas are written with decimals, and which names mean variables."""
     decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
     weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
-    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(
-        n.name for n in graph.nodes if n.name
-    )
+    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(graph.labels.values())
 
 
-def _evaluate(graph: Graph, at: Mapping[str, Array]) -> dict[Node, Array]:
+def _evaluate(graph: Graph, at: Mapping[str, Array]) -> Named:
     """Return the values of the outputs at one point, in their own shapes."""
     found = evaluate(graph, {n: v[..., None] for n, v in at.items()})
-    return {n: v[..., 0].astype(float) for n, v in found.items()}
+    return {name: v[..., 0].astype(float) for name, v in found.items()}
 
 
 def _structural_zeros(matrix: Array, symbolic: Any) -> Array:
@@ -181,9 +177,8 @@ class _Numbers:
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points; every point has the same number of calls."""
-        named = [n for n in self.graph.nodes if n.name and n.op != "input"]
-        keep = [*self.swept.graph.outputs, *self.graph.outputs]
-        keep += named if self.wanted.formulas or self.wanted.steps else []
+        keep = [*self.swept.gradients.values(), *self.graph.outputs.values()]
+        keep += self.graph.names.values() if self.wanted.formulas or self.wanted.steps else []
         count = len(calls[0])
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1
@@ -192,7 +187,7 @@ class _Numbers:
         batch = (len(points), count)
         found = {
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
-            for n, a in evaluate(self.swept.graph, inputs, keep).items()
+            for n, a in values_of(self.swept.graph, inputs, keep).items()
         }
         return [
             self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
@@ -201,7 +196,7 @@ class _Numbers:
 
     def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
         """Return the result at one point; `found` holds the values, the calls along the last axis."""
-        own = {(n.name or "").removesuffix(".grad"): found[n] for n in self.swept.graph.outputs}
+        own = {name: found[g] for name, g in self.swept.gradients.items()}
         running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
         called = [
             Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
@@ -212,11 +207,11 @@ class _Numbers:
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)
         matrix = None if self.numeric is None else _structural_zeros(self.numeric(at), self.symbolic)
-        values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
+        values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
         return BackwardPoint(
             at,
-            {y.name or "": values[y] for y in self.graph.outputs},
-            {n.name or "": value for n, value in values.items()},
+            {name: values[name] for name in self.graph.outputs},
+            values,
             tuple(called),
             {name: running[name][..., -1] for name in self.wanted.retain},
             matrix,
@@ -234,7 +229,7 @@ class _Numbers:
 
 def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
     """Return the inputs of a sweep for these calls, along the batch axis."""
-    return {f"{y.name}.v": np.stack([c[y.name or ""] for c in calls], axis=-1) for y in graph.outputs}
+    return {f"{name}.v": np.stack([c[name] for c in calls], axis=-1) for name in graph.outputs}
 
 
 def _in_formulas(
@@ -246,14 +241,14 @@ def _in_formulas(
     terms: dict[int, list[Any]] = {}
     found: list[Call] = []
     for call in calls:
-        weights = [exact_number(e) for y in graph.outputs for e in call[y.name or ""].reshape(-1)]
+        weights = [exact_number(e) for name in graph.outputs for e in call[name].reshape(-1)]
         new: dict[int, list[Any]] = {}
         for (i, j), entry in symbolic.entries.items():
             new.setdefault(j, []).append(weights[i] * entry)
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
         found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
-    retained = steps.retained_formulas(graph, swept, calls, wanted.retain)
+    retained = steps.retained_formulas(swept, calls, wanted.retain)
     tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
     return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
 
@@ -264,7 +259,7 @@ def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[in
 
     from gradcli.algebra.display import tidy
 
-    shapes = {n.name: n.shape for n in graph.inputs}
+    shapes = {name: n.shape for name, n in graph.inputs.items()}
     elements = [tidy(sympy.Add(*terms.get(j, []))) for j in range(len(symbolic.columns))]
     grads: Named = {}
     start = 0
@@ -297,12 +292,12 @@ def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
 def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:
     """Return what to tell of the first entry of J that is not finite, with the operation where it arose."""
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
-    named = {n.name: n for n in graph.inputs}
-    y, k = next(itertools.islice(((y, k) for y in graph.outputs for k in range(y.size)), i, None))
-    column = next(itertools.islice((e for n in wrt for e in element_names(n, named[n].shape)), j, None))
+    places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
+    name, y, k = next(itertools.islice(places, i, None))
+    column = next(itertools.islice((e for n in wrt for e in element_names(n, graph.inputs[n].shape)), j, None))
     v = np.zeros(y.size)
     v[k] = 1
-    alone = sweep(Graph.of(graph.inputs, [y]), wrt)
-    inputs = {n: a[..., None] for n, a in at.items()} | {f"{y.name}.v": v.reshape(*y.shape, 1)}
-    row = element_names(y.name or "", y.shape)[k]
+    alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
+    inputs = {n: a[..., None] for n, a in at.items()} | {f"{name}.v": v.reshape(*y.shape, 1)}
+    row = element_names(name, y.shape)[k]
     return f"d{row}/d{column} is {number_text(matrix[i, j])}: {steps.origin(alone, inputs)}"

@@ -74,14 +74,18 @@ def system_lines(result: Shown, values: Named) -> list[tuple[str, str]]:
     """Return the two sides of each leaf's value and of each statement."""
     names = readable_names(result.graph)
     notation = LatexNotation(names)
-    lines = []
+    lines = [(latex_name(name), array(values[name], result)) for name in result.graph.inputs if name in values]
     for node, name in names.items():
-        value = f" = {array(values[name], result)}" if name in values else ""
         if node.op != "input":
-            lines.append((latex_name(name), notation.expression(node) + value))
-        elif value:
-            lines.append((latex_name(name), value.removeprefix(" = ")))
+            lines.append((latex_name(name), notation.expression(node) + _equal(values.get(name), result)))
+    for name, node in result.graph.names.items():
+        if names[node] != name:  # another name of the same node
+            lines.append((latex_name(name), latex_name(names[node]) + _equal(values.get(name), result)))
     return lines
+
+
+def _equal(value: Array | None, result: Shown) -> str:
+    return "" if value is None else f" = {array(value, result)}"
 
 
 def jacobian_lines(result: Shown, value: Array | None) -> list[tuple[str, str]]:
@@ -105,9 +109,9 @@ def gradient_lines(result: BackwardResult, point: BackwardPoint) -> list[tuple[s
     lines = []
     if len(point.calls) == 1:
         call = point.calls[0]
-        weights = np.concatenate([call.v[y.name or ""].reshape(-1) for y in result.graph.outputs])
+        weights = np.concatenate([call.v[name].reshape(-1) for name in result.graph.outputs])
         v = matrix([[number(w) for w in weights]])
-        if max(len(weights), sum(n.size for n in result.leaves)) <= MAX_MATRIX:
+        if max(len(weights), sum(n.size for n in result.leaves.values())) <= MAX_MATRIX:
             lines.append((r"v^{\top}", v))
             if point.jacobian is not None:
                 total = np.concatenate([point.grad[n].reshape(-1) for n in result.wrt])

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.graph import Graph
 from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.node import Node
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
 _ATOM = 9
@@ -21,29 +22,29 @@ def node_names(graph: Graph) -> dict[Node, str]:
     Constants are shown as they are, and have no name.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x")
-    >>> list(node_names(Graph.of([x], [(3 * x**2).called("y")])).values())
+    >>> x = leaf()
+    >>> list(node_names(Graph.of({"x": x}, {"y": 3 * x**2})).values())
     ['x', 't1', 'y']
     """
-    fresh = fresh_names({n.name for n in graph.nodes if n.name})
-    return {n: n.name or next(fresh) for n in graph.nodes if n.op != "const" or n.name}
+    fresh = fresh_names({*graph.inputs, *graph.names})
+    return {n: graph.labels.get(n) or next(fresh) for n in graph.nodes if n.op != "const" or n in graph.labels}
 
 
 def readable_names(graph: Graph) -> dict[Node, str]:
     """Return the user's names, and names for the parts of expressions that would be too deep to read as one.
 
     >>> from gradcli.graph.node import leaf
-    >>> x = leaf("x")
-    >>> list(readable_names(Graph.of([x], [(3 * x**2).called("y")])).values())
+    >>> x = leaf()
+    >>> list(readable_names(Graph.of({"x": x}, {"y": 3 * x**2})).values())
     ['x', 'y']
     """
-    fresh = fresh_names({n.name for n in graph.nodes if n.name})
+    fresh = fresh_names({*graph.inputs, *graph.names})
     names: dict[Node, str] = {}
     depths: dict[Node, int] = {}
     for node in graph.nodes:
         depths[node] = 1 + max((depths[a] for a in node.args if a not in names), default=0)
-        if node.name or (depths[node] > _DEEP and node.op != "const"):
-            names[node] = node.name or next(fresh)
+        if node in graph.labels or (depths[node] > _DEEP and node.op != "const"):
+            names[node] = graph.labels.get(node) or next(fresh)
     return names
 
 
@@ -74,17 +75,22 @@ class Notation:
         """Return what a node computes, in terms of named nodes.
 
         >>> from gradcli.graph.node import leaf
-        >>> x = leaf("x")
+        >>> x = leaf()
         >>> Notation({x: "x"}).expression(2 * x**3)
         '2·x**3'
         """
         return self._write(node)[0]
 
+    def assigned(self, name: str, node: Node) -> str:
+        """Return what a name was given: what its node computes, or the name that the node has already."""
+        known = self.names.get(node)
+        return self.expression(node) if known in (None, name) else known
+
     def _write(self, node: Node) -> tuple[str, int]:
         """Return the text of a node and how tightly it binds."""
         if node.op == "const":
-            text = str(node.params[0])
-            return text, 2 if isinstance(node.params[0], Fraction) else 1 if text.startswith("-") else _ATOM
+            text = str(node.settings[0])
+            return text, 2 if isinstance(node.settings[0], Fraction) else 1 if text.startswith("-") else _ATOM
         if node.op in self.infix:
             level = _LEVELS[node.op]
             left, right = node.args
@@ -124,23 +130,23 @@ def _call(notation: Notation, node: Node) -> str:
 
 def _reduction(notation: Notation, node: Node) -> str:
     (x,) = node.args
-    axes = node.params[0]
+    axes = node.settings[0]
     if len(axes) == len(x.shape):
         return _call(notation, node)
     return f"{node.op}({notation.name(x)}, axis={axes[0] if len(axes) == 1 else axes})"
 
 
 def _along(notation: Notation, node: Node) -> str:
-    axis = f", axis={node.params[0]}" if len(node.shape) > 1 else ""
+    axis = f", axis={node.settings[0]}" if len(node.shape) > 1 else ""
     return f"{node.op}({notation.name(node.args[0])}{axis})"
 
 
 def _joined(notation: Notation, node: Node) -> str:
     parts = notation.arguments(node)
     shown = ", ".join(parts[:6]) + (", …" if len(parts) > 6 else "")
-    if node.op == "stack" and node.params[0] == 0:
+    if node.op == "stack" and node.settings[0] == 0:
         return f"[{shown}]"
-    return f"{node.op}([{shown}], axis={node.params[0]})"
+    return f"{node.op}([{shown}], axis={node.settings[0]})"
 
 
 def subscript(key: Any) -> str:
@@ -158,7 +164,7 @@ def _slice(k: range) -> str:
 
 
 def _scatter(notation: Notation, node: Node) -> str:
-    parts = [f"[{subscript(k)}] += {notation.name(a)}" for k, a in zip(node.params[1], node.args, strict=True)]
+    parts = [f"[{subscript(k)}] += {notation.name(a)}" for k, a in zip(node.settings[1], node.args, strict=True)]
     return f"zeros{_size(node.shape)} with " + ", ".join(parts[:4]) + (", …" if len(parts) > 4 else "")
 
 
@@ -167,7 +173,7 @@ def _size(shape: Any) -> str:
 
 
 def _transpose(notation: Notation, node: Node) -> str:
-    (order,) = node.params
+    (order,) = node.settings
     inner = notation._argument(node.args[0], _ATOM)
     return f"{inner}.T" if order == tuple(reversed(range(len(order)))) else f"permute({inner}, {order})"
 
@@ -181,7 +187,7 @@ _STRUCTURAL = {
     **dict.fromkeys(("softmax", "cumsum"), _along),
     **dict.fromkeys(("stack", "concatenate"), _joined),
     **dict.fromkeys(("reshape", "broadcast"), _shaped),
-    "index": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{subscript(node.params[0])}]",
+    "index": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{subscript(node.settings[0])}]",
     "scatter": _scatter,
     "transpose": _transpose,
     "diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
@@ -203,7 +209,7 @@ class LatexNotation:
         """Return what a node computes, in terms of named nodes.
 
         >>> from gradcli.graph.node import leaf
-        >>> x = leaf("x")
+        >>> x = leaf()
         >>> LatexNotation({x: "x0"}).expression(2 * x**3)
         '2 x_{0}^{3}'
         """
@@ -240,7 +246,7 @@ class LatexNotation:
             case "transpose", (a,):
                 return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
             case "index", (a,):
-                return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.params[0]))), 3
+                return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.settings[0]))), 3
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
                 return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM
@@ -268,7 +274,7 @@ _LATEX_FUNCTIONS = frozenset(["sin", "cos", "tan", "sec", "csc", "cot", "sinh", 
 
 
 def _latex_constant(node: Node) -> tuple[str, int]:
-    value = node.params[0]
+    value = node.settings[0]
     if isinstance(value, Fraction):
         return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", 3 if value >= 0 else 1
     text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(str(value), str(value))

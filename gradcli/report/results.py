@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.graph.node import Graph, Node, Shape
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
 from gradcli.report.notation import Notation, node_names
 
 if TYPE_CHECKING:
@@ -113,18 +115,17 @@ class Shown:
         """The assigned names with their expressions, as the user wrote them."""
         notation = Notation(node_names(self.graph), times="*")
         shown = []
-        for node in self.graph.nodes:
-            if node.name and node.op != "input":
-                assembled = node.args and (node.args[0].name or "").startswith(f"{node.name}[")
-                written = None if assembled or node.span is None else " ".join(node.span.text.split())
-                shown.append((node.name, written or notation.expression(node)))
+        assembled = {name.partition("[")[0] for name in self.graph.names if "[" in name}
+        for name, node in self.graph.names.items():
+            span = None if name in assembled else self.graph.spans.get(node)
+            written = None if span is None else " ".join(span.text.split())
+            shown.append((name, written or notation.assigned(name, node)))
         return shown
 
     @property
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> dict[str, Node]:
         """The leaves that gradients are taken by, in the order wanted."""
-        named = {n.name: n for n in self.graph.inputs}
-        return [named[n] for n in self.wrt]
+        return {name: self.graph.inputs[name] for name in self.wrt}
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
-from gradcli.errors import InputError
+from gradcli.engine.evaluate import values_of
+from gradcli.errors import InputError, Span
+from gradcli.graph.graph import Graph
 from gradcli.graph.names import bar, latex_index, latex_name
-from gradcli.graph.node import Graph, Node
+from gradcli.graph.node import Node
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.report.notation import LatexNotation, Notation, node_names, subscript, written_size
 from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
@@ -27,8 +28,7 @@ def numeric(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Steps:
 
     `inputs` holds the leaves and the cotangents, the calls along the last axis of the cotangents.
     """
-    traced = swept.traced()
-    values = evaluate(traced, inputs, traced.nodes)
+    values = values_of(swept.graph, inputs, swept.traced())
     names = node_names(graph)
     forward = _forward(graph, names, lambda n: values[n][..., 0].astype(float))
 
@@ -46,38 +46,32 @@ def symbolic(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Steps:
 
     names = node_names(graph)
     bars = _bars(swept, names)
-    traced = swept.traced()
-    every = Graph(traced.nodes, traced.inputs, traced.nodes)
+    limits = Limits(READABLE, READABLE, READABLE)
     reverse: list[ReverseStep] = []
     for k, call in enumerate(calls):
-        outputs = formulas(every, bars, _given(traced, names, call), Limits(READABLE, READABLE, READABLE)).outputs
-        found = dict(zip(traced.nodes, outputs, strict=True))
-        reverse += _reverse(swept, names, k, found.__getitem__)
+        exprs = formulas(swept.traced(), _given(swept, names, call), bars, limits, names.values()).exprs
+        reverse += _reverse(swept, names, k, exprs.__getitem__)
     return _forward(graph, names, lambda n: None), tuple(reverse)
 
 
-def retained_formulas(graph: Graph, swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:
+def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:
     """Return the accumulated adjoints of intermediates as formulas in the names that the user gave.
 
     Errors: `InputError` when such a formula is too deep to be written.
     """
     from gradcli.algebra.formulas import TooDeepError, formulas
 
-    wanted = {f"{name}.grad": name for name in retain}
+    wanted = {name: swept.gradients[name] for name in retain}
     total: Named = {}
-    named = {n: n.name for n in graph.nodes if n.name}
     for call in calls if retain else ():
         try:
-            found = formulas(swept.graph, {}, _given(swept.graph, named, call)).outputs
+            found = formulas(wanted.values(), _given(swept, swept.graph.labels, call), {}).exprs
         except TooDeepError:
             raise InputError(
                 "the formulas that --retain asks for are too deep to write", hint="give a point: --at works in numbers"
             ) from None
-        for node, grad in zip(swept.graph.outputs, found, strict=True):
-            if node.name in wanted:
-                name = wanted[node.name]
-                total[name] = _plus(total[name], grad) if name in total else grad
-    return {name: total[name] for name in retain}
+        total = {name: _plus(total[name], found[g]) if name in total else found[g] for name, g in wanted.items()}
+    return total
 
 
 def _plus(a: Array, b: Array) -> Array:
@@ -90,17 +84,16 @@ def _bars(swept: Sweep, names: Mapping[Node, str]) -> dict[Node, str]:
     return {p.adjoint: bar(names[p.node]) for p in swept.passes if p.node in names}
 
 
-def _given(graph: Graph, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
+def _given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
     """Return what stands for nodes in the formulas of a sweep: primals their names, cotangents their numbers."""
     from gradcli.algebra.formulas import symbols
     from gradcli.algebra.functions import exact_number
 
-    given = {n: symbols(n, name) for n, name in names.items()}
-    for v in (n for n in graph.inputs if (n.name or "").endswith(".v")):
-        weights = np.empty(v.shape, dtype=object)
+    given = {n: symbols(name, n.shape) for n, name in names.items()}
+    for output, v in swept.cotangents.items():
+        given[v] = np.empty(v.shape, dtype=object)
         for place in np.ndindex(*v.shape):
-            weights[place] = exact_number(float(call[(v.name or "").removesuffix(".v")][place]))
-        given[v] = weights
+            given[v][place] = exact_number(float(call[output][place]))
     return given
 
 
@@ -123,18 +116,13 @@ def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[Forwa
 
 def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> list[ReverseStep]:
     """Return one step for each pass; the adjoint of an argument grows from pass to pass."""
-    outputs = [n for n in swept.graph.inputs if (n.name or "").endswith(".v")]
-    seeds = {
-        v: "v" if len(outputs) == 1 and "v" not in names.values() else bar((v.name or "").removesuffix(".v"))
-        for v in outputs
-    }
+    alone = len(swept.cotangents) == 1 and "v" not in names.values()
+    seeds = {v: "v" if alone else bar(output) for output, v in swept.cotangents.items()}
     # An output that another one uses starts from its own v.
     totals: dict[Node, Array] = {}
-    by_name = {n.name: n for n in swept.graph.nodes if n.name and n.op != "input"}
-    for v in outputs:
-        output = by_name.get((v.name or "").removesuffix(".v"))
-        if output is not None:
-            totals[output] = value(v)
+    for output, v in swept.cotangents.items():
+        node = swept.graph.names[output]
+        totals[node] = _plus(totals[node], value(v)) if node in totals else value(v)
     bars = _bars(swept, names) | seeds
     found = []
     for p in swept.passes:
@@ -163,7 +151,7 @@ def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tupl
         # An intermediate's name is taken before its adjoint's, should both be one node.
         known = {**bars, **names}
         if p.contribution.op == "scatter":  # of an index: only the elements that were read get something
-            key = subscript(p.node.params[0])
+            key = subscript(p.node.settings[0])
             return (
                 f"dL/d{argument}[{key}] = {Notation(known).name(p.adjoint)}",
                 f"{latex_index(latex_name(bar(argument)), key)} = {LatexNotation(known).name(p.adjoint)}",
@@ -187,26 +175,27 @@ def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tupl
 
 def origin(swept: Sweep, inputs: Named) -> str:
     """Return where in a sweep the first number arose that is not finite, in words."""
-    traced = swept.traced()
-    values = evaluate(traced, inputs, traced.nodes)
+    nodes = swept.traced()
+    values = values_of(swept.graph, inputs, nodes)
 
     def bad(node: Node) -> bool:
         return not np.isfinite(values[node]).all()
 
-    for node in swept.graph.inputs:
+    vectors = set(swept.cotangents.values())
+    for name, node in swept.graph.inputs.items():
         if bad(node):
-            what = "v itself" if (node.name or "").endswith(".v") else f"the input {node.name} itself"
-            return f"{what} is not finite"
+            return f"{'v' if node in vectors else f'the input {name}'} itself is not finite"
+    spans = swept.graph.spans
     passes = {p.node for p in swept.passes}
-    for node in traced.nodes:
+    for node in nodes:
         if bad(node) and node in passes:
-            return f"it arises in {_words(node)}, whose value is not finite"
+            return f"it arises in {_words(node, spans)}, whose value is not finite"
     for p in swept.passes:
         if bad(p.contribution):
-            return f"it arises in {_words(p.node)}, whose local derivative is not finite here"
+            return f"it arises in {_words(p.node, spans)}, whose local derivative is not finite here"
     return "it arises where contributions are added"
 
 
-def _words(node: Node) -> str:
+def _words(node: Node, spans: Mapping[Node, Span]) -> str:
     """Return an operation with the place where the user wrote it."""
-    return f"`{node.op}` ({' '.join(node.span.text.split())[:60]})" if node.span else f"`{node.op}`"
+    return f"`{node.op}` ({' '.join(spans[node].text.split())[:60]})" if node in spans else f"`{node.op}`"

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
 from gradcli.report.numbers import number_text
 from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 from gradcli.report.words import (
@@ -172,8 +171,8 @@ def _where(page: Page, result: Shown) -> None:
 
 
 def _too_large(page: Page, result: BackwardResult) -> None:
-    rows = sum(y.size for y in result.graph.outputs)
-    columns = sum(n.size for n in result.leaves)
+    rows = sum(y.size for y in result.graph.outputs.values())
+    columns = sum(n.size for n in result.leaves.values())
     page.heading(f"Jacobian  {rows:,} × {columns:,}")
     page.line("too large to show here: `gradcli jacobian -f csv` writes it, vᵀJ does not need it")
 
@@ -183,8 +182,10 @@ def _calls(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
     if len(point.calls) == 1:
         v = point.calls[0].v
         page.heading(f"v = {outputs_line(outputs, v)}")
-        if sum(y.size for y in outputs) > 1:
-            page.line("one weight for each of " + _listed([e for y in outputs for e in _elements(y)]))
+        if sum(y.size for y in outputs.values()) > 1:
+            page.line(
+                "one weight for each of " + _listed([e for n, y in outputs.items() for e in element_names(n, y.shape)])
+            )
         if result.symbolic is not None:
             page.heading("grad = vᵀJ")
             for text in arithmetic(result, point):
@@ -201,10 +202,6 @@ def _calls(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
-
-
-def _elements(node: Node) -> list[str]:
-    return element_names(node.name or "", node.shape)
 
 
 def _accumulation(page: Page, result: BackwardResult, point: BackwardPoint) -> None:

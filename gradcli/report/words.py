@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from gradcli.report.results import (
     ReverseStep,
     Shown,
 )
+
+Outputs = Mapping[str, Node]
 
 _TERMS = 8  # a longer sum leaves out its zeros
 _LINES = 60
@@ -45,9 +47,9 @@ def shape_text(shape: Sequence[int]) -> str:
     return "a scalar" if not shape else "an array of shape " + "×".join(map(str, shape))
 
 
-def outputs_line(outputs: Sequence[Node], v: Named) -> str:
+def outputs_line(outputs: Outputs, v: Named) -> str:
     """Return a cotangent: one array as it is, several as a list of them."""
-    texts = [array_text(v[y.name or ""]) for y in outputs]
+    texts = [array_text(v[name]) for name in outputs]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
@@ -56,7 +58,7 @@ def arithmetic(result: BackwardResult, point: BackwardPoint) -> Iterator[str]:
     symbolic = result.symbolic
     assert symbolic is not None
     v = point.calls[0].v
-    weights = np.concatenate([v[y.name or ""].reshape(-1) for y in result.graph.outputs])
+    weights = np.concatenate([v[name].reshape(-1) for name in result.graph.outputs])
     grads = np.concatenate([point.grad[name].reshape(-1) for name in result.wrt])
     for j, name in enumerate(symbolic.columns[:_LINES]):
         if point.jacobian is not None:
@@ -99,18 +101,17 @@ def factor(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def loss(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
+def loss(outputs: Outputs, calls: Sequence[Call]) -> list[str]:
     """Return the scalar whose gradient this is: L = Σ v_i·y_i, for the sum of all calls."""
     terms: list[str] = []
-    for y in outputs:
-        name = y.name or ""
+    for name, y in outputs.items():
         total = np.sum([c.v[name] for c in calls], axis=0)
         if y.size > _ELEMENTS:
             terms.append(f"sum(v·{name})")
             continue
         for weight, element in zip(total.reshape(-1), element_names(name, y.shape), strict=True):
             terms.append(_term(number_text(weight), element, first=not terms))
-    name = "loss" if any(y.name == "L" for y in outputs) else "L"
+    name = "loss" if "L" in outputs else "L"
     return [f"{name} = " + " + ".join(_elided(terms))]
 
 
@@ -124,23 +125,23 @@ def _elided(terms: list[str]) -> list[str]:
     return terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
 
 
-def pytorch(outputs: Sequence[Node], calls: Sequence[Call]) -> list[str]:
+def pytorch(outputs: Outputs, calls: Sequence[Call]) -> list[str]:
     """Return the lines of PyTorch that do the same."""
     lines = [_pytorch_call(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
     return lines if len(lines) <= 6 else [*lines[:5], f"# … and {len(lines) - 5} calls more"]
 
 
-def _pytorch_call(outputs: Sequence[Node], v: Named, again: bool) -> str:
+def _pytorch_call(outputs: Outputs, v: Named, again: bool) -> str:
     keep = "retain_graph=True" if again else ""
     if len(outputs) > 1:
-        terms = [f"{_torch_term(v[y.name or ''], y.name or '')}" for y in outputs]
+        terms = [_torch_term(v[name], name) for name in outputs]
         return f"({' + '.join(_elided(terms))}).backward({keep})"
-    (y,) = outputs
-    weight = v[y.name or ""]
-    if not y.shape and weight == 1:
-        return f"{y.name}.backward({keep})"
+    (name,) = outputs
+    weight = v[name]
+    if not weight.shape and weight == 1:
+        return f"{name}.backward({keep})"
     argument = f"torch.tensor({_torch_number(weight)})" if weight.size <= _WEIGHTS else "v"
-    return f"{y.name}.backward({', '.join(filter(None, (argument, keep)))})"
+    return f"{name}.backward({', '.join(filter(None, (argument, keep)))})"
 
 
 def _torch_term(v: Array, name: str) -> str:

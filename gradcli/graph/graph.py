@@ -1,0 +1,92 @@
+"""A graph: nodes in the order in which they are computed, and what they are called.
+
+It is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation program", CACM 7(8), 1964).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from gradcli.errors import Span
+from gradcli.graph.node import Node
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes in the order in which they are computed, with the inputs (leaves) and the outputs by name.
+
+    `names` has what the user called computed nodes, in the order of the text, outputs included; a node may have
+    several names.  `spans` tells where in the text a node was written.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> graph = Graph.of({"x": x}, {"y": 2 * x})
+    >>> [n.op for n in graph.nodes], graph.labels[x]
+    (['input', 'const', 'mul'], 'x')
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: Mapping[str, Node]
+    outputs: Mapping[str, Node]
+    names: Mapping[str, Node] = field(default_factory=dict)
+    spans: Mapping[Node, Span] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Mapping[str, Node],
+        outputs: Mapping[str, Node],
+        first: Iterable[Node] = (),
+        names: Mapping[str, Node] | None = None,
+        spans: Mapping[Node, Span] | None = None,
+    ) -> Graph:
+        """Return the graph that computes `outputs`, and before them the nodes `first`, in their order."""
+        nodes = scheduled([*first, *outputs.values()], inputs.values())
+        return cls(nodes, inputs, outputs, outputs if names is None else names, spans or {})
+
+    @cached_property
+    def labels(self) -> dict[Node, str]:
+        """The name of each node that has one, the first where it has several."""
+        found = {node: name for name, node in self.inputs.items()}
+        for name, node in self.names.items():
+            found.setdefault(node, name)
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
+        place = {n: i for i, n in enumerate(self.nodes)}
+        rows = [(n.op, [place[a] for a in n.args], n.shape, n.settings) for n in self.nodes]
+        named = [{name: place[n] for name, n in d.items()} for d in (self.inputs, self.outputs, self.names)]
+        return _unpickled, (rows, *named)
+
+
+def _unpickled(rows: Iterable[Any], *named: Mapping[str, int]) -> Graph:
+    nodes: list[Node] = []
+    for op, args, shape, settings in rows:
+        nodes.append(Node(op, tuple(nodes[i] for i in args), shape, settings))
+    inputs, outputs, names = ({name: nodes[i] for name, i in d.items()} for d in named)
+    return Graph(tuple(nodes), inputs, outputs, names)
+
+
+def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node, ...]:
+    """Return the nodes `first`, then what the wanted ones need, arguments before the nodes that use them.
+
+    Depth first with a stack of its own: a chain of 100,000 nodes is an ordinary graph.
+    """
+    done = dict.fromkeys(first)
+    for output in wanted:
+        if output in done:
+            continue
+        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
+        while stack:
+            node, waiting = stack[-1]
+            arg = next((a for a in waiting if a not in done), None)
+            if arg is None:
+                done[node] = None
+                stack.pop()
+            else:
+                stack.append((arg, iter(arg.args)))
+    return tuple(done)

@@ -1,0 +1,67 @@
+"""Shapes of arrays: their size, its limits, and how they broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.errors import InputError
+
+Shape = tuple[int, ...]
+
+MAX_ELEMENTS = 2**24  # of one array: 128 MiB of float64
+MAX_RANK = 32
+
+
+def size_of(shape: Shape) -> int:
+    """Return the number of elements of a shape.
+
+    >>> size_of((2, 3)), size_of(())
+    (6, 1)
+    """
+    product = 1
+    for n in shape:
+        product *= n
+    return product
+
+
+def check_size(shape: Shape) -> Shape:
+    """Return the shape, unless an array of it would be absurdly large.
+
+    Errors: `InputError` above `MAX_ELEMENTS` elements.
+    """
+    if len(shape) > MAX_RANK:
+        raise InputError(f"an array of {len(shape)} dimensions has too many", hint=f"at most {MAX_RANK} fit")
+    if size_of(shape) > MAX_ELEMENTS:
+        size = "×".join(str(n) if n < 10**12 else f"{n:.3g}" for n in map(_plain, shape))
+        raise InputError(f"an array of shape {size} is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit")
+    return shape
+
+
+def _plain(n: int) -> int:
+    return min(n, 10**18)
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    """Return the shape to which arrays of these shapes broadcast, by NumPy's rule.
+
+    Errors: `InputError` when they do not fit.
+
+    >>> broadcast_shapes([(3, 1), (4,), ()])
+    (3, 4)
+    """
+    first = shapes[0]
+    if all(s == first or not s for s in shapes[1:]):
+        return first
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        distinct = set(sizes) - {1}
+        if len(distinct) > 1:
+            listed = " and ".join(str(s) for s in dict.fromkeys(shapes))
+            raise InputError(
+                f"shapes {listed} do not fit together",
+                hint="shapes are aligned from the right; sizes must be equal, or one of them 1",
+            )
+        result.append(distinct.pop() if distinct else 1)
+    return check_size(tuple(result))
