@@ -16,23 +16,17 @@ import sympy
 
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.engine.numpy_target import forward
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Node, bits
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
-from gradcli.graph.structural import STRUCTURAL
 
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
 _PART = 400  # the same, where it is not a sum, so that each derivative is about as long
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
-_WHOLE_ALWAYS = frozenset(["const", "argmax_mask", "argmin_mask"]) | {
-    op
-    for op, row in ELEMENTWISE.items()
-    if row.infix and row.constant  # a condition is not a value
-}
-_MOVEMENT = frozenset(["identity", "index", "reshape", "transpose", "scatter", "stack", "concatenate", "from_diagonal"])
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
@@ -111,7 +105,8 @@ class _Interpreter:
         values = dict(self.given)
         for node in self.nodes:
             result = self.interpret(node, [values[a] for a in node.args])
-            values[node] = result if node.op in _WHOLE_ALWAYS else self.bounded(node, result)
+            # A condition is no value that could have a name.
+            values[node] = result if node.dtype == "bool" or not node.args else self.bounded(node, result)
         return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
@@ -119,7 +114,8 @@ class _Interpreter:
             return _array([constant(node.settings[0])] * node.size, node)
         if node.op == "corner":
             return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
-        if node.op in ELEMENTWISE:
+        row = OPERATIONS[node.op]
+        if row.broadcasts:
             return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
         if node.op in ("max", "min"):
             return _extremum(node, args[0])
@@ -128,11 +124,9 @@ class _Interpreter:
         if node.op in ("sum", "prod"):
             combine = sympy.Add if node.op == "sum" else sympy.Mul
             return _array([combine(*column) for column in _columns(node, args[0])], node)
-        row = STRUCTURAL[node.op]
-        if row.definition is not None:
-            return self.inline(row.definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
-        assert row.forward is not None  # or it has a definition
-        result = row.forward(*node.settings, *(a[..., None] for a in args))[..., 0]
+        if (definition := row.definition or row.formula) is not None:
+            return self.inline(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+        result = forward(node)(*(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
@@ -166,7 +160,7 @@ class _Interpreter:
 
     def at_most(self, node: Node) -> int:
         """Return a bound of the size of a scalar's expression that costs nothing to work out."""
-        if node.op not in ELEMENTWISE or node.shape:
+        if node.shape or not OPERATIONS[node.op].broadcasts:
             return _WHOLE
         self.bounds[node] = bound = 1 + sum(self.bounds.get(a, 1 if not a.args else _WHOLE) for a in node.args)
         return bound
@@ -198,7 +192,7 @@ def _final(nodes: Sequence[Node], wanted: Iterable[Node]) -> set[Node]:
     """Return the wanted nodes, and those whose elements they show."""
     final = set(wanted)
     for node in reversed(nodes):
-        if node in final and node.op in _MOVEMENT:
+        if node in final and node.args and OPERATIONS[node.op].move is not None:
             final.update(node.args)
     return final
 

@@ -17,16 +17,14 @@ from typing import Any
 
 import sympy
 
-from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.node import Constant, bits
+from gradcli.graph.operations import OPERATIONS
 
 # A power of a number beyond this is kept as it was typed.
 _MAX_EXPONENT = 128
 _MAX_POWER = 1280  # bits
 _MAX_LENGTH = 64  # bits of an exponent
 _LONG_SUM = 8
-# SymPy asks whether their arguments are real, which takes it twice as long at each level of nesting.
-_HYPERBOLIC = ("sinh", "cosh", "tanh", "sech")
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -129,6 +127,8 @@ def apply(op: str, *args: Any) -> Any:
             return args[0]
         case "pow":
             return _power(*args)
+        case "floor_divide":
+            return apply("floor", apply("div", *args))
         case "gamma" | "lgamma" | "exp" | "expm1" if args[0].is_number and not _harmless(op, args[0]):
             return kept(op)(args[0])
         case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
@@ -166,22 +166,26 @@ def _bits(number: Any) -> int:
     return bits(max(abs(number.p), number.q))
 
 
-@cache
-def sympy_function(op: str) -> Any:
-    """Return SymPy's own function for an operation of the table that has one."""
-    from sympy.codegen import cfunctions
-
-    name = ELEMENTWISE[op].sympy
-    return getattr(cfunctions, name) if name in ("expm1", "log1p", "log2", "log10") else getattr(sympy, name)
+# SymPy's own functions.  The others it leaves as they are: it has none, or one that is complex where NumPy's is real;
+# of hyperbolic ones it asks whether their arguments are real, which takes it twice as long at each level of nesting.
+SYMPY: dict[str, str] = {
+    **{op: op for op in ("sqrt", "exp", "log", "sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan")},
+    **{op: op for op in ("expm1", "log1p", "log2", "log10", "asinh", "acosh", "atanh", "erf", "erfc", "gamma")},
+    "lgamma": "loggamma",
+}
 
 
 @cache
 def function(op: str) -> Any:
     """Return the SymPy function of an operation."""
-    return sympy_function(op) if ELEMENTWISE[op].sympy and op not in _HYPERBOLIC else kept(op)
+    from sympy.codegen import cfunctions
+
+    if op not in SYMPY:
+        return kept(op)
+    return getattr(sympy, SYMPY[op], None) or getattr(cfunctions, op)
 
 
 @cache
 def kept(op: str) -> Any:
     """Return the function of an operation that SymPy has no algebra for, and so leaves as it is."""
-    return type(op, (TableFunction,), {"op": op, "nargs": ELEMENTWISE[op].arity})
+    return type(op, (TableFunction,), {"op": op, "nargs": OPERATIONS[op].arity})

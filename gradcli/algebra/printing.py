@@ -10,9 +10,9 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from gradcli.algebra.functions import TableFunction
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
+from gradcli.graph.operations import OPERATIONS
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
@@ -72,7 +72,7 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
 
 def _infix(expr: Any) -> str:
     """Return the sign of an operation of the table that is written between its arguments."""
-    return ELEMENTWISE[expr.op].infix if isinstance(expr, TableFunction) and expr.op in ELEMENTWISE else ""
+    return OPERATIONS[expr.op].infix if isinstance(expr, TableFunction) else ""
 
 
 def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
@@ -123,7 +123,7 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         return text if exp is None else f"{text}^{{{exp}}}"
 
     def _print_table(self, expr: Any, exp: Any = None) -> str:
-        infix = ELEMENTWISE[expr.op].infix
+        infix = OPERATIONS[expr.op].infix
         if infix:
             sign = LATEX_INFIX.get(infix, infix)
             text = rf"\left({f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
@@ -133,8 +133,8 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         return text if exp is None else f"{text}^{{{exp}}}"
 
 
-for _op, _row in ELEMENTWISE.items():
-    if not _row.sympy and _op != "polygamma" and not hasattr(_LatexPrinter, f"_print_{_op}"):
+for _op, _row in OPERATIONS.items():
+    if _row.broadcasts and _op not in SYMPY and _op != "polygamma" and not hasattr(_LatexPrinter, f"_print_{_op}"):
         setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)
 
 

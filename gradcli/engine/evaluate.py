@@ -7,18 +7,15 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine import functions
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.engine.numpy_target import forward
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Node
 from gradcli.graph.passes import lower
-from gradcli.graph.structural import STRUCTURAL
 
 Array = np.ndarray[Any, Any]
 
@@ -69,25 +66,6 @@ def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list
     for node, reader in last.items():
         places.setdefault(reader, []).append(node)
     return places
-
-
-def forward(node: Node) -> Callable[..., Array]:
-    """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments.
-
-    Unless its result is a view of its argument, it also takes `out`, the array that the result goes into.
-    """
-    if node.op in ELEMENTWISE:
-        return _elementwise(node.op)
-    function = STRUCTURAL[node.op].forward
-    assert function is not None  # or it would have been lowered
-    return partial(function, *node.settings)
-
-
-@cache
-def _elementwise(op: str) -> Callable[..., Array]:
-    name = ELEMENTWISE[op].numpy or op
-    function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
-    return function
 
 
 def constant(node: Node) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_writer import EXPRESSIONS, FUSED, Place, Writer
-from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule, dependents, owners
+from gradcli.engine.schedule import Schedule, dependents, is_view, owners
 from gradcli.graph.node import Node
 
 Array = np.ndarray[Any, Any]
@@ -84,7 +84,7 @@ def write(schedule: Schedule) -> Code:
     Errors: `NotInNumbaError` for an operation that Numba has no function for, and for more steps than it would compile.
     """
     for node in schedule.steps:
-        if node.op not in EXPRESSIONS and node.op not in RULES and node.op not in VIEWS:
+        if node.op not in EXPRESSIONS and node.op not in RULES and not is_view(node):
             raise NotInNumbaError(f"Numba has no `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
         raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
@@ -113,7 +113,7 @@ def _constants(w: Writer, schedule: Schedule) -> Array:
     start = 0
     for node in schedule.same:
         index = np.arange(start, start + node.size).reshape(node.shape)
-        w.places[node] = Place("u[{}]", index, node.op in CONDITIONS)
+        w.places[node] = Place("u[{}]", index, node.dtype == "bool")
         start += node.size
     values = [np.broadcast_to(v, (*n.shape, 1)).astype(float).reshape(-1) for n, v in schedule.same.items()]
     return np.concatenate(values) if values else np.zeros(1)
@@ -136,7 +136,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
         done.setdefault(i, []).append(node)
     for i, group in enumerate(groups):
         node = group[0]
-        if node.op in VIEWS:
+        if is_view(node):
             w.view(node)
         elif node.op in EXPRESSIONS:
             w.fused(group, stored)

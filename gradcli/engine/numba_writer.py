@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.schedule import CONDITIONS
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
-from gradcli.graph.structural import STRUCTURAL
 
 Array = np.ndarray[Any, Any]
 
@@ -58,9 +57,10 @@ EXPRESSIONS = {
     "where": "({1} if {0} else {2})",
     "mod": "(np.remainder({0}, {1}) or math.copysign(0.0, {1}))",
     "heaviside": "(0.0 if {0} < 0.0 else 1.0 if {0} > 0.0 else {1} if {0} == 0.0 else {0})",
-    "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else {0} if {0} != {0} else 0.0)",
+    "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
     "floor": "np.floor({})",
     "ceil": "np.ceil({})",
+    "floor_divide": "np.floor_divide({}, {})",
     "lt": "({} < {})",
     "le": "({} <= {})",
     "gt": "({} > {})",
@@ -147,7 +147,7 @@ class Writer:
         start = waiting.pop() if waiting else self.rows
         self.rows = max(self.rows, start + node.size)
         index = np.arange(start, start + node.size).reshape(node.shape)
-        self.places[node] = Place("w[({})*T + i]", index, node.op in CONDITIONS)
+        self.places[node] = Place("w[({})*T + i]", index, node.dtype == "bool")
         return self.places[node]
 
     def give_back(self, node: Node) -> None:
@@ -194,6 +194,6 @@ class Writer:
 
 def moved(node: Node, index: Array) -> Array:
     """Return the numbers of an array's elements after an operation that moves them."""
-    forward = STRUCTURAL[node.op].forward
-    assert forward is not None
-    return forward(*node.settings, index[..., None])[..., 0]
+    move = OPERATIONS[node.op].move
+    assert move is not None
+    return move(*node.settings, index[..., None])[..., 0]

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import forward
-from gradcli.engine.schedule import CONDITIONS, VIEWS, Schedule, owners
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.engine.numpy_target import forward
+from gradcli.engine.schedule import Schedule, is_view, owners
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 
 Array = np.ndarray[Any, Any]
@@ -58,9 +58,9 @@ class NumpyKernel:
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
         # A ufunc begins twice as quickly with a constant that is no array; structural operations want the points' axis.
-        arrays = {a for step in schedule.steps if step.op not in ELEMENTWISE for a in step.args}
+        arrays = {a for step in schedule.steps if not OPERATIONS[step.op].broadcasts for a in step.args}
         self._fixed = [v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()]
-        views = [n for n in schedule.steps if n.op in VIEWS]
+        views = [n for n in schedule.steps if is_view(n)]
         self._views: list[Any] = [None] * len(views)
         self._steps, self._kinds = _plan(schedule, [*schedule.inputs.values(), *schedule.same, *views])
         self.block, self.fewest = _block(schedule, self._kinds), schedule.fewest
@@ -111,14 +111,14 @@ def _plan(schedule: Schedule, first: Sequence[Node]) -> tuple[list[Step], list[K
         done = [o for o in dict.fromkeys(owner.get(a) for a in node.args) if o in held and last[o] == i]
         done = [o for o in done if o not in kept]
         # A ufunc may write over its argument; `where` and structural operations read on after they began to write.
-        early = node.op in ELEMENTWISE and node.op != "where"
+        early = OPERATIONS[node.op].broadcasts and node.op != "where"
         if early:
             for o in done:
                 buffers.give_back(held.pop(o))
         if node in direct:
             places[node] = direct[node]
-        elif node.op not in VIEWS:
-            held[node] = buffers.take((node.shape, bool if node.op in CONDITIONS else float))
+        elif not is_view(node):
+            held[node] = buffers.take((node.shape, np.dtype(node.dtype).type))
             places[node] = len(first) + len(outputs) + held[node]
         steps.append(_step(node, [places[a] for a in node.args], places[node]))
         if not early:
@@ -131,7 +131,7 @@ def _plan(schedule: Schedule, first: Sequence[Node]) -> tuple[list[Step], list[K
 def _step(node: Node, args: Sequence[int], place: int) -> Step:
     """Return the call that computes a node, whose arguments and result stand at these places."""
     function = forward(node)
-    if node.op in VIEWS:
+    if is_view(node):
         return function, itemgetter(slice(args[0], args[0] + 1)), place
     # With the array for the result as their last argument, ufuncs begin sooner; for two of them NumPy deprecates that.
     ends_with_out = isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)

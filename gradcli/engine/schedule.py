@@ -12,13 +12,10 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import lower, optimise
 
 Array = np.ndarray[Any, Any]
-
-# Operations whose result is a view of their argument: they take no time and no memory.
-VIEWS = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal"])
-CONDITIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax_mask", "argmin_mask"])
 
 _CALL = 2**14  # elements at least of a call that is worth a thread
 
@@ -71,11 +68,16 @@ class Schedule:
         return max(1, _CALL * len(self.steps) // max(1, sum(n.size for n in self.steps)))
 
 
+def is_view(node: Node) -> bool:
+    """Tell whether the result is a view of the argument: it takes no time and no memory."""
+    return bool(node.args) and OPERATIONS[node.op].kind == "view"
+
+
 def owners(steps: Iterable[Node]) -> dict[Node, Node]:
     """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
     found: dict[Node, Node] = {}
     for node in steps:
-        found[node] = found.get(node.args[0], node.args[0]) if node.op in VIEWS else node
+        found[node] = found.get(node.args[0], node.args[0]) if is_view(node) else node
     return found
 
 

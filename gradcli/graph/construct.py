@@ -1,16 +1,42 @@
-"""Constructors of structural nodes: each checks shapes and complains in the user's terms."""
+"""Constructors of nodes: each checks shapes and complains in the user's terms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gradcli.errors import InputError
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Exact, Node, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, broadcast_shapes, check_size, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
 Axes = tuple[int, ...]
+
+
+def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
+    """Return the node that is `a` where the condition holds and `b` elsewhere."""
+    a, b = lift(a), lift(b)
+    if a.op == b.op == "const" and a.value == b.value:
+        return const(a.settings[0], elementwise("where", condition, a, b).shape)
+    return elementwise("where", condition, a, b)
+
+
+def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
+    """Return the node that is `elsewhere`, but `there` where the condition holds, and it has no value of its own.
+
+    It computes what `where` computes; a formula shows `elsewhere` alone.
+    """
+    return elementwise("corner", condition, lift(there), elsewhere)
+
+
+def equal(a: Node, b: Node | Exact) -> Node:
+    """Return the node of the comparison `a == b`."""
+    return compare("eq", a, lift(b))
+
+
+def call(op: str, *args: Node | Exact) -> Node:
+    """Return the node of a function of the table."""
+    return elementwise(op, *map(lift, args))
 
 
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
@@ -51,10 +77,19 @@ def reduce(op: str, x: Node, axes: Axes) -> Node:
 
 
 def extremum(op: str, x: Node, axes: Axes, ties: str) -> Node:
-    """Return `max` or `min` over the axes; at a tie the gradient goes to the `first`, or is shared `even`ly."""
+    """Return `max` or `min` over the axes.
+
+    At a tie the gradient goes to the `first`, or is shared, `even`ly as by PyTorch's max, or by `factors` as by amax:
+    these differ where the value is NaN, and where the gradient is infinite.
+    """
     if not size_of(x.shape):
         raise InputError(f"`{op}` of an empty array has no value")
     return Node(op, (x,), without(x.shape, axes), (axes, ties))
+
+
+def prod_others(x: Node, axes: Axes) -> Node:
+    """Return for each element the product of the others over the axes."""
+    return Node("prod_others", (x,), x.shape, (axes,))
 
 
 def spreadness(op: str, x: Node, axes: Axes, correction: int) -> Node:
@@ -70,6 +105,11 @@ def softmax(x: Node, axis: int) -> Node:
 def cumsum(x: Node, axis: int) -> Node:
     """Return the running sums along the axis."""
     return Node("cumsum", (x,), x.shape, (axis,))
+
+
+def argument_mask(op: str, x: Node, axis: int) -> Node:
+    """Return where the first extremum along an axis stands: `argmax_mask` or `argmin_mask`."""
+    return Node(op, (x,), x.shape, (axis,), "bool")
 
 
 def matmul(a: Node, b: Node) -> Node:
@@ -172,6 +212,8 @@ def sum_to(g: Node, shape: Shape) -> Node:
     """Undo a broadcast: sum over the axes along which `shape` was repeated."""
     if g.shape == shape:
         return g
+    if is_const(g, 0):
+        return const(0, shape)
     extra = len(g.shape) - len(shape)
     axes = tuple(i for i, n in enumerate(g.shape) if i < extra or shape[i - extra] != n)
     return reshape(reduce("sum", g, axes), shape)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
+DType = Literal["float64", "float32", "int64", "bool"]
 Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.
 Constant = Exact | float | str
@@ -34,6 +35,7 @@ class Node:
     args: tuple[Node, ...] = ()
     shape: Shape = ()
     settings: tuple[Any, ...] = ()
+    dtype: DType = "float64"
 
     def __repr__(self) -> str:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
@@ -81,22 +83,22 @@ class Node:
 
     # `==` stays identity, so that nodes can be the keys of a dictionary.
     def __lt__(self, other: Node | Exact) -> Node:
-        return elementwise("lt", self, lift(other))
+        return compare("lt", self, lift(other))
 
     def __le__(self, other: Node | Exact) -> Node:
-        return elementwise("le", self, lift(other))
+        return compare("le", self, lift(other))
 
     def __gt__(self, other: Node | Exact) -> Node:
-        return elementwise("gt", self, lift(other))
+        return compare("gt", self, lift(other))
 
     def __ge__(self, other: Node | Exact) -> Node:
-        return elementwise("ge", self, lift(other))
+        return compare("ge", self, lift(other))
 
     def __and__(self, other: Node) -> Node:
-        return elementwise("and", self, other)
+        return compare("and", self, other)
 
     def __or__(self, other: Node) -> Node:
-        return elementwise("or", self, other)
+        return compare("or", self, other)
 
 
 def leaf(shape: Shape = ()) -> Node:
@@ -124,8 +126,15 @@ def elementwise(op: str, *args: Node) -> Node:
     return Node(op, args, broadcast_shapes([a.shape for a in args]))
 
 
+def compare(op: str, *args: Node) -> Node:
+    """Return the node of a condition: a comparison of numbers, or what joins conditions."""
+    return Node(op, args, broadcast_shapes([a.shape for a in args]), (), "bool")
+
+
 def simplified(op: str, *args: Node) -> Node:
     """Return `op` of the arguments, exact and without the arithmetic that changes nothing.
+
+    A product with 0 stays one: 0·inf is nan, in a gradient too.
 
     >>> x = leaf()
     >>> simplified("mul", const(1), x) is x
@@ -140,10 +149,6 @@ def simplified(op: str, *args: Node) -> Node:
     same = _unchanged(op, args)
     if same is not None and same.shape == shape:
         return same
-    if op == "mul" and any(is_const(a, 0) for a in args):
-        return const(0, shape)
-    if op == "div" and is_const(args[0], 0):
-        return const(0, shape)
     if op in ("mul", "div"):
         return _signed(op, *args)
     if op == "pow" and is_const(args[1], 0):

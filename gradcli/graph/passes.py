@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, is_const
-from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.operations import OPERATIONS
 
 _COMMUTATIVE = frozenset(["add", "mul"])
 _SIGNED = frozenset(["add", "sub", "mul", "div"])
@@ -68,10 +67,8 @@ def _lowered(node: Node) -> Node:
         return _signs(node, *node.args)
     if node.op == "neg" and node.args[0].op == "neg":
         return node.args[0].args[0]
-    elementwise, structural = ELEMENTWISE.get(node.op), STRUCTURAL.get(node.op)
-    definition = elementwise.lowered if elementwise is not None else None
-    if structural is not None and structural.forward is None:
-        definition = structural.lowered or structural.definition
+    row = OPERATIONS.get(node.op)
+    definition = row.for_engines if row is not None else None
     if definition is None:
         return node
     simpler = definition(*node.settings, *node.args)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
-from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.operations.movement import basic
 
 Array = np.ndarray[Any, Any]
 
@@ -74,27 +75,38 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
 
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
-    row = ELEMENTWISE.get(node.op)
-    if not args or (row and row.constant) or (node.op in STRUCTURAL and STRUCTURAL[node.op].pullback is None):
-        return np.zeros(node.shape, dtype=object)
-    if row:
-        sets = reduce(np.bitwise_or, args[1:] if node.op == "where" else args)
-        return np.asarray(np.broadcast_to(sets, node.shape), dtype=object)
-    if node.op in _RULES:
-        return _RULES[node.op](node, args)
-    if node.op in _MOVED:
-        forward = STRUCTURAL[node.op].forward
-        assert forward is not None
-        return forward(*node.settings, *(a[..., None] for a in args))[..., 0]
-    raise AssertionError(node.op)  # a test runs every operation of the tables
+    nothing = np.zeros(node.shape, dtype=object)
+    if not args or node.dtype == "bool":
+        return nothing
+    row = OPERATIONS[node.op]
+    if row.kind == "step" and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
+        return nothing
+    if row.broadcasts:
+        numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
+        return np.asarray(np.broadcast_to(reduce(np.bitwise_or, numbers), node.shape), dtype=object)
+    if (definition := row.definition or row.formula) is not None:
+        return _through(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+    if row.move is not None and row.kind != "scatter":
+        return row.move(*node.settings, *(a[..., None] for a in args))[..., 0]
+    return _RULES[row.kind](node, args)
 
 
-def _along(node: Node, sets: Array) -> Array:
-    """Return the union along an axis, for each element of it."""
-    return np.broadcast_to(np.expand_dims(_union(sets, node.settings), node.settings[0]), node.shape)
+def _through(node: Node, known: dict[Node, Array]) -> Array:
+    """Return the sets of a definition in terms of arguments whose sets are known."""
+    for inner in scheduled([node], known):
+        if inner not in known:
+            known[inner] = _passed_on(inner, [known[a] for a in inner.args])
+    return known[node]
 
 
-def _matmul(node: Node, args: list[Array]) -> Array:
+def _is_given(node: Node) -> bool:
+    """Tell whether a node is a leaf or a constant, or only moves its elements."""
+    while len(node.args) == 1 and OPERATIONS[node.op].move is not None:
+        node = node.args[0]
+    return not node.args
+
+
+def _contraction(node: Node, args: list[Array]) -> Array:
     a, b = args
     rows, columns = _union(a, [a.ndim - 1]), _union(b, [max(0, b.ndim - 2)])
     if a.ndim > 1 and b.ndim > 1:
@@ -103,26 +115,21 @@ def _matmul(node: Node, args: list[Array]) -> Array:
 
 
 def _scatter(node: Node, args: list[Array]) -> Array:
-    index = STRUCTURAL["index"].forward
-    assert index is not None
     result = np.zeros(node.shape, dtype=object)
     for key, part in zip(node.settings[1], args, strict=True):
-        target = index(key, result[..., None])
-        target |= part[..., None]
+        result[basic(key)] |= part
     return result
 
 
-# These only move elements.
-_MOVED = frozenset(["transpose", "reshape", "broadcast", "index", "diagonal", "from_diagonal", "concatenate", "stack"])
+def _whole(node: Node, args: list[Array]) -> Array:
+    """Return the union of all sets for each element."""
+    return np.full(node.shape, reduce(or_, (s for a in args for s in a.flat), 0), dtype=object)
+
+
 _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
-    **dict.fromkeys(
-        ("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"),
-        lambda node, args: _union(args[0], node.settings[0]),
-    ),
-    "softmax": lambda node, args: _along(node, args[0]),
-    "cumsum": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.settings[0]),
-    "matmul": _matmul,
-    "outer": lambda node, args: np.bitwise_or.outer(*args),
-    "trace": lambda node, args: _union(np.diagonal(args[0]), (0,)),
+    "reduction": lambda node, args: _union(args[0], node.settings[0]),
+    "scan": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.settings[0]),
+    "contraction": _contraction,
     "scatter": _scatter,
+    "whole": _whole,
 }

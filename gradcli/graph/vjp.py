@@ -6,17 +6,13 @@ The sweep knows no operation by name: the tables do.  Source: Griewank and Walth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gradcli.graph.calculus import slope
-from gradcli.graph.construct import scatter, sum_to
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.construct import scatter, sum_to, where
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, elementwise, is_const, leaf
-from gradcli.graph.structural import STRUCTURAL
-
-_CONDITIONS = {op for op, row in ELEMENTWISE.items() if row.constant and row.infix}
+from gradcli.graph.node import Node, const, is_const, leaf, lift
+from gradcli.graph.operations import OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +94,16 @@ def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     active = set(wanted)
     for node in graph.nodes:
         # A condition passes nothing on.
-        if not active.isdisjoint(node.args) and node.op not in _CONDITIONS:
+        if not active.isdisjoint(node.args) and node.dtype != "bool":
             active.add(node)
     return active
 
 
 def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
-    """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes."""
+    """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes.
+
+    A 0 is passed on like any other number: what comes before may turn it into nan, as it does in PyTorch.
+    """
     pending: dict[Node, list[Node]] = {}
     for output, v in seeds:
         pending.setdefault(output, []).append(v)
@@ -116,8 +115,7 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
         adjoints[node] = _total(pending.pop(node))
         for step in _pull(node, adjoints[node], active):
             passes.append(step)
-            if not is_const(step.contribution, 0):
-                pending.setdefault(step.argument, []).append(step.contribution)
+            pending.setdefault(step.argument, []).append(step.contribution)
     return passes, adjoints
 
 
@@ -135,31 +133,51 @@ def _total(terms: list[Node]) -> Node:
 
 def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
     """Return the passes from one node to its active arguments."""
-    steps = []
-    if node.op in ELEMENTWISE:
+    steps: list[Pass] = []
+    if not node.args:
+        return steps
+    row = OPERATIONS[node.op]
+    if row.broadcasts:
         for i, argument in enumerate(node.args):
             if argument in active:
                 local = slope(node, i)
-                steps.append(Pass(node, adjoint, argument, local, sum_to(scale(adjoint, local), argument.shape)))
-    elif node.args and (pullback := STRUCTURAL[node.op].pullback) is not None:
-        contributions = pullback(adjoint, node, *node.settings, *node.args)
+                contribution = sum_to(scale(adjoint, local, node.args), argument.shape)
+                steps.append(Pass(node, adjoint, argument, local, contribution))
+    elif row.pullback is not None:
+        contributions = row.pullback(adjoint, node, *node.settings, *node.args)
         for argument, contribution in zip(node.args, contributions, strict=True):
             if argument in active:
                 steps.append(Pass(node, adjoint, argument, None, contribution))
     return steps
 
 
-def scale(adjoint: Node, local: Node) -> Node:
-    """Return adjoint·slope.
+def slope(node: Node, i: int) -> Node:
+    """Return ∂node/∂(i-th argument) for an elementwise node, as a node of a shape that broadcasts to its own.
+
+    Source: the table; a test compares it with SymPy's `diff`, at corners with PyTorch 2.13.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> slope(elementwise("sin", leaf()), 0)
+    cos(input), shape ()
+    """
+    return lift(OPERATIONS[node.op].slopes[i](node, *node.args))
+
+
+def scale(adjoint: Node, local: Node, args: Sequence[Node]) -> Node:
+    """Return adjoint·slope, for the slope of an operation with these arguments.
 
     A slope that selects (`relu`, `maximum`, `where`) selects the adjoint, so that the branch not taken stays 0
     even when the adjoint is infinite, as in PyTorch: the gradient of `log(relu(x))` at -1 is 0, not nan.
+    So does a slope that is 0 by its nature (`floor`, `x**0`). A 0 that is an argument is a factor: in `log(0*x)`
+    it meets an infinite adjoint, and the gradient is nan.
     """
-    if local.op in ("where", "corner"):
+    if local.op == "where":
         condition, a, b = local.args
-        return elementwise(local.op, condition, scale(adjoint, a), scale(adjoint, b))
+        return where(condition, scale(adjoint, a, args), scale(adjoint, b, args))
     if local.op == "neg":
-        return -scale(adjoint, local.args[0])
+        return -scale(adjoint, local.args[0], args)
+    if is_const(local, 0) and local not in args:
+        return const(0, adjoint.shape)
     if local.op == "div" and is_const(local.args[0], 1):
         return adjoint / local.args[1]
     return adjoint * local

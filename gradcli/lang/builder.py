@@ -15,7 +15,7 @@ from typing import Any
 
 from gradcli.errors import InputError, Span, did_you_mean, nearest
 from gradcli.graph import construct
-from gradcli.graph.node import MAX_BITS, Constant, Node, const, elementwise, fold
+from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
 from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
 from gradcli.lang.indices import element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, usage
@@ -44,7 +44,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 _AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
 _LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
-CONDITIONS = {*_COMPARISONS.values(), "and", "or", "not"}
 _REFUSED = {
     ast.Lambda: "`lambda`",
     ast.ListComp: "a comprehension",
@@ -264,7 +263,7 @@ def _check_finite(number: Constant) -> None:
 
 def _numeric(node: Node) -> Node:
     """Return a node that is a number, or an array of them."""
-    if node.op in CONDITIONS or node.value is True:
+    if node.dtype == "bool" or node.value is True:
         raise InputError(
             "a condition is not a number", None, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`", node
         )
@@ -273,15 +272,15 @@ def _numeric(node: Node) -> Node:
 
 def _condition(op: str, *args: Node) -> Node:
     for a in args:
-        if a.op not in CONDITIONS:
+        if a.dtype != "bool":
             raise InputError("a condition is wanted here", None, "for example `x > 0`", a)
-    return args[0] if op in ("and", "or") and len(args) == 1 else elementwise(op, *args)
+    return args[0] if op in ("and", "or") and len(args) == 1 else compare(op, *args)
 
 
 def _chain(args: Sequence[Node], op: str) -> Node:
     result = args[0]
     for a in args[1:]:
-        result = elementwise(op, result, a)
+        result = compare(op, result, a)
     return result
 
 
@@ -294,7 +293,7 @@ def _comparison(operator: ast.cmpop) -> str:
 
 def _compare(ops: Sequence[str], args: Sequence[Node]) -> Node:
     args = [_numeric(a) for a in args]
-    return _chain([elementwise(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)], "and")
+    return _chain([compare(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)], "and")
 
 
 # Numbers and elements
@@ -331,7 +330,7 @@ def _checked(node: Node) -> Node:
     for i, a in enumerate(node.args):
         if node.op == "where" and i == 0:
             _condition("", a)
-        elif node.op not in CONDITIONS:
+        elif node.dtype != "bool":
             _numeric(a)
     return node
 

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.lang.builder import CONDITIONS, CONSTANTS, build
+from gradcli.lang.builder import CONSTANTS, build
 from gradcli.lang.statements import Expression, Statement, read_statements
 
 
@@ -95,7 +95,7 @@ class _Assembly:
     def assign(self, statement: Statement, node: Node) -> None:
         name = statement.name or ""
         full = name if statement.key is None else f"{name}[{','.join(map(str, statement.key))}]"
-        if node.op in CONDITIONS or node.value is True:
+        if node.dtype == "bool" or node.value is True:
             raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
         if statement.key is not None:
             if name in self.elements and name not in self.open:

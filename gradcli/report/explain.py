@@ -16,8 +16,8 @@ from gradcli.errors import InputError, Notes
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
-from gradcli.graph.structural import STRUCTURAL
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.report import steps
 from gradcli.report.numbers import number_text
@@ -134,7 +134,7 @@ def _formulas_of(graph: Graph) -> int:
         if n.op == "matmul":
             total += n.size * n.args[0].shape[-1]
         elif n.args:
-            total += max(n.size, *(a.size for a in n.args)) if n.op in STRUCTURAL else n.size
+            total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
     return total
 
 

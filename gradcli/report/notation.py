@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gradcli.graph.elementwise import ELEMENTWISE
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
 _ATOM = 9
@@ -100,8 +100,8 @@ class Notation:
             return f"{a}{self.infix[node.op]}{b}", level
         if node.op == "neg":
             return f"-{self._argument(node.args[0], 2)}", 1
-        if node.op in ELEMENTWISE:
-            infix = ELEMENTWISE[node.op].infix
+        if OPERATIONS[node.op].broadcasts:
+            infix = OPERATIONS[node.op].infix
             if infix and len(node.args) == 2 and node.op != "mod":
                 return f" {infix} ".join(self._argument(a, 1) for a in node.args), 0
             return self._function(node), _ATOM
@@ -115,8 +115,8 @@ class Notation:
         return text if binds >= level else f"({text})"
 
     def _function(self, node: Node) -> str:
-        if node.op == "identity":
-            return self.name(node.args[0])
+        if node.op in ("identity", "corner"):
+            return self.name(node.args[-1])
         return f"{node.op}({', '.join(map(self.name, node.args))})"
 
     def arguments(self, node: Node) -> list[str]:
@@ -234,7 +234,7 @@ class LatexNotation:
                 return f"{self._argument(a, _ATOM)}^{{{name(b)}}}", 3
             case "neg", (a,):
                 return f"-{self._argument(a, 2)}", 1
-            case "identity", (a,):
+            case "identity" | "corner", (*_, a):
                 return name(a), _ATOM
             case "sqrt", (a,):
                 return rf"\sqrt{{{name(a)}}}", _ATOM
@@ -259,7 +259,7 @@ class LatexNotation:
         return text if binds >= level else rf"\left({text}\right)"
 
     def _call(self, node: Node) -> str:
-        infix = ELEMENTWISE[node.op].infix if node.op in ELEMENTWISE else ""
+        infix = OPERATIONS[node.op].infix
         arguments = [self.name(a) for a in node.args[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
         if infix and len(node.args) == 2:
             return f"{arguments[0]} {LATEX_INFIX.get(infix, infix)} {arguments[1]}"

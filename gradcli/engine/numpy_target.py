@@ -1,0 +1,142 @@
+"""What each operation is to NumPy: a function of arrays whose last axis counts the points.
+
+So axes and indices keep their meaning.  Where the result is no view of the argument, it goes into the array `out`, if
+one is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine import functions, products
+from gradcli.graph.construct import Index
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.operations.movement import basic, same_points
+from gradcli.graph.shapes import Shape
+
+Array = np.ndarray[Any, Any]
+
+
+def forward(node: Node) -> Callable[..., Array]:
+    """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments, and `out`."""
+    row = OPERATIONS[node.op]
+    if row.broadcasts:
+        return _elementwise(node.op)
+    function = NUMPY.get(node.op) or row.move
+    assert function is not None  # a test has every primitive operation
+    return partial(function, *node.settings)
+
+
+@cache
+def _elementwise(op: str) -> Callable[..., Array]:
+    name = NAMES.get(op, op)
+    function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
+    return function
+
+
+def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
+    points = max(p.shape[-1] for p in parts)
+    result = np.empty((*shape, points), dtype=np.result_type(*parts)) if out is None else out
+    result[...] = 0
+    for key, part in zip(keys, parts, strict=True):
+        result[basic(key)] += part
+    return result
+
+
+def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
+    result = np.empty((*shape, x.shape[-1]), dtype=x.dtype) if out is None else out
+    result[...] = 0
+    places = np.arange(min(shape))
+    result[places, places] = x
+    return result
+
+
+def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+    """Multiply at all points: as one product of matrices where a factor is the same at all points."""
+    if a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
+        result = _stacked_matmul(a, b)
+    elif a.shape[-1] == 1 and b.shape[-1] > 1:
+        flat = b.reshape(b.shape[0], -1)
+        result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
+    elif b.shape[-1] == 1 and a.shape[-1] > 1:
+        return np.matmul(b[..., 0].T, a, out=out)
+    else:
+        rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
+        return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))
+    return _into(out, result)
+
+
+def _into(out: Array | None, result: Array) -> Array:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _stacked_matmul(a: Array, b: Array) -> Array:
+    """Multiply with the points in front, where NumPy's matmul takes them as a stack."""
+    a_vector, b_vector = a.ndim == 2, b.ndim == 2
+    a = np.moveaxis(a, -1, 0)[:, None] if a_vector else np.moveaxis(a, -1, 0)
+    b = np.moveaxis(b, -1, 0)[..., None] if b_vector else np.moveaxis(b, -1, 0)
+    rank = max(a.ndim, b.ndim)
+    a, b = (m.reshape(m.shape[:1] + (1,) * (rank - m.ndim) + m.shape[1:]) for m in (a, b))
+    result = np.matmul(a, b)
+    if b_vector:
+        result = result[..., 0]
+    if a_vector:
+        result = result[..., 0] if b_vector else result[..., 0, :]
+    return np.asarray(np.moveaxis(result, 0, -1))
+
+
+def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
+    places = np.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    return np.asarray(np.equal(places, np.expand_dims(best, axis), out=out))
+
+
+# Elementwise operations that NumPy has under another name.
+NAMES = {
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "true_divide",
+    "neg": "negative",
+    "pow": "power",
+    "identity": "positive",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "clamp": "clip",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
+    "ne": "not_equal",
+    "and": "logical_and",
+    "or": "logical_or",
+    "not": "logical_not",
+}
+
+NUMPY: dict[str, Callable[..., Array]] = {
+    "sum": lambda axes, x, out=None: x.sum(axis=axes, out=out),
+    "prod": products.prod,
+    "prod_others": products.prod_others,
+    "max": lambda axes, ties, x, out=None: x.max(axis=axes, out=out),
+    "min": lambda axes, ties, x, out=None: x.min(axis=axes, out=out),
+    "cumsum": lambda axis, x, out=None: np.add.accumulate(x, axis=axis, out=out),
+    "argmax_mask": lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),
+    "argmin_mask": lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out),
+    "matmul": _matmul,
+    "scatter": _scatter,
+    "from_diagonal": _from_diagonal,
+    "concatenate": lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
+    "stack": lambda axis, *parts, out=None: np.stack(same_points(parts), axis=axis, out=out),
+}

@@ -1,0 +1,82 @@
+"""What the table says of an operation: its kind, its settings, its derivative, its definition in simpler operations.
+
+What follows from the kind (which elements depend on which, what it costs, whether it takes memory) is derived from it
+wherever it is wanted, and listed nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gradcli.graph.node import Exact, Node
+
+Array = np.ndarray[Any, Any]
+Slope = Callable[..., Node | Exact]
+
+Kind = Literal[
+    "elementwise",  # broadcasts, and has a slope for each argument
+    "step",  # elementwise and piecewise constant: it passes on 0
+    "condition",  # elementwise, of booleans: it passes nothing on
+    "view",  # moves elements without taking memory
+    "move",  # moves elements into an array of its own
+    "scatter",  # adds elements into zeros
+    "reduction",  # over the axes that are its first setting
+    "scan",  # along the axis that is its first setting, each element made of those before it
+    "mask",  # of booleans, along an axis: it passes nothing on
+    "contraction",  # sums products of two arrays
+    "whole",  # every element depends on all of the arguments
+]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row of the table.
+
+    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number.
+    `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
+    passes to it; both are written in operations of the table, so that a derivative can be derived again.
+    `definition(*settings, *arguments)` spells the operation in simpler ones, for formulas and for engines; `lowered`
+    does for engines alone, where the textbook's definition is numerically poor, and `formula` for formulas alone.  An
+    operation with neither of the first two is primitive: each engine has a rule for it.  `move(*settings, *arrays)` is
+    where elements go, for NumPy arrays of anything with an added last axis.
+    """
+
+    kind: Kind
+    arity: int = 1
+    settings: tuple[str, ...] = ()
+    slopes: tuple[Slope, ...] = ()
+    pullback: Callable[..., Sequence[Node]] | None = None
+    definition: Callable[..., Node] | None = None
+    lowered: Callable[..., Node] | None = None
+    formula: Callable[..., Node] | None = None
+    move: Callable[..., Array] | None = None
+    infix: str = ""
+
+    @property
+    def for_engines(self) -> Callable[..., Node] | None:
+        """What engines compute instead, or None for a primitive operation."""
+        return self.lowered or self.definition
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether it works element by element."""
+        return self.kind in ("elementwise", "step", "condition")
+
+
+def function(*slopes: Slope, lowered: Callable[..., Node] | None = None, infix: str = "") -> Operation:
+    """Return the row of an elementwise operation with a slope for each argument."""
+    return Operation("elementwise", len(slopes), slopes=slopes, lowered=lowered, infix=infix)
+
+
+def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:
+    """Return the row of an elementwise operation that is piecewise constant."""
+    return Operation("step", arity, slopes=(lambda *_: 0,) * arity, lowered=lowered)
+
+
+def condition(infix: str, arity: int = 2) -> Operation:
+    """Return the row of an elementwise operation whose result is true or false."""
+    return Operation("condition", arity, infix=infix)

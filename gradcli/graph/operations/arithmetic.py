@@ -1,0 +1,54 @@
+"""Arithmetic, and the remainder."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from gradcli.graph.construct import call, corner, equal
+from gradcli.graph.node import Exact, Node, elementwise, is_const
+from gradcli.graph.operation import Operation, function, step
+
+
+def _lowered_pow(a: Node, b: Node) -> Node:
+    # PyTorch: the same few powers are products.  Others are left to the engine's own `pow`.
+    match b.value:
+        case 2:
+            return a * a
+        case 3:
+            return a * a * a
+        case -1:
+            return 1 / a
+        case -2:
+            return 1 / (a * a)
+        case Fraction(numerator=1, denominator=2) | Decimal() if b.value * 2 == 1:
+            return call("sqrt", a)
+    return elementwise("pow", a, b)
+
+
+def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
+    # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
+    if b.op == "const":
+        return 0 if is_const(b, 0) else b * a ** (b - 1)
+    return corner(equal(b, 0), 0, b * a ** (b - 1))
+
+
+def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
+    # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
+    if a.value in ("pi", "e") or (isinstance(a.value, int | Fraction | Decimal) and a.value > 0):
+        return y * call("log", a)
+    return corner(equal(a, 0) & (b >= 0), 0, y * call("log", a))
+
+
+ROWS: dict[str, Operation] = {
+    "add": function(lambda y, a, b: 1, lambda y, a, b: 1, infix="+"),
+    "sub": function(lambda y, a, b: 1, lambda y, a, b: -1, infix="-"),
+    "mul": function(lambda y, a, b: b, lambda y, a, b: a, infix="*"),
+    "div": function(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b), infix="/"),
+    "neg": function(lambda y, a: -1, infix="-"),
+    "pow": function(_pow_base, _pow_exponent, lowered=_lowered_pow, infix="**"),
+    "identity": function(lambda y, x: 1),
+    "mod": function(lambda y, a, b: 1, lambda y, a, b: -call("floor_divide", a, b), infix="%"),
+    # Not the floor of a quotient: what is left of the division is subtracted first, so that nothing is rounded up.
+    "floor_divide": step(2),
+}

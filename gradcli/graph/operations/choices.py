@@ -1,0 +1,44 @@
+"""Choices, steps and conditions.  Ties are split evenly, a clamp passes its gradient at its bounds, as in PyTorch."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gradcli.graph.construct import call, equal, where
+from gradcli.graph.operation import Operation, condition, function, step
+
+ROWS: dict[str, Operation] = {
+    "where": function(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1)),
+    # As `where`, but a formula shows the last argument alone.
+    "corner": function(
+        lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1), lowered=where
+    ),
+    "abs": function(lambda y, x: call("sign", x)),
+    "maximum": function(
+        lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a < b, 0, 1)),
+        lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(b < a, 0, 1)),
+    ),
+    "minimum": function(
+        lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a > b, 0, 1)),
+        lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(b > a, 0, 1)),
+    ),
+    "clamp": function(
+        lambda y, x, low, high: where((x >= low) & (x <= high), 1, 0),
+        lambda y, x, low, high: where((x < low) & (low < high), 1, 0),
+        lambda y, x, low, high: where((x > high) | (high < low), 1, 0),
+    ),
+    # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
+    "heaviside": function(lambda y, x, h: 0, lambda y, x, h: where(equal(x, 0), 1, 0)),
+    "sign": step(),  # of NaN: 0, as in PyTorch
+    "floor": step(),
+    "ceil": step(),
+    "lt": condition("<"),
+    "le": condition("<="),
+    "gt": condition(">"),
+    "ge": condition(">="),
+    "eq": condition("=="),
+    "ne": condition("!="),
+    "and": condition("&"),
+    "or": condition("|"),
+    "not": condition("~", 1),
+}

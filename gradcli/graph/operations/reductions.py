@@ -1,0 +1,168 @@
+"""Reductions, and what goes along an axis: softmax, running sums."""
+
+from __future__ import annotations
+
+import math
+
+from gradcli.graph.construct import (
+    Axes,
+    argument_mask,
+    broadcast,
+    call,
+    corner,
+    cumsum,
+    equal,
+    extremum,
+    index,
+    prod_others,
+    reduce,
+    reshape,
+    spreadness,
+    where,
+)
+from gradcli.graph.node import Node, compare, const
+from gradcli.graph.operation import Operation
+from gradcli.graph.operations.products import others
+from gradcli.graph.shapes import Shape, size_of
+
+
+def spread(g: Node, shape: Shape, axes: Axes) -> Node:
+    """Return `g`, reduced over `axes` of an array of that shape, broadcast back to the shape."""
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    if kept[len(shape) - len(g.shape) :] == g.shape:  # axes in front come by broadcasting alone
+        return broadcast(g, shape)
+    return broadcast(reshape(g, kept), shape)
+
+
+def _count(shape: Shape, axes: Axes) -> int:
+    return size_of(tuple(shape[i] for i in axes))
+
+
+def _extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[Node]:
+    # PyTorch: x.max() and x.amax(dim) share ties evenly, x.max(dim) gives all to the first.
+    if ties == "first":
+        return [where(argument_mask(f"arg{y.op}_mask", x, axes[0]), spread(g, x.shape, axes), 0)]
+    mask = equal(x, spread(y, x.shape, axes))
+    if ties == "even":  # a NaN is the extremum, and unlike anything, itself included
+        mask = mask | compare("ne", x, x)
+    winners = reduce("sum", where(mask, 1, 0), axes)
+    share = spread(g / winners, x.shape, axes)
+    # PyTorch: amax multiplies where max selects, and nobody wins against a NaN.
+    return [where(mask, share, 0) if ties == "even" else share * where(mask, 1, 0)]
+
+
+def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
+    # PyTorch: the subgradient 0 at x = 0, where x/‖x‖ has no value.
+    length = spread(y, x.shape, axes)
+    return [spread(g, x.shape, axes) * corner(equal(length, 0), 0, x / length)]
+
+
+def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
+    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
+    return [spread(2 * g / _degrees(x.shape, axes, correction), x.shape, axes) * centred]
+
+
+def _std_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
+    # PyTorch: 0 where all elements are equal, as for the norm at 0.
+    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
+    scale = corner(equal(y, 0), 0, g / (_degrees(x.shape, axes, correction) * y))
+    return [spread(scale, x.shape, axes) * centred]
+
+
+def _degrees(shape: Shape, axes: Axes, correction: int) -> Node:
+    """Return n - correction as a constant; never below 0, so that n = 1 gives 0/0 = nan as in PyTorch."""
+    return const(max(0, _count(shape, axes) - correction))
+
+
+def _softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
+    return [y * (g - spread(reduce("sum", g * y, (axis,)), x.shape, (axis,)))]
+
+
+def _cumsum_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
+    return [_flip(cumsum(_flip(g, axis), axis), axis)]
+
+
+def _flip(x: Node, axis: int) -> Node:
+    backwards = range(x.shape[axis] - 1, -1, -1)
+    return index(x, tuple(backwards if i == axis else range(n) for i, n in enumerate(x.shape)))
+
+
+# Definitions
+
+
+def _var_definition(axes: Axes, correction: int, x: Node) -> Node:
+    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
+    return reduce("sum", centred**2, axes) / _degrees(x.shape, axes, correction)
+
+
+def _softmax_definition(axis: int, x: Node) -> Node:
+    weights = call("exp", x)
+    return weights / spread(reduce("sum", weights, (axis,)), x.shape, (axis,))
+
+
+# For engines: exp of what is at most 0 does not overflow
+
+
+def _lowered_softmax(axis: int, x: Node) -> Node:
+    return _softmax_definition(axis, x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,)))
+
+
+def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
+    top = extremum("max", x, axes, "even")
+    top = where((top < const(math.inf)) & (top > const(-math.inf)), top, 0)
+    return call("log", reduce("sum", call("exp", x - spread(top, x.shape, axes)), axes)) + top
+
+
+ROWS: dict[str, Operation] = {
+    "sum": Operation("reduction", settings=("axes",), pullback=lambda g, y, axes, x: [spread(g, x.shape, axes)]),
+    "mean": Operation(
+        "reduction",
+        settings=("axes",),
+        pullback=lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
+        definition=lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
+    ),
+    "prod": Operation(
+        "reduction",
+        settings=("axes",),
+        pullback=lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)],
+    ),
+    # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
+    "prod_others": Operation(
+        "whole",
+        settings=("axes",),
+        pullback=lambda g, y, axes, x: [others(axes, x, along=g)],
+        formula=others,
+    ),
+    "max": Operation("reduction", settings=("axes", "ties"), pullback=_extremum_pullback),
+    "min": Operation("reduction", settings=("axes", "ties"), pullback=_extremum_pullback),
+    "norm": Operation(
+        "reduction",
+        settings=("axes",),
+        pullback=_norm_pullback,
+        definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
+    ),
+    "var": Operation("reduction", settings=("axes", "correction"), pullback=_var_pullback, definition=_var_definition),
+    "std": Operation(
+        "reduction",
+        settings=("axes", "correction"),
+        pullback=_std_pullback,
+        definition=lambda axes, correction, x: call("sqrt", spreadness("var", x, axes, correction)),
+    ),
+    "logsumexp": Operation(
+        "reduction",
+        settings=("axes",),
+        pullback=lambda g, y, axes, x: [spread(g, x.shape, axes) * call("exp", x - spread(y, x.shape, axes))],
+        definition=lambda axes, x: call("log", reduce("sum", call("exp", x), axes)),
+        lowered=_lowered_logsumexp,
+    ),
+    "softmax": Operation(
+        "whole",
+        settings=("axis",),
+        pullback=_softmax_pullback,
+        definition=_softmax_definition,
+        lowered=_lowered_softmax,
+    ),
+    "cumsum": Operation("scan", settings=("axis",), pullback=_cumsum_pullback),
+    "argmax_mask": Operation("mask", settings=("axis",)),
+    "argmin_mask": Operation("mask", settings=("axis",)),
+}
