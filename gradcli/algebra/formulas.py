@@ -105,8 +105,7 @@ class _Interpreter:
         values = dict(self.given)
         for node in self.nodes:
             result = self.interpret(node, [values[a] for a in node.args])
-            # A condition is no value that could have a name.
-            values[node] = result if node.dtype == "bool" or not node.args else self.bounded(node, result)
+            values[node] = self.bounded(node, result)
         return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
@@ -139,6 +138,8 @@ class _Interpreter:
 
     def bounded(self, node: Node, result: Exprs) -> Exprs:
         """Give elements that are too large a name, or complain if there is to be no cut."""
+        if node.dtype == "bool" or not node.args:  # a condition is no value that could have a name
+            return result
         named = node in self.names
         if self.cut is None and not named and self.at_most(node) <= _MAX_DEPTH:
             return result

@@ -302,7 +302,7 @@ def differentiate(expression, values, order=1):
     """Return the value of an expression and its gradients, of the given order, for ones as v."""
     point = {name: np.array(value, dtype=float)[..., None] for name, value in zip("xyz", values, strict=False)}
     graph = parse(f"out = {expression}", **{name: value.shape[:-1] for name, value in point.items()})
-    (output,) = graph.outputs
+    (output,) = graph.outputs.values()
     (value,) = evaluate(graph, point).values()
     wrt = list(point)
     point["out.v"] = np.ones((*output.shape, 1))

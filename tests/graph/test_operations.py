@@ -14,8 +14,9 @@ from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
 from gradcli.graph import construct
-from gradcli.graph.elementwise import ELEMENTWISE, call, where
-from gradcli.graph.node import Graph, Node, leaf
+from gradcli.graph.elementwise import ELEMENTWISE, call, corner, where
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, leaf
 from gradcli.graph.structural import STRUCTURAL
 
 ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
@@ -72,6 +73,7 @@ DOMAINS = {
     "minimum": (ANY, ANY),
     "clamp": (ANY, ANY, ANY),
     "where": (ANY, ANY, ANY),
+    "corner": (ANY, ANY, ANY),
     "mod": (ANY, (2.5, 4.5)),
     "heaviside": (ANY, ANY),
     "sign": (ANY,),
@@ -88,7 +90,11 @@ DOMAINS = {
     "not": (ANY,),
 }
 # What takes more than leaves: a condition, a whole number.
-BUILT = {"where": lambda c, a, b: where(c > 0, a, b), "polygamma": lambda x: call("polygamma", 1, x)}
+BUILT = {
+    "where": lambda c, a, b: where(c > 0, a, b),
+    "corner": lambda c, a, b: corner(c > 0, a, b),
+    "polygamma": lambda x: call("polygamma", 1, x),
+}
 
 SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3), "N": (3, 4), "T": (2, 2, 3), "U": (2, 3, 2), "V": (1, 3, 2)}
 
@@ -200,23 +206,23 @@ NUMPY = vars(np) | {
 
 
 def graph_of(build, **shapes):
-    leaves = {name: leaf(name, shape) for name, shape in shapes.items()}
-    return Graph.of(leaves.values(), [build(**leaves).called("y")])
+    leaves = {name: leaf(shape) for name, shape in shapes.items()}
+    return Graph.of(leaves, {"y": build(**leaves)})
 
 
 def random_point(graph, domains, rng):
     """Return distinct values for the leaves: no two are equal, none is whole or 0, and none is near to that."""
     point = {}
-    for i, (node, (low, high)) in enumerate(zip(graph.inputs, domains, strict=True)):
+    for i, ((name, node), (low, high)) in enumerate(zip(graph.inputs.items(), domains, strict=True)):
         places = rng.choice(16, node.size, replace=False) + (i + 1) / (len(graph.inputs) + 1)
-        point[node.name] = low + (high - low) * places.reshape(node.shape) / 16
+        point[name] = low + (high - low) * places.reshape(node.shape) / 16
     return point
 
 
 def at(graph, point):
     """Evaluate at one point; return the outputs by name."""
     found = evaluate(graph, {name: value[..., None] for name, value in point.items()})
-    return {node.name: value[..., 0] for node, value in found.items()}
+    return {name: value[..., 0] for name, value in found.items()}
 
 
 def differences(graph, point, name, h=1e-3):
@@ -226,21 +232,21 @@ def differences(graph, point, name, h=1e-3):
     shifted = np.concatenate([x[..., None] + s * steps for s in (h, -h, h / 2, -h / 2)], axis=-1)
     found = evaluate(graph, {k: v[..., None] for k, v in point.items()} | {name: shifted})
     total = np.zeros(4 * x.size)
-    for node, y in found.items():
-        total += np.sum(point[f"{node.name}.v"][..., None] * y, axis=tuple(range(len(node.shape))))
+    for output, y in found.items():
+        total += np.sum(point[f"{output}.v"][..., None] * y, axis=tuple(range(y.ndim - 1)))
     up, down, half_up, half_down = total.reshape(4, *x.shape)
     return (8 * (half_up - half_down) - (up - down)) / (6 * h)
 
 
 def check_grads(graph, point, rng, order=2):
     """Check vᵀJ, the vᵀJ of that, and so on up to `order`, against differences."""
-    point = point | {f"{y.name}.v": rng.uniform(-1, 1, y.shape) for y in graph.outputs}
+    point = point | {f"{name}.v": rng.uniform(-1, 1, y.shape) for name, y in graph.outputs.items()}
     grads = vjp(graph)
     found = at(grads, point)
-    for node in graph.inputs:
-        grad = found[f"{node.name}.grad"]
+    for name, node in graph.inputs.items():
+        grad = found[f"{name}.grad"]
         assert grad.shape == node.shape
-        assert_allclose(grad, differences(graph, point, node.name), rtol=1e-7, atol=1e-8, err_msg=node.name)
+        assert_allclose(grad, differences(graph, point, name), rtol=1e-7, atol=1e-8, err_msg=name)
     if order > 1:
         check_grads(grads, point, rng, order - 1)
 
@@ -248,17 +254,18 @@ def check_grads(graph, point, rng, order=2):
 def check_batch(graph, domains, rng, points=3):
     """Check that many points at once give what each gives alone, and that an input may have one point for all."""
     singles = [random_point(graph, domains, rng) for _ in range(points)]
-    batch = {n.name: np.stack([single[n.name] for single in singles], axis=-1) for n in graph.inputs}
-    batch |= {f"{y.name}.v": rng.uniform(-1, 1, (*y.shape, 1)) for y in graph.outputs}
-    first = graph.inputs[0].name
+    batch = {name: np.stack([single[name] for single in singles], axis=-1) for name in graph.inputs}
+    batch |= {f"{name}.v": rng.uniform(-1, 1, (*y.shape, 1)) for name, y in graph.outputs.items()}
+    first = next(iter(graph.inputs))
     for g in (graph, vjp(graph)):
         for values in (batch, batch | {first: batch[first][..., :1]}):
             together = evaluate(g, values)
             for k in range(points):
                 one = at(g, {name: value[..., k % value.shape[-1]] for name, value in values.items()})
-                for node, value in together.items():
-                    assert value.shape in {(*node.shape, 1), (*node.shape, points)}
-                    assert_allclose(value[..., k % value.shape[-1]], one[node.name], rtol=1e-12, atol=1e-14)
+                for name, value in together.items():
+                    shape = g.outputs[name].shape
+                    assert value.shape in {(*shape, 1), (*shape, points)}
+                    assert_allclose(value[..., k % value.shape[-1]], one[name], rtol=1e-12, atol=1e-14)
 
 
 def test_no_operation_is_forgotten():
@@ -275,7 +282,7 @@ def test_elementwise(op, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     build = BUILT.get(op, partial(call, op))
     graph = graph_of(lambda **leaves: build(*leaves.values()), **dict(zip("abc", shapes, strict=False)))
-    assert graph.outputs[0].shape == np.broadcast_shapes(*shapes)
+    assert graph.outputs["y"].shape == np.broadcast_shapes(*shapes)
     check_grads(graph, random_point(graph, domains, rng), rng)
     check_batch(graph, domains, rng)
 
