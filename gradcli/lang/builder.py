@@ -16,10 +16,10 @@ from typing import Any
 from gradcli.errors import InputError, Span, did_you_mean, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
-from gradcli.lang.functions import FUNCTIONS, KEYWORDS, METHODS, Builder
 from gradcli.lang.indices import element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, usage
 from gradcli.lang.statements import Expression, is_module
+from gradcli.vocabulary import FUNCTIONS, KEYWORDS, METHODS, Builder
 
 CONSTANTS: dict[str, Constant] = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
 

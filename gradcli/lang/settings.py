@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.graph.node import Node
-from gradcli.lang.functions import Builder
+from gradcli.vocabulary import Builder
 
 
 @cache

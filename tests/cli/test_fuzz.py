@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradcli.lang.functions import FUNCTIONS, METHODS
+from gradcli.vocabulary import FUNCTIONS, METHODS
 
 SYSTEMS = [
     "y0=3*x0**2; y1=x0**2+2*x1**3; y2=10*x1",

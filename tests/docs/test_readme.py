@@ -12,7 +12,7 @@ from documents import README, blocks, console_session, execute_sessions, same
 
 from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import gradcli
-from gradcli.lang.functions import FUNCTIONS
+from gradcli.vocabulary import FUNCTIONS
 
 TEXT = README.read_text("utf-8")
 SESSIONS = [console_session(block) for block in blocks(TEXT, "console")]

@@ -1,0 +1,45 @@
+"""The register of names: each function of the language under the names that PyTorch, NumPy and SymPy users type.
+
+A function takes nodes and settings and returns a node.  The annotation of a parameter tells how its argument is read:
+`Node` is an expression, `Sequence[Node]` a list of expressions, anything else a plain setting such as an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gradcli.graph import construct
+from gradcli.graph.construct import Axes
+from gradcli.graph.node import Node
+
+Axis = int | Sequence[int] | None
+Builder = Callable[..., Node]
+
+FUNCTIONS: dict[str, Builder] = {}
+METHODS: dict[str, Builder] = {}  # `x.sum()`: the object is the first argument
+
+# Settings have NumPy's names; PyTorch's are read as well.
+KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "ord": "p", "ddof": "correction", "a_min": "min", "a_max": "max"}
+
+
+def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> None:
+    """Register a function under its names, and as a method under the same ones unless others are given."""
+    FUNCTIONS.update(dict.fromkeys(names, build))
+    METHODS.update(dict.fromkeys(names if methods is None else methods, build))
+
+
+def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builder], Builder]:
+    """Register the function that is defined below, as `add` does."""
+
+    def register(build: Builder) -> Builder:
+        add(build, *names, methods=methods)
+        return build
+
+    return register
+
+
+def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:
+    """Return the reduced array, with the reduced axes of size 1 if they are to be kept."""
+    if not keepdims:
+        return reduced
+    return construct.reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
