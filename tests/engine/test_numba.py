@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from unittest.mock import MagicMock, patch
 
@@ -42,8 +43,9 @@ from gradcli.engine.kernel_cache import keep
 from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
 from gradcli.engine.schedule import VIEWS, Schedule
 from gradcli.errors import Notes
+from gradcli.graph import construct
 from gradcli.graph.elementwise import ELEMENTWISE, call, where
-from gradcli.graph.node import Graph, leaf
+from gradcli.graph.node import Graph, Node, leaf
 from gradcli.graph.structural import STRUCTURAL
 
 LACKING = {"digamma", "polygamma"}
@@ -222,6 +224,28 @@ def test_source_of_random_graph_as_evaluate(graph, seed, same):
         expected = expected_of(g, points | fixed, 3)
         for name, value in in_python(g, fixed, points, 3, 2).items():
             assert_array_equal(value, expected[name])
+
+
+@pytest.mark.parametrize("op", ["argmax_mask", "argmin_mask", "max", "min"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_source_of_extrema_among_nan_and_ties(op, axis):
+    """The first NaN stands for all, and of equals the first."""
+    x = leaf("x", (3,) if axis == 0 else (2, 3))
+    y = where(Node(op, (x,), x.shape, (axis,)), x, 7) if "mask" in op else construct.extremum(op, x, (axis,), "first")
+    graph = Graph.of([x], [y.called("y")])
+    rows = np.array(list(product([np.nan, 1.0, 2.0, -np.inf], repeat=3))).T
+    points = {"x": rows if axis == 0 else np.stack([rows, rows[:, ::-1]])}
+    count = rows.shape[1]
+    assert_array_equal(in_python(graph, {}, points, count, 8)["y"], expected_of(graph, points, count)["y"])
+
+
+def test_first_nan_wins_in_a_maximum_along_an_axis(numba):
+    graph = vjp(parse("y = max(x, axis=0) + 2*min(z, axis=0)", x=(3,), z=(3,)))
+    values = [[1, np.nan, np.nan], [np.nan, 1, np.nan], [1, 3, 3], [3, 1, 1]]
+    points = {"x": np.array(values).T, "z": np.array(values).T, "y.v": np.ones(4)}
+    found = compile_numba(graph)(points)
+    assert found["x.grad"].T.tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert found["z.grad"].T.tolist() == [[0, 2, 0], [2, 0, 0], [2, 0, 0], [0, 2, 0]]
 
 
 NAMES = {"math", "numba", "np", "kernel", "range", "min", "abs", "T", "signature", "count", "s", "n", "i", "u", "w"}
