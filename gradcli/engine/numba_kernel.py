@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import importlib.util
-import os
-import shutil
+import pickle
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import suppress
+from importlib.abc import InspectLoader
 from typing import Any
 
 import numpy as np
 
+from gradcli.engine import kernel_cache
 from gradcli.engine.numba_code import write
 from gradcli.engine.schedule import Schedule
+from gradcli.errors import Notes
+from gradcli.files import reason
 
 Array = np.ndarray[Any, Any]
 
@@ -26,13 +27,13 @@ class NumbaKernel:
 
     block = 2**14
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, notes: Notes) -> None:
         code = write(schedule)
         self._same = code.same
         self._scratch = code.scratch
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
-        self._function = _compiled(code.source)
+        self._function = _compiled(code.source, notes)
         self.fewest = schedule.fewest
 
     def buffers(self, count: int) -> list[Array]:
@@ -52,41 +53,68 @@ def _flat(array: Array) -> Array:
     return array if array.ndim == 1 else array.reshape(-1, array.shape[-1])
 
 
-def _compiled(source: str) -> Callable[..., None]:
+def _compiled(source: str, notes: Notes) -> Callable[..., None]:
     """Return the kernel in a source text, which is compiled by Numba unless an earlier run has done so."""
-    path = _folder() / f"kernel_{hashlib.sha256(source.encode()).hexdigest()[:24]}.py"
-    if not path.is_file() or path.read_bytes() != source.encode():
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False) as file:
-            file.write(source)
-        os.replace(file.name, path)  # another process may write the same
-    try:
-        return _loaded(path)
-    except Exception:  # what Numba kept on disk is broken: an earlier run may have been cut off
-        for kept in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-            kept.unlink(missing_ok=True)
-        return _loaded(path)
-
-
-def _loaded(path: Path) -> Callable[..., None]:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"kernel_{hashlib.sha256(source.encode()).hexdigest()}"
+    spec = importlib.util.spec_from_loader(name, _Text(source))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # where Numba looks for what it kept on disk
+    sys.modules[name] = module  # where Numba looks for the names in code that was kept
     spec.loader.exec_module(module)
-    kernel: Callable[..., None] = module.kernel
-    return kernel
+    kernel = module.kernel
+    kernel._cache = _Kept(source, notes)
+    kernel.compile(module.signature)
+    kernel.disable_compile()
+    compiled: Callable[..., None] = kernel
+    return compiled
 
 
-def _folder() -> Path:
-    """Return the user's own cache folder, or a temporary one where that cannot be written."""
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradcli"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except (OSError, RuntimeError):  # there may be no home
-        pass
-    temporary = tempfile.mkdtemp(prefix="gradcli-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return Path(temporary)
+class _Text(InspectLoader):
+    """Loads a module from its source, and from no file of byte code, which might be another's."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def get_source(self, fullname: str) -> str:
+        """Return the source."""
+        return self._source
+
+
+class _Kept:
+    """Whom Numba asks for the machine code of a kernel before it compiles, and whom it tells after.
+
+    Numba's own files are read without any check.  What goes wrong here, whatever it is, only costs time.
+    """
+
+    def __init__(self, source: str, notes: Notes) -> None:
+        self._source = source
+        self._notes = notes
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """Return what an earlier run has compiled, or None."""
+        with suppress(Exception):
+            from numba.core.compiler import CompileResult
+
+            kept = pickle.loads(kernel_cache.read(self._key(context.codegen())))
+            context.refresh()  # or what the code calls may not have been loaded
+            return CompileResult._rebuild(context, *kept)
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled for the next run."""
+        try:
+            from numba.core.serialize import dumps
+
+            if result.library.has_dynamic_globals:
+                raise ValueError("it holds addresses of this process")
+            kernel_cache.keep(self._key(result.codegen), dumps(result._reduce()))
+        except Exception as error:
+            place = kernel_cache.place()
+            self._notes.add("note", f"what Numba compiled is not kept in `{place}`: {reason(error)}")
+
+    def _key(self, codegen: Any) -> str:
+        """Return all that machine code depends on."""
+        import numba
+
+        return repr((self._source, numba.__version__, sys.version, codegen.magic_tuple()))

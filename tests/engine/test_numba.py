@@ -4,11 +4,14 @@ What the kernels do is in their source, which runs as plain Python too, slowly: 
 """
 
 import ast
-import os
+import pickle
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from unittest.mock import MagicMock, patch
 
 import numpy as np
@@ -31,15 +34,18 @@ from test_compiled import (
     text_of,
     whole_numbers,
 )
+from test_kernel_cache import short_files
 
 from gradcli import parse, vjp
-from gradcli.engine import numba_code
+from gradcli.engine import kernel_cache, numba_code
 from gradcli.engine.compiled import Compiled
+from gradcli.engine.kernel_cache import keep
 from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
 from gradcli.engine.schedule import VIEWS, Schedule
 from gradcli.errors import Notes
+from gradcli.graph import construct
 from gradcli.graph.elementwise import ELEMENTWISE, call, where
-from gradcli.graph.node import Graph, leaf
+from gradcli.graph.node import Graph, Node, leaf
 from gradcli.graph.structural import STRUCTURAL
 
 LACKING = {"digamma", "polygamma"}
@@ -220,7 +226,29 @@ def test_source_of_random_graph_as_evaluate(graph, seed, same):
             assert_array_equal(value, expected[name])
 
 
-NAMES = {"math", "numba", "np", "kernel", "range", "min", "abs", "T", "count", "s", "n", "i", "u", "w"}
+@pytest.mark.parametrize("op", ["argmax_mask", "argmin_mask", "max", "min"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_source_of_extrema_among_nan_and_ties(op, axis):
+    """The first NaN stands for all, and of equals the first."""
+    x = leaf("x", (3,) if axis == 0 else (2, 3))
+    y = where(Node(op, (x,), x.shape, (axis,)), x, 7) if "mask" in op else construct.extremum(op, x, (axis,), "first")
+    graph = Graph.of([x], [y.called("y")])
+    rows = np.array(list(product([np.nan, 1.0, 2.0, -np.inf], repeat=3))).T
+    points = {"x": rows if axis == 0 else np.stack([rows, rows[:, ::-1]])}
+    count = rows.shape[1]
+    assert_array_equal(in_python(graph, {}, points, count, 8)["y"], expected_of(graph, points, count)["y"])
+
+
+def test_first_nan_wins_in_a_maximum_along_an_axis(numba):
+    graph = vjp(parse("y = max(x, axis=0) + 2*min(z, axis=0)", x=(3,), z=(3,)))
+    values = [[1, np.nan, np.nan], [np.nan, 1, np.nan], [1, 3, 3], [3, 1, 1]]
+    points = {"x": np.array(values).T, "z": np.array(values).T, "y.v": np.ones(4)}
+    found = compile_numba(graph)(points)
+    assert found["x.grad"].T.tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert found["z.grad"].T.tolist() == [[0, 2, 0], [2, 0, 0], [2, 0, 0], [0, 2, 0]]
+
+
+NAMES = {"math", "numba", "np", "kernel", "range", "min", "abs", "T", "signature", "count", "s", "n", "i", "u", "w"}
 NAMES |= {f"{kind}_{side}" for kind in ("vector", "matrix") for side in ("in", "out")}
 
 
@@ -263,13 +291,14 @@ def test_numpy_takes_the_place(numba, monkeypatch, graph, note):
 # The cache
 
 
-def twice(number=2):
+def twice(number=2, notes=None):
     """Return the result of a small kernel, made anew."""
-    return compile_numba(parse(f"y = {number}*x + 1"))({"x": np.arange(3.0)})["y"].tolist()
+    graph, points = parse(f"y = {number}*x + 1"), {"x": np.arange(3.0)}
+    return Compiled(graph, engine="numba", notes=notes if notes is not None else Notes())(points)["y"].tolist()
 
 
 def files(folder):
-    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*.*") if path.is_file()}
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
 IN_ANOTHER_PROCESS = """
@@ -291,35 +320,120 @@ def test_kernel_is_kept_for_other_processes_and_numbers(numba, cache):
     )
     assert (done.stdout, done.stderr) == ("[1.0, 6.0, 11.0]\n", "")
     assert files(cache) == before
-    assert cache.stat().st_mode & 0o077 == 0
+    # No file of Python's or of Numba's own, which they would run unseen.
+    assert all(re.fullmatch("kernel_[0-9a-f]{64}", path.name) for path in before)
+    assert all(path.parent == cache for path in before)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "content"),
-    [("kernel_*.py", b"raise SystemExit"), ("kernel_*.py", b"\xff\xfe"), ("*.nbi", b""), ("*.nbc", b"x")],
-)
-def test_what_is_broken_in_the_cache_is_made_anew(numba, monkeypatch, tmp_path, pattern, content):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+@pytest.fixture
+def own(numba, monkeypatch, tmp_path):
+    """Return a folder of a test's own in which kernels are kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "gradcli"
+
+
+def test_kernel_that_is_damaged_is_made_anew(own):
     assert twice() == [1, 3, 5]
-    (source,) = (tmp_path / "gradcli").glob("*.py")
-    text = source.read_text()
-    broken = list((tmp_path / "gradcli").rglob(pattern))
-    assert broken
-    for path in broken:
-        path.write_bytes(content)
-    assert twice() == [1, 3, 5]
-    assert source.read_text() == text
+    (path,) = own.iterdir()
+    whole = path.read_bytes()
+    code = whole.index(b"\x7fELF") if b"\x7fELF" in whole else len(whole) // 2
+    for damaged in (bytes(b ^ 0xFF if code + 64 <= k < code + 4096 else b for k, b in enumerate(whole)), b""):
+        path.write_bytes(damaged)
+        notes = Notes()
+        assert twice(notes=notes) == [1, 3, 5]
+        assert notes.lines == []
+        assert list(own.iterdir()) == [path]
+        assert path.read_bytes() != damaged
+        with patch("numba.core.compiler.compile_extra", None):
+            assert twice() == [1, 3, 5]
 
 
-@pytest.mark.parametrize("what", ["a file in its place", "read-only", "no home"])
-def test_cache_that_cannot_be_written(numba, monkeypatch, tmp_path, what):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "folder"))
-    if what == "a file in its place":
-        (tmp_path / "folder").write_text("")
-    elif what == "read-only":
-        monkeypatch.setattr(os, "access", lambda *_: False)  # which root's permissions would not say
-    else:
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setattr("pathlib.Path.home", MagicMock(side_effect=RuntimeError("no home")))
+@pytest.mark.parametrize("content", [b"no pickle", pickle.dumps(None), pickle.dumps((b"", 1, 2))])
+def test_what_numba_cannot_read_is_made_anew(own, content):
+    """As a fault of Numba's, or of ours, would leave it: the checksum is right."""
+    with patch.object(kernel_cache, "keep", lambda key, data: keep(key, content)):
+        assert twice() == [1, 3, 5]
     assert twice() == [1, 3, 5]
+    with patch("numba.core.compiler.compile_extra", None):
+        assert twice() == [1, 3, 5]
+
+
+def test_kernel_of_another_version_or_processor_is_not_run(own):
+    assert twice() == [1, 3, 5]
+    with patch("numba.__version__", "0"):
+        assert twice() == [1, 3, 5]
+    with patch("sys.version", "4"):
+        assert twice() == [1, 3, 5]
+    with patch("numba.core.codegen.CPUCodegen.magic_tuple", lambda codegen: ("another",)):
+        assert twice() == [1, 3, 5]
+    assert len(list(own.iterdir())) == 4
+
+
+@contextmanager
+def nothing():
+    yield
+
+
+@contextmanager
+def code_with_addresses():
+    from numba.core.codegen import CodeLibrary
+
+    with patch.object(CodeLibrary, "has_dynamic_globals", True):
+        yield
+
+
+# What is in the way, what to do meanwhile, and what is said.
+IN_THE_WAY = {
+    "open to all": (
+        lambda own: (own.mkdir(0o700, parents=True), own.chmod(0o777)),
+        nothing,
+        "others may write to `{}`",
+    ),
+    "a file": (lambda own: (own.parent.mkdir(0o700), own.write_text("")), nothing, "`{}` is no folder"),
+    "a full disk": (lambda own: None, lambda: short_files(1000), "file too large"),
+    "addresses": (lambda own: None, code_with_addresses, "it holds addresses of this process"),
+}
+
+
+@pytest.mark.parametrize("what", IN_THE_WAY)
+def test_cache_is_never_a_reason_to_fail(own, what):
+    prepare, meanwhile, says = IN_THE_WAY[what]
+    prepare(own)
+    before = files(own.parent)
+    for _ in range(2):
+        notes = Notes()
+        with meanwhile():
+            assert twice(notes=notes) == [1, 3, 5]
+        assert notes.lines == [f"note: what Numba compiled is not kept in `{own}`: {says.format(own)}"]
+        assert files(own.parent) == before
+
+
+class Planted:
+    """What leaves a file where it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_what_others_may_have_put_there_is_not_read(own, tmp_path):
+    trace = tmp_path / "trace"
+    with patch.object(kernel_cache, "keep", lambda key, data: keep(key, pickle.dumps(Planted(trace)))):
+        assert twice() == [1, 3, 5]
+    own.chmod(0o777)
+    assert twice() == [1, 3, 5]
+    assert not trace.exists()
+    own.chmod(0o700)  # by its checksum it is a kernel
+    assert twice() == [1, 3, 5]
+    assert trace.exists()
+
+
+def test_command_tells_why_a_kernel_is_not_kept(own, cli, tmp_path):
+    own.mkdir(0o700, parents=True)
+    own.chmod(0o770)
+    np.savez(tmp_path / "p.npz", x=np.arange(3.0))
+    outcome = cli.done("backward", "y=x**2", "--points", str(tmp_path / "p.npz"), "--engine", "numba")
+    assert outcome.out.split() == ["x.grad", "0.0", "2.0", "4.0"]
+    assert outcome.err == f"note: what Numba compiled is not kept in `{own}`: others may write to `{own}`\n"
