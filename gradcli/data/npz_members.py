@@ -62,7 +62,7 @@ class Member:
         return self.elements * self.dtype.itemsize
 
     def check(self) -> None:
-        """Refuse an array that holds no points, or no numbers, or fewer than its header promises."""
+        """Refuse an array that holds a single point, or no numbers, or fewer than its header promises."""
         if self.dtype.kind not in "iufb":
             raise InputError(f"{self.label} holds {printable(str(self.dtype))}, not real numbers")
         if not self.shape:

@@ -209,6 +209,8 @@ OPTIONS = [
     ),
     options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output="r.parquet"),
     options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output=None),
+    mistake("backward", "y=a", "--engine", "dask", "--points", ".", says="dask reads and writes Parquet", output="r"),
+    mistake("backward", "y=a", "--engine", "dask", "--points", "no", says="dask reads and writes", output="r.parquet"),
     options(
         "backward",
         "y=a*b",
@@ -285,6 +287,18 @@ def test_mistake(cli, tmp_path, monkeypatch, mistake, old):
 def test_what_is_no_mistake(cli, system, points):
     text = cli.done("backward", system, "--points", "-", stdin=points).out
     assert text.splitlines()[1:] == ["2.0,1.0"]
+
+
+@pytest.mark.parametrize("size", ["_FIRST", "CHUNK"])
+def test_memory_that_is_not_there(cli, tmp_path, monkeypatch, size):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradcli.data.csv_chunks._FIRST", 1)
+    (tmp_path / "p.csv").write_text(AB)
+    (tmp_path / "r.csv").write_bytes(OLD)
+    monkeypatch.setattr(f"gradcli.data.csv_chunks.{size}", 2**62)  # at first, or in the middle
+    err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", "r.csv")
+    assert err == "error: this needs more memory than there is\n"
+    assert contents() == {"p.csv": AB.encode(), "r.csv": OLD}
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz"])

@@ -172,8 +172,9 @@ def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch
     def full(*_):
         raise MemoryError
 
-    for place in ("csv_points.parse", "npz_members._points_last", "parquet_points._Part._numbers"):
-        monkeypatch.setattr(f"gradcli.data.{place}", full)
+    monkeypatch.setattr(csv_chunks, "_FIRST", 2**62)
+    monkeypatch.setattr(npz_members, "_exactly", full)
+    monkeypatch.setattr("gradcli.data.parquet_points._Part._numbers", full)
     with pytest.raises(MemoryError):
         read(written)
 
@@ -583,6 +584,15 @@ def test_an_archive_with_a_wrong_size_of_a_member(tmp_path, method, fortran):
     whole[size : size + 4] = (10**4).to_bytes(4, "little")
     path.write_bytes(whole)
     assert refused(path).endswith("array `x` cannot be read: it ends early")
+
+
+def test_memory_that_is_not_there_for_a_header(npz, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(npz_members, "_READERS", {(1, 0): full})
+    with pytest.raises(MemoryError):
+        read(npz(x=np.ones(1)))
 
 
 def test_encrypted_and_unusually_compressed_members(tmp_path):

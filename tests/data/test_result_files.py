@@ -211,6 +211,20 @@ def test_the_old_file_is_there_until_the_end(ending, tmp_path):
     assert (tmp_path / f"r{ending}").read_bytes() != OLD
 
 
+def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
+    """It is renamed: who has the old file open goes on reading it, and nobody sees half of the new one."""
+    target = tmp_path / f"r{ending}"
+    target.write_bytes(OLD)
+    before = target.stat().st_ino
+    with open(target, "rb") as old:
+        with create_result(f"r{ending}", SHAPES) as result:
+            (temporary,) = set(os.listdir()) - {f"r{ending}"}
+            during = os.stat(temporary).st_ino
+            result.write(*blocks(10))
+        assert old.read() == OLD
+    assert before != target.stat().st_ino == during
+
+
 def test_a_file_can_be_read_while_its_replacement_is_written(ending):
     write(f"r{ending}", blocks(10, 10))
     with closing(open_points(f"r{ending}")) as points:
