@@ -123,12 +123,14 @@ def _excerpt(span: Span) -> list[str]:
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """Return a hint with the known names nearest to `name`, if any is near.
 
-    >>> did_you_mean("sihn", ["sinh", "cosh"])
-    'did you mean `sinh`?'
+    >>> did_you_mean("sihn", ["sinh", "cosh"]), did_you_mean("R", ["q", "r"])
+    ('did you mean `sinh`?', 'did you mean `r`?')
     """
     import difflib
 
-    near = difflib.get_close_matches(name[:40], list(islice(known, 5000)), n=2, cutoff=0.6)
+    some = list(islice(known, 5000))
+    near = [n for n in some if n.casefold() == name.casefold()]
+    near = near[:2] or difflib.get_close_matches(name[:40], some, n=2, cutoff=0.6)
     return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else None
 
 

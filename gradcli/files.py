@@ -15,9 +15,9 @@ def read_path(path: str, limit: int) -> str:
     """
     try:
         with open(path, "rb") as file:
-            return read_text(file, path, limit)
+            return read_text(file, printable(path), limit)
     except (OSError, ValueError) as error:
-        raise InputError(f"`{path}` cannot be read: {reason(error)}") from None
+        raise InputError(f"`{printable(path)}` cannot be read: {printable(reason(error))}") from None
 
 
 def read_stdin(limit: int) -> str:
@@ -45,10 +45,21 @@ def read_text(file: BinaryIO, name: str, limit: int) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return why a file cannot be read, in words.
+    """Return why a file cannot be read, in words, which begin with a small letter unless it is an abbreviation's.
 
-    >>> reason(FileNotFoundError(2, "No such file or directory"))
-    'no such file or directory'
+    >>> reason(FileNotFoundError(2, "No such file or directory")), reason(ValueError("EOF: no header"))
+    ('no such file or directory', 'EOF: no header')
     """
-    text = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-    return text[0].lower() + text[1:]
+    text = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+    if not text:
+        return type(error).__name__
+    return text if text[1:2].isupper() or text[1:2] == "/" else text[0].lower() + text[1:]
+
+
+def printable(text: str) -> str:
+    r"""Return a text without the characters that a terminal obeys, or that no text has.
+
+    >>> printable("a\x1b[2J")
+    'a�[2J'
+    """
+    return "".join(c if c.isprintable() else "�" for c in text)

@@ -64,7 +64,8 @@ class Job:
     """A graph to be run at many points; it can be sent to another process.
 
     `varying` names the inputs that a file gives, with their shapes, `same` holds the others, with a last axis of
-    length 1.  `shapes` are those of the outputs, and `columns` the names of their elements.
+    length 1.  `shapes` are those of the outputs, and `columns` the names of the elements
+    of those outputs that have names of their own.
     """
 
     graph: Graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +18,11 @@ from gradcli.cli.cotangents import Call, read_calls
 from gradcli.cli.options import Files, read_graph
 from gradcli.cli.points import Named, default_point, read_constants, read_points, read_shape_options
 from gradcli.data.block import Block, Points
+from gradcli.data.mistakes import label
 from gradcli.data.points import open_points
-from gradcli.data.result import column_names, create_result
+from gradcli.data.result import create_result
 from gradcli.engine.jacobian import numeric_jacobian
-from gradcli.errors import InputError, Notes
+from gradcli.errors import InputError, Notes, did_you_mean
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.names import element_names
@@ -110,7 +112,7 @@ class ManyPoints:
 
     @property
     def _label(self) -> str:
-        return {None: "--at", "-": "standard input"}.get(self.files.points, f"`{self.files.points}`")
+        return "--at" if self.files.points is None else label(self.files.points)
 
     def __enter__(self) -> Self:
         return self
@@ -133,8 +135,8 @@ class ManyPoints:
             raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
         else:
             grads = {f"{name}.grad": swept.gradients[name] for name in (*self.wrt, *retain)}
-            columns = {name: column_names(name, g.shape) for name, g in grads.items()}
-            tally = self._run(Graph.of(swept.graph.inputs, grads), columns)
+            tally = self._run(Graph.of(swept.graph.inputs, grads), {})
+        self._note_no_points(tally)
         if tally.not_finite:
             at = {name: value[..., None] for name, value in tally.at.items()} | self.same
             grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
@@ -174,6 +176,7 @@ class ManyPoints:
         if not sparse:
             explain.check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
         tally = self._print_jacobian() if self.json else self._run(*(self._single() if sparse else self._whole()))
+        self._note_no_points(tally)
         if tally.not_finite:
             at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
             matrix = numeric_jacobian(self.graph, self.wrt, at)
@@ -269,6 +272,10 @@ class ManyPoints:
             tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})
         return tally
 
+    def _note_no_points(self, tally: Tally) -> None:
+        if not tally.points:
+            self.notes.add("note", f"{self._label} holds no points, so the result has no rows")
+
     def _warn(self, tally: Tally, what: str, first: str) -> None:
         self.notes.add(
             "warning",
@@ -285,7 +292,7 @@ def _check(files: Files, at: Sequence[str], style: str | None) -> None:
             hint="one --at may give the inputs that the file lacks, and that are the same at all points",
         )
     if files.points and files.output and _same_file(files.points, files.output):
-        raise InputError(f"`{files.output}` is the file of points", hint="give the results a name of their own")
+        raise InputError(f"{label(files.output)} is the file of points", hint="give the results a name of their own")
     if style in ("table", "latex", "markdown"):
         raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
     to_file = files.output not in (None, "-")
@@ -295,16 +302,24 @@ def _check(files: Files, at: Sequence[str], style: str | None) -> None:
         raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
     if files.scheduler is not None and files.engine != "dask":
         raise InputError("--scheduler is for --engine dask")
-    endings = {Path(name or "-").suffix.lower() for name in (files.points, files.output)}
-    if files.engine == "dask" and endings != {".parquet"}:
+    if files.engine == "dask" and not (_is_data_set(files.points) and _is_parquet(files.output)):
         raise InputError(
             "--engine dask reads and writes Parquet data sets",
             hint="for example: --points points.parquet --output result.parquet, each a folder of files",
         )
 
 
+def _is_parquet(path: str | None) -> bool:
+    return Path(path or "-").suffix.lower() == ".parquet"
+
+
+def _is_data_set(path: str | None) -> bool:
+    """Tell whether points are Parquet: a file or a folder of that ending, or a folder of any name."""
+    return _is_parquet(path) or os.path.isdir(path or "-")
+
+
 def _same_file(a: str, b: str) -> bool:
-    return Path(a).exists() and Path(b).exists() and Path(a).samefile(b)
+    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)
 
 
 def _open(system: System, files: Files, at: Sequence[str], shapes: Mapping[str, Shape]) -> Points:
@@ -316,7 +331,7 @@ def _open(system: System, files: Files, at: Sequence[str], shapes: Mapping[str, 
     return GivenPoints(points)
 
 
-def _missing(label: str, name: str, found: Sequence[str]) -> InputError:
+def _missing(where: str, name: str, found: Sequence[str]) -> InputError:
     listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
     hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
-    return InputError(f"{label} has no values for the input `{name}`", hint=hint)
+    return InputError(f"{where} has no values for the input `{name}`", hint=did_you_mean(name, found) or hint)

@@ -35,7 +35,7 @@ class Points(Protocol):
         Points are read once: standard input cannot be read again.
 
         Errors: `InputError` for variables that the file does not hold whole, at once; for values that are no numbers,
-        and for a file without points, as they are met.
+        as they are met.
         """
 
     def close(self) -> None:

@@ -16,11 +16,11 @@ from gradcli.errors import InputError
 CHUNK = 2**23  # bytes that are read at a time
 _FIRST = 2**16
 MAX_ROW = 2**26  # bytes: a longer row is none, but an endless file without newlines
-MAX_COMMAS = 2**20  # in one line
-_LONG_LINE = 2**20  # characters: shorter ones cannot have too many commas
+MAX_CELLS = 2**20  # in one line
+_LONG_LINE = 2**20  # characters: shorter ones cannot have too many cells
 
 # Any bytes can stand in columns that are not used, so what is no UTF-8 must survive.
-_UTF8 = ("utf-8", "surrogateescape")
+UTF8 = ("utf-8", "surrogateescape")
 
 
 def chunks(file: BinaryIO, label: str) -> Iterator[tuple[int, bytes]]:
@@ -72,18 +72,19 @@ class Rows:
 
     Blank lines are left out, but count as lines.
 
-    >>> Rows([b'x0,"M[0,1]"\\n\\n1,2\\n'], "`p.csv`", 1).take(9)
+    >>> Rows([b'x0,"M[0,1]"\\n\\n1,2\\n'], "`p.csv`", 1, ",").take(9)
     [(1, ['x0', 'M[0,1]']), (3, ['1', '2'])]
     """
 
-    def __init__(self, chunks: Iterable[bytes], label: str, line: int) -> None:
+    def __init__(self, chunks: Iterable[bytes], label: str, line: int, delimiter: str) -> None:
         """Read rows from a line on whose number is given."""
         self.label = label
+        self._delimiter = delimiter
         self._first = line
         self._length = 0
-        self._texts = (io.StringIO(chunk.decode(*_UTF8), newline="") for chunk in chunks)
+        self._texts = (io.StringIO(chunk.decode(*UTF8), newline="") for chunk in chunks)
         self._text = io.StringIO()
-        self._reader = csv.reader(self._lines(), strict=True)
+        self._reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
 
     @property
     def line(self) -> int:
@@ -92,7 +93,7 @@ class Rows:
 
     def rest(self) -> bytes:
         """Return what has not been read of the chunk that is being read."""
-        return self._text.read().encode(*_UTF8)
+        return self._text.read().encode(*UTF8)
 
     def take(self, count: int) -> list[tuple[int, list[str]]]:
         """Return the next rows, at most `count`, each with the number of the line where it begins.
@@ -124,8 +125,8 @@ class Rows:
                 self._length += len(text)
                 if self._length > MAX_ROW:
                     raise too_long(self.label, self.line)
-                if len(text) > _LONG_LINE and text.count(",") > MAX_COMMAS:
-                    raise InputError(f"{self.label}, line {self.line}: more than {MAX_COMMAS:,} commas")
+                if len(text) > _LONG_LINE and text.count(self._delimiter) >= MAX_CELLS:
+                    raise InputError(f"{self.label}, line {self.line}: more than {MAX_CELLS:,} cells")
                 yield text
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,35 +31,43 @@ def plain(chunk: bytes) -> bool:
     return b'"' not in chunk and (b"\r" not in chunk or chunk.count(b"\r") == chunk.count(b"\r\n"))
 
 
-def parse(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+@dataclass(frozen=True)
+class Table:
+    """What a header says of the rows: what parts their cells, and how many cells a row has."""
+
+    delimiter: str
+    width: int
+
+
+def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
     """Return the columns at those places in a plain chunk, or None where the reference parser decides.
 
-    >>> parse(b"1,2,a\\n3,4,b\\n", 3, [1, 0])
+    >>> parse(b"1,2,a\\n3,4,b\\n", Table(",", 3), [1, 0])
     [array([2., 4.]), array([1., 3.])]
-    >>> parse(b"1,2,a\\n3,x,b\\n", 3, [1, 0])
+    >>> parse(b"1,2,a\\n3,x,b\\n", Table(",", 3), [1, 0])
     """
     if chunk.isspace():
         return None
     try:
-        return by_arrow(chunk, width, places)
+        return by_arrow(chunk, table, places)
     except ImportError:
-        return by_numpy(chunk, width, places)
+        return by_numpy(chunk, table, places)
 
 
-def by_arrow(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
     """Parse with pyarrow."""
     import pyarrow as pa
     import pyarrow.csv as arrow
 
     if chunk.startswith(b"\xef\xbb\xbf"):  # it would be left out, in the middle of the file too
         return None
-    names = [str(i) for i in range(width)]
+    names = [str(i) for i in range(table.width)]
     wanted = [names[i] for i in places]
     try:
-        table = arrow.read_csv(
+        found = arrow.read_csv(
             pa.py_buffer(chunk),
             read_options=arrow.ReadOptions(column_names=names, block_size=_ARROW_BLOCK),
-            parse_options=arrow.ParseOptions(quote_char=False),
+            parse_options=arrow.ParseOptions(delimiter=table.delimiter, quote_char=False),
             convert_options=arrow.ConvertOptions(
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, pa.float64()),
@@ -68,7 +77,7 @@ def by_arrow(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | N
         )
     except pa.ArrowException:
         return None
-    columns = [table.column(i).to_numpy() for i in range(len(wanted))]
+    columns = [found.column(i).to_numpy() for i in range(len(wanted))]
     holes = [k for k, column in enumerate(columns) if np.isnan(column).any()]
     if holes and b"(" in chunk:  # nan(…) is a number in C
         return None
@@ -77,45 +86,45 @@ def by_arrow(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | N
     return columns
 
 
-def by_numpy(chunk: bytes, width: int, places: Sequence[int]) -> list[Array] | None:
+def by_numpy(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
     """Parse with NumPy."""
     chunk += b"" if chunk.endswith(b"\n") else b"\n"
-    if not _rectangular(chunk, width):
+    if not _rectangular(chunk, table):
         return None
     try:
-        table = np.loadtxt(
+        found = np.loadtxt(
             io.BytesIO(chunk.translate(_NO_BLANKS)),
             usecols=list(places),
-            delimiter=",",
+            delimiter=table.delimiter,
             comments=None,
             ndmin=2,
             encoding="latin1",
         )
     except ValueError:
         return None
-    return list(_unsigned_nan(table).T)
+    return list(_unsigned_nan(found).T)
 
 
-def _rectangular(chunk: bytes, width: int) -> bool:
-    """Tell whether each line has `width` cells: NumPy does not count those that it does not use."""
+def _rectangular(chunk: bytes, table: Table) -> bool:
+    """Tell whether each line has as many cells as the header: NumPy does not count those that it does not use."""
     characters = np.frombuffer(chunk, np.uint8)
-    separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
-    if separators.size % width:
+    separators = characters[(characters == ord(table.delimiter)) | (characters == ord("\n"))]
+    if separators.size % table.width:
         return False
-    newlines = separators.reshape(-1, width) == ord("\n")
+    newlines = separators.reshape(-1, table.width) == ord("\n")
     return bool(newlines[:, -1].all() and not newlines[:, :-1].any())
 
 
-def by_reference(rows: Rows, width: int, picked: Picked, size: int) -> Iterator[list[Array]]:
+def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:
     """Yield the columns that were picked, at most `size` rows at a time.
 
-    Errors: `InputError` for a row that has not `width` cells, and for a cell that is no number.
+    Errors: `InputError` for a row of more or fewer cells than the header, and for a cell that is no number.
 
     >>> from gradcli.data.columns import Layout
     >>> picked = Layout.of(["x0", "x1"], "`p.csv`").pick(["x1"])
-    >>> list(by_reference(Rows([b'1,"2"\\n'], "`p.csv`", 2), 2, picked, 10))
+    >>> list(by_reference(Rows([b'1,"2"\\n'], "`p.csv`", 2, ","), Table(",", 2), picked, 10))
     [[array([2.])]]
-    >>> list(by_reference(Rows([b"1,2_0\\n"], "`p.csv`", 2), 2, picked, 10))
+    >>> list(by_reference(Rows([b"1;2_0\\n"], "`p.csv`", 2, ";"), Table(";", 2), picked, 10))
     Traceback (most recent call last):
     gradcli.errors.InputError: `p.csv`, line 2, column `x1`: `2_0` is not a number
     """
@@ -124,14 +133,13 @@ def by_reference(rows: Rows, width: int, picked: Picked, size: int) -> Iterator[
         count = 0
         while count < size and (some := rows.take(min(size - count, _ROWS))):
             for line, row in some:
-                if len(row) != width:
-                    raise _uneven(rows.label, line, len(row), width)
+                if len(row) != table.width:
+                    raise _uneven(rows.label, line, len(row), table.width)
                 numbers.extend(_numbers(row, picked, rows.label, line))
             count += len(some)
         if not count:
             return
-        table = np.frombuffer(numbers, dtype=float).reshape(count, -1)
-        yield list(_unsigned_nan(table).T)
+        yield list(_unsigned_nan(np.frombuffer(numbers, dtype=float).reshape(count, -1)).T)
 
 
 def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[float]:
@@ -141,7 +149,8 @@ def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[floa
     except ValueError:
         cell, name = next(pair for pair in zip(cells, picked.names, strict=True) if not _is_number(pair[0]))
         what = f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank"
-        raise InputError(f"{label}, line {line}, column {quoted(name)}: {what}") from None
+        hint = "write a point, not a comma, in a number: 1.5" if _is_number(cell.replace(",", ".", 1)) else None
+        raise InputError(f"{label}, line {line}, column {quoted(name)}: {what}", hint=hint) from None
 
 
 def _number(cell: str) -> float:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import BinaryIO
 
 from gradcli.data.block import Array, Block
-from gradcli.data.columns import Layout, Picked
-from gradcli.data.csv_chunks import Rows, chunks
-from gradcli.data.csv_parsers import by_reference, parse, plain
-from gradcli.data.mistakes import label, no_points, reading
+from gradcli.data.columns import Layout, Picked, element
+from gradcli.data.csv_chunks import UTF8, Rows, chunks
+from gradcli.data.csv_parsers import Table, by_reference, parse, plain
+from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
+
+_SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
 
 
 class CsvPoints:
@@ -33,7 +37,6 @@ class CsvPoints:
             self._size = _size(self._file)
             self._chunks = chunks(self._file, self._label)
             header = self._header()
-            self._width = len(header)
             self._layout = Layout.of(header, self._label)
         except BaseException:
             self.close()
@@ -41,9 +44,12 @@ class CsvPoints:
         self.shapes = self._layout.shapes
 
     def _header(self) -> list[str]:
-        """Return the names of the columns, and put back what was read beyond them."""
-        rows = Rows((chunk for _, chunk in self._chunks), self._label, 1)
+        """Return the names of the columns, see what parts them, and put back what was read beyond them."""
+        line, first = next((some for some in self._chunks if not some[1].isspace()), (1, b""))
+        delimiter = _delimiter(first)
+        rows = Rows(chain([first], (chunk for _, chunk in self._chunks)), self._label, line, delimiter)
         for _, names in rows.take(1):
+            self._table = Table(delimiter, len(names))
             rest = rows.rest()
             self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
             return names
@@ -61,31 +67,45 @@ class CsvPoints:
         return self._blocks(self._layout.pick(names), size)
 
     def _blocks(self, picked: Picked, size: int) -> Iterator[Block]:
-        some = False
         for columns in self._columns(picked, size):
             for start in range(0, len(columns[0]), size):
-                some = True
                 yield picked.block([column[start : start + size] for column in columns])
-        if not some:
-            raise no_points(self._label)
 
     def _columns(self, picked: Picked, size: int) -> Iterator[list[Array]]:
         """Yield the columns that were picked, a chunk at a time, each read by the fastest parser that is certain."""
         for line, chunk in self._chunks:
             if not plain(chunk):  # a cell may hold newlines: a chunk need not end where a row does
                 rest = chain([chunk], (chunk for _, chunk in self._chunks))
-                yield from by_reference(Rows(rest, self._label, line), self._width, picked, size)
+                yield from self._slowly(rest, line, picked, size)
                 return
-            columns = parse(chunk, self._width, picked.places)
+            columns = parse(chunk, self._table, picked.places)
             if columns is None:
-                yield from by_reference(Rows([chunk], self._label, line), self._width, picked, size)
+                yield from self._slowly([chunk], line, picked, size)
             else:
                 yield columns
+
+    def _slowly(self, chunks: Iterable[bytes], line: int, picked: Picked, size: int) -> Iterator[list[Array]]:
+        return by_reference(Rows(chunks, self._label, line, self._table.delimiter), self._table, picked, size)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
         if sys.stdin is None or self._file is not sys.stdin.buffer:
             self._file.close()
+
+
+def _delimiter(chunk: bytes) -> str:
+    r"""Return what parts most names in a header: a comma, a semicolon or a tab.
+
+    >>> _delimiter(b"x0,x1\n"), _delimiter(b'"M[0,1]";b\n'), _delimiter(b"the date\tx0\n"), _delimiter(b"1;2\n")
+    (',', ';', '\t', ',')
+    """
+    text = chunk.lstrip()[:_SNIFFED].decode(*UTF8)
+
+    def names(delimiter: str) -> int:
+        header: list[str] = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+        return sum(element(cell) is not None for cell in header)
+
+    return max(",;\t", key=names)  # of equals, the first
 
 
 def _open(path: str, name: str) -> BinaryIO:

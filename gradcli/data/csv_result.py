@@ -11,7 +11,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from gradcli.data.block import Array
-from gradcli.data.writer import columns_of
+from gradcli.data.writer import Names, columns_of
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
 
@@ -44,11 +44,9 @@ class CsvWriter:
 
 
 @contextmanager
-def csv_writer(
-    file: BinaryIO, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]]
-) -> Iterator[CsvWriter]:
+def csv_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[CsvWriter]:
     """Give the writer of a CSV file."""
-    yield CsvWriter(lambda text: file.write(text.encode()), file.flush, columns)
+    yield CsvWriter(lambda text: file.write(text.encode()), file.flush, names())
 
 
 def standard_output(columns: Mapping[str, Sequence[str]]) -> CsvWriter:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gradcli.errors import InputError
-from gradcli.files import reason
+from gradcli.files import printable, reason
 
 _SHOWN = 40  # characters of a file's text, or of its path, in a message
-
-
-def printable(text: str) -> str:
-    r"""Return a text without the characters that a terminal obeys.
-
-    >>> printable("a\x1b[2J")
-    'a�[2J'
-    """
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def quoted(text: str) -> str:
@@ -45,8 +40,23 @@ def label(path: str) -> str:
 
 
 def because(error: Exception) -> str:
-    """Return in words why a file cannot be read or written."""
-    return printable(reason(error))
+    """Return in words why a file cannot be read or written.
+
+    The system, pyarrow and zipfile tell it. What Python stumbles on is no word to the user.
+
+    >>> because(OSError(28, "No space left on device")), because(EOFError()), because(KeyError("descr"))
+    ('no space left on device', 'it ends early', 'it is damaged')
+    """
+    if isinstance(error, (OSError, zipfile.BadZipFile, NotImplementedError)) or type(error).__module__.startswith(
+        "pyarrow"
+    ):
+        return printable(reason(error))
+    return "it ends early" if isinstance(error, EOFError) else "it is damaged"
+
+
+def unreadable(name: str, why: str) -> InputError:
+    """Return what to tell of a file that cannot be read."""
+    return InputError(f"{name} cannot be read: {why}")
 
 
 @contextmanager
@@ -56,23 +66,38 @@ def reading(name: str) -> Iterator[None]:
     Libraries have errors of many kinds for broken files.
 
     >>> with reading("`p.npz`"):
-    ...     raise EOFError("no more")
+    ...     raise EOFError
     Traceback (most recent call last):
-    gradcli.errors.InputError: `p.npz` cannot be read: no more
+    gradcli.errors.InputError: `p.npz` cannot be read: it ends early
     """
     try:
         yield
     except (InputError, MemoryError):
         raise
     except Exception as error:
-        raise InputError(f"{name} cannot be read: {because(error)}") from None
+        raise unreadable(name, because(error)) from None
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse a pipe, a device or a folder in place of a file, before it is opened: opening a pipe may wait for ever.
+
+    Errors: `InputError`, also for a file that is not there.
+
+    >>> check_regular("/dev/null")
+    Traceback (most recent call last):
+    gradcli.errors.InputError: `/dev/null` is a device, not a file
+      only CSV is read from pipes and devices
+    """
+    name = label(str(path))
+    with reading(name):
+        mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{name} is a folder, not a file")
+    if not stat.S_ISREG(mode):
+        kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise InputError(f"{name} is {kind}, not a file", hint="only CSV is read from pipes and devices")
 
 
 def needs_pyarrow(name: str) -> InputError:
     """Return what to tell where a Parquet file is asked for, and pyarrow is not installed."""
     return InputError(f"{name} needs pyarrow: pip install 'gradcli[batch]'")
-
-
-def no_points(name: str) -> InputError:
-    """Return what to tell of a file without points."""
-    return InputError(f"{name} holds no points")

@@ -10,13 +10,15 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import IO
+from functools import partial
+from typing import IO, BinaryIO
 
 import numpy as np
 
 from gradcli.data.block import Array
-from gradcli.data.mistakes import printable, reading
+from gradcli.data.mistakes import reading, unreadable
 from gradcli.errors import InputError
+from gradcli.files import printable
 from gradcli.graph.shapes import Shape, check_size, size_of
 
 Read = Callable[[int], Array]  # the next so many points, along the last axis
@@ -28,7 +30,9 @@ _READERS = {
     (3, 0): np.lib.format.read_array_header_2_0,
 }
 _MAX_HEADER = 2**16  # bytes
+_ENCRYPTED = 1  # a bit of the flags in an archive
 _COPIED = 2**20  # bytes at a time
+_TILE = 2**24  # bytes that are put point by point at a time
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,17 @@ class Member:
         return self.shape[0] if self.shape else 1
 
     @property
+    def elements(self) -> int:
+        """The number of elements at one point."""
+        return size_of(self.shape[1:])
+
+    @property
     def point_bytes(self) -> int:
         """The bytes of one point."""
-        return size_of(self.shape[1:]) * self.dtype.itemsize
+        return self.elements * self.dtype.itemsize
 
     def check(self) -> None:
-        """Refuse an array that holds no points, or no numbers, or fewer than its header promises."""
+        """Refuse an array that holds a single point, or no numbers, or fewer than its header promises."""
         if self.dtype.kind not in "iufb":
             raise InputError(f"{self.label} holds {printable(str(self.dtype))}, not real numbers")
         if not self.shape:
@@ -64,7 +73,7 @@ class Member:
             check_size(self.shape[1:])
         except InputError as error:
             raise InputError(f"{self.label}: {error.message}", hint=error.hint) from None
-        if not size_of(self.shape[1:]):
+        if not self.elements:
             raise InputError(f"{self.label} has no elements: its shape is {self.shape}")
         if self.info.file_size - self.offset < self.count * self.point_bytes:
             raise InputError(f"{self.label} ends early: its header promises an array of shape {self.shape}")
@@ -77,17 +86,32 @@ def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> 
     """
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(f"{label} is compressed in an unusual way", hint="write the file with np.savez_compressed")
+    if info.flag_bits & _ENCRYPTED:
+        raise unreadable(label, "it is encrypted")
     with reading(label), archive.open(info) as file:
         start = io.BytesIO(file.read(_MAX_HEADER))
+    shape, fortran, dtype = _parsed(start, label)
+    if any(n < 0 for n in shape):
+        raise unreadable(label, "its shape is negative")
+    return Member(label, info, start.tell(), shape, fortran and len(shape) > 1, dtype)
+
+
+def _parsed(start: BinaryIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:
+    """Return the shape, the order and the type in a header, and read up to its end.  NumPy's own words are of bytes."""
+    try:
         version = np.lib.format.read_magic(start)
-        if version not in _READERS:
-            raise ValueError(f"version {version[0]} of its format is not known")
+    except ValueError:
+        raise unreadable(label, "it is no array of NumPy's") from None
+    if version not in _READERS:
+        raise unreadable(label, f"version {version[0]} of its format is not known")
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-            shape, fortran, dtype = _READERS[version](start)
-        if any(n < 0 for n in shape):
-            raise ValueError("its shape is negative")
-    return Member(label, info, start.tell(), shape, fortran and len(shape) > 1, dtype)
+            return _READERS[version](start)
+    except MemoryError:
+        raise
+    except Exception:  # a header is a text in Python, which may be wrong in many ways
+        raise unreadable(label, "its header is damaged") from None
 
 
 @contextmanager
@@ -100,21 +124,52 @@ def stream(archive: zipfile.ZipFile, member: Member) -> Iterator[Read]:
         with reading(member.label):
             file = stack.enter_context(archive.open(member.info))
             _exactly(file, member.offset)
-            if member.fortran:
+            if not member.fortran:
+                read: Read = partial(_rows, file, member)
+            else:
                 spool = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(file, spool, _COPIED)
-        yield _columns(spool, member) if member.fortran else lambda count: _rows(file, member, count)
+                read = _fortran(file, spool, member)
+        yield read
+
+
+def _fortran(file: IO[bytes], spool: IO[bytes], member: Member) -> Read:
+    """Return the reader of an array in Fortran order: the elements follow each other, each with all its points.
+
+    Few long pieces are read much faster than many short ones, so it is read as it stands only if it has more points
+    than elements.
+    """
+    if member.count >= member.elements:
+        shutil.copyfileobj(file, spool, _COPIED)
+        return _columns(spool, member)
+    _spool_by_point(file, spool, member)
+    spool.seek(0)
+    return partial(_rows, spool, member)
+
+
+def _spool_by_point(file: IO[bytes], spool: IO[bytes], member: Member) -> None:
+    """Put the points one after the other, each with its elements in Fortran order."""
+    step = max(1, _TILE // (member.count * member.dtype.itemsize))
+    for start in range(0, member.elements, step):
+        some = min(step, member.elements - start)
+        tile = np.frombuffer(_exactly(file, some * member.count * member.dtype.itemsize), member.dtype)
+        for k, values in enumerate(np.ascontiguousarray(tile.reshape(some, member.count).T)):
+            spool.seek((k * member.elements + start) * member.dtype.itemsize)
+            spool.write(values.data)
 
 
 def _rows(file: IO[bytes], member: Member, count: int) -> Array:
-    """Return the next points of an array in C order, where they follow each other."""
+    """Return the next points of an array, where they follow each other."""
     with reading(member.label):
         data = _exactly(file, count * member.point_bytes)
-    return _points_last(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
+    values = np.frombuffer(data, member.dtype)
+    if member.fortran:
+        flipped = values.reshape(count, *member.shape[:0:-1])
+        return _points_last(flipped.transpose(0, *range(flipped.ndim - 1, 0, -1)))
+    return _points_last(values.reshape(count, *member.shape[1:]))
 
 
 def _columns(file: IO[bytes], member: Member) -> Read:
-    """Return the reader of an array in Fortran order: the elements follow each other, each with all its points."""
+    """Return the reader of an array in Fortran order as it stands."""
     done = 0
     width = member.dtype.itemsize
 
@@ -134,7 +189,7 @@ def _columns(file: IO[bytes], member: Member) -> Read:
 def _exactly(file: IO[bytes], size: int) -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise EOFError("it ends early")
+        raise EOFError
     return data
 
 

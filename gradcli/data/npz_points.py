@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from gradcli.data.block import Block
 from gradcli.data.columns import missing
-from gradcli.data.mistakes import label, no_points, quoted, reading
+from gradcli.data.mistakes import check_regular, label, quoted, reading
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
@@ -25,6 +25,7 @@ class NpzPoints:
         self._label = label(path)
         self._done = 0
         self._members: dict[str, list[Member]] = {}
+        check_regular(path)
         with reading(self._label):
             self._archive = zipfile.ZipFile(path)
         try:
@@ -58,9 +59,7 @@ class NpzPoints:
                     hint="points run along the first axis of each array",
                 )
         self.count = members[first].count
-        if not self.count:
-            raise no_points(self._label)
-        return self._blocks(members, self.count, size)
+        return self._blocks(members, self.count, size) if self.count else iter(())
 
     def _member(self, name: str) -> Member:
         """Return the array of a variable, if it is one of numbers."""

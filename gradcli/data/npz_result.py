@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -13,6 +13,7 @@ from typing import IO, BinaryIO
 import numpy as np
 
 from gradcli.data.block import Array
+from gradcli.data.writer import Names
 from gradcli.graph.shapes import Shape, size_of
 
 _TYPE = np.dtype("<f8")
@@ -65,9 +66,7 @@ class NpzWriter:
 
 
 @contextmanager
-def npz_writer(
-    file: BinaryIO, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]]
-) -> Iterator[NpzWriter]:
+def npz_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[NpzWriter]:
     """Give the writer of an `.npz` file, which has arrays and no columns."""
     with tempfile.TemporaryFile(dir=Path(file.name).parent) as spool:
         yield NpzWriter(file, shapes, spool)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ import numpy as np
 
 from gradcli.data.block import Array, Block
 from gradcli.data.columns import Layout, Picked
-from gradcli.data.mistakes import label, needs_pyarrow, no_points, printable, quoted, reading
+from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading
 from gradcli.errors import InputError
+from gradcli.files import printable
 from gradcli.graph.shapes import Shape
 
 _BUFFER = 2**18  # bytes, for each column
@@ -59,6 +62,7 @@ class _Part:
     def of(cls, path: Path) -> _Part:
         """Return a file's columns and the number of its rows."""
         name = label(str(path))
+        check_regular(path)
         with reading(name), _open(path) as file:
             schema = file.schema_arrow
             return cls(path, name, schema, file.metadata.num_rows, Layout.of(schema.names, name))
@@ -74,13 +78,33 @@ class _Part:
                 raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is no type of numbers")
         return [self.schema.names[place] for place in picked.places]
 
+    def blocks(self, picked: Picked, columns: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values of the columns that were picked, at most `size` rows at a time."""
+        done = 0
+        with reading(self.label), _open(self.path) as file:
+            for batch in file.iter_batches(size, columns=columns):
+                if batch.num_rows:
+                    pairs = zip(columns, picked.names, strict=True)
+                    yield picked.block([self._numbers(batch, column, name, done) for column, name in pairs])
+                done += batch.num_rows
+
+    def _numbers(self, batch: Any, column: str, name: str, done: int) -> Array:
+        """Return the numbers in a column of a batch, of which `done` rows have been read before."""
+        import pyarrow as pa
+
+        values = batch.column(batch.schema.get_field_index(column))
+        if values.null_count:
+            row = done + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
+            raise InputError(f"{self.label}, row {row}, column {quoted(name)}: a null is not a number")
+        numbers: Array = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return numbers
+
 
 class ParquetPoints:
     """Points in a Parquet file, or in a folder of them."""
 
     def __init__(self, path: str) -> None:
         """Read the footers of the files: their columns, and the number of their rows."""
-        self._label = label(path)
         self._done = 0
         self._parts = [_Part.of(part) for part in parts(path)]
         self.count: int | None = sum(part.rows for part in self._parts)
@@ -98,8 +122,6 @@ class ParquetPoints:
             picked = part.layout.pick(names)
             self._check_shapes(part, picked)
             wanted.append((part, picked, part.columns(picked)))
-        if not self.count:
-            raise no_points(self._label)
         return self._blocks(wanted, size)
 
     def _check_shapes(self, part: _Part, picked: Picked) -> None:
@@ -114,46 +136,35 @@ class ParquetPoints:
 
     def _blocks(self, wanted: Sequence[tuple[_Part, Picked, list[str]]], size: int) -> Iterator[Block]:
         for part, picked, columns in wanted:
-            for batch in _batches(part, columns, size):
-                yield picked.block([self._numbers(batch, *both) for both in zip(columns, picked.names, strict=True)])
-                self._done += batch.num_rows
-
-    def _numbers(self, batch: Any, column: str, name: str) -> Array:
-        """Return the numbers in a column of a batch."""
-        import pyarrow as pa
-
-        values = batch.column(batch.schema.get_field_index(column))
-        if values.null_count:
-            row = self._done + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-            raise InputError(f"{self._label}, row {row}, column {quoted(name)}: a null is not a number")
-        with reading(self._label):
-            numbers: Array = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return numbers
+            for block in part.blocks(picked, columns, size):
+                count = next(iter(block.values())).shape[-1]
+                yield block
+                self._done += count
 
     def close(self) -> None:
         """Do nothing: each file is open only while it is read."""
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """Give an open file; what it has checksums for is compared with them."""
     try:
+        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise needs_pyarrow("reading Parquet") from None
     # Without a buffer of its own, each column is read whole: a file may be one row group.
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
+    options = {"pre_buffer": False, "buffer_size": _BUFFER, "page_checksum_verification": True}
+    # A name is bytes, which need not be text.
+    with pa.OSFile(os.fsencode(path)) as source, pq.ParquetFile(source, **options) as file:
+        yield file
 
 
 def _is_numeric(kind: Any) -> bool:
+    """Tell whether a column is one of numbers; one of nulls alone may be so, as of a table without rows."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
-
-
-def _batches(part: _Part, columns: Sequence[str], size: int) -> Iterator[Any]:
-    """Yield the rows of a file, at most `size` at a time."""
-    with reading(part.label), _open(part.path) as file:
-        for batch in file.iter_batches(size, columns=columns):
-            if batch.num_rows:
-                yield batch
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.data.block import Array
 from gradcli.data.mistakes import needs_pyarrow
-from gradcli.data.writer import columns_of
+from gradcli.data.writer import Names, columns_of
 from gradcli.graph.shapes import Shape
 
 
@@ -26,7 +26,7 @@ class ParquetWriter:
         self._columns = columns
         self._schema = pa.schema([(name, pa.float64()) for name in chain.from_iterable(columns.values())])
         # Gradients seldom repeat: a dictionary of them is made for nothing.
-        self._writer = pq.ParquetWriter(file, self._schema, use_dictionary=False)
+        self._writer = pq.ParquetWriter(file, self._schema, use_dictionary=False, write_page_checksum=True)
 
     def write(self, block: Mapping[str, Array]) -> None:
         """Write a row group."""
@@ -47,15 +47,13 @@ class ParquetWriter:
 
 
 @contextmanager
-def parquet_writer(
-    file: BinaryIO, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]]
-) -> Iterator[ParquetWriter]:
+def parquet_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[ParquetWriter]:
     """Give the writer of a Parquet file.
 
     Errors: `InputError` where pyarrow is not installed.
     """
     try:
-        writer = ParquetWriter(file, columns)
+        writer = ParquetWriter(file, names())
     except ImportError:
         raise needs_pyarrow("writing Parquet") from None
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gradcli.data.block import Array, Block, Points
 from gradcli.data.csv_points import CsvPoints
-from gradcli.data.mistakes import label, reading
+from gradcli.data.mistakes import label, reading, unreadable
 from gradcli.data.npz_points import NpzPoints
 from gradcli.data.parquet_points import ParquetPoints, parts
 from gradcli.errors import InputError
@@ -32,6 +32,8 @@ def open_points(path: str) -> Points:
     [{'x': array([[1., 4.],
            [2., 5.]]), 'b': array([3., 6.])}]
     """
+    if "\0" in path:
+        raise unreadable(label(path), "a name has no NUL characters")
     with reading(label(path)):
         if not path:
             raise FileNotFoundError(2, "No such file or directory")

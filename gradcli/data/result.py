@@ -17,7 +17,7 @@ from gradcli.data.mistakes import label
 from gradcli.data.npz_result import npz_writer
 from gradcli.data.parquet_result import parquet_writer
 from gradcli.data.replacement import Replacement, check_target, writing
-from gradcli.data.writer import Make, Writer
+from gradcli.data.writer import Make, Names, Writer
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
 
@@ -57,10 +57,13 @@ def create_result(path: str, shapes: Mapping[str, Shape], columns: Mapping[str, 
     1.0,0.5
     2.0,1e-05
     """
-    given = columns or {}
-    names = {name: list(given.get(name) or column_names(name, shape)) for name, shape in shapes.items()}
+
+    def names() -> dict[str, Sequence[str]]:
+        given = columns or {}
+        return {name: given.get(name) or column_names(name, shape) for name, shape in shapes.items()}
+
     if path == "-":
-        return _Stream(standard_output(names))
+        return _Stream(standard_output(names()))
     makers: dict[str, Make] = {".csv": csv_writer, ".npz": npz_writer, ".parquet": parquet_writer}
     make = makers.get(Path(path).suffix.lower())
     if make is None:
@@ -94,19 +97,17 @@ class _Stream:
 class _File:
     """Results in a file."""
 
-    def __init__(
-        self, path: str, make: Make, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]]
-    ) -> None:
+    def __init__(self, path: str, make: Make, shapes: Mapping[str, Shape], names: Names) -> None:
         self._path = path
         self._make = make
         self._shapes = shapes
-        self._columns = columns
+        self._names = names
 
     def __enter__(self) -> Self:
         with ExitStack() as stack, writing(self._path):
             self._replacement = Replacement(self._path)
             stack.callback(self._replacement.discard)
-            writer = self._make(self._replacement.file, self._shapes, self._columns)
+            writer = self._make(self._replacement.file, self._shapes, self._names)
             self._writer = stack.enter_context(writer)
             self._stack = stack.pop_all()
         return self

@@ -20,9 +20,12 @@ class Writer(Protocol):
         """Write what comes after the last block."""
 
 
+# Works out the names of each variable's columns. There may be millions, and not every format has columns.
+Names = Callable[[], Mapping[str, Sequence[str]]]
+
 # Makes the writer for a file, the variables' shapes, and the names of their columns. At the end of its `with` block, it
 # lets go of what it holds: the file is finished then, or not wanted any more.
-Make = Callable[[BinaryIO, Mapping[str, Shape], Mapping[str, Sequence[str]]], AbstractContextManager[Writer]]
+Make = Callable[[BinaryIO, Mapping[str, Shape], Names], AbstractContextManager[Writer]]
 
 
 def columns_of(block: Mapping[str, Array], names: Mapping[str, Sequence[str]]) -> list[Array]:

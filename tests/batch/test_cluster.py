@@ -22,7 +22,7 @@ from gradcli.batch import cluster as engine
 
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("distributed")
+Client = pytest.importorskip("distributed").Client
 
 SYSTEM = ("h=sin(a*b)", "y=h*exp(-a**2)/(1+b**2)")
 PARTS = 12
@@ -192,6 +192,56 @@ def test_a_cluster_computes_what_numpy_does(cli, process, cluster):
     assert list(found) == table.column_names
     np.testing.assert_equal(found, {name: table[name].to_numpy() for name in found})
     assert sorted(os.listdir()) == ["alone.parquet", "points.parquet", "result.parquet"]
+
+
+def test_two_runs_at_once(cli, cluster, processes):
+    """Both have parts under the same numbers, in the same scheduler, which must not take one's for the other's."""
+    given = data_set(rows=3, count=PARTS)
+    systems = {"one": "y=a*b", "two": "y=a-b"}
+
+    def wanted(dask_scheduler):  # the results that all clients wait for
+        return sum(len(client.wants_what) for client in dask_scheduler.clients.values())
+
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(Client(cluster.address))
+        client.wait_for_workers(1, HANG)
+        for worker in cluster.workers:
+            worker.send_signal(signal.SIGSTOP)
+            stack.callback(worker.send_signal, signal.SIGCONT)
+        command = [sys.executable, "-m", "gradcli", "backward"]
+        runs = [
+            processes.start(*command, system, *given, "--output", f"{name}.parquet", *on(cluster))
+            for name, system in systems.items()
+        ]
+        wait_until(lambda: client.run_on_scheduler(wanted) == len(runs) * PARTS)
+    assert [run.wait(HANG) for run in runs] == [0, 0]
+    for name, system in systems.items():
+        cli.done("backward", system, *given, "--output", "alone.parquet")
+        table = pq.read_table("alone.parquet")
+        names, found = columns(f"{name}.parquet")
+        assert len(names) == PARTS
+        np.testing.assert_equal(found, {c: table[c].to_numpy() for c in table.column_names})
+
+
+@pytest.mark.parametrize("rows", [0, 2], ids=["no rows", "two rows"])
+def test_a_folder_of_any_name_some_of_whose_parts_are_empty(process, cluster, rows):
+    name = os.fsdecode(b"points of \xff.csv")
+    last = os.fsdecode(b"part.2 \xff.parquet")
+    data_set(rows, 3, "points", more={1: {"a": np.zeros(0), "b": np.zeros(0)}})
+    os.rename("points/part.2.parquet", f"points/{last}")
+    os.rename("points", name)
+    alone = process("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
+    outcome = process("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
+    assert outcome == alone
+    note = "note: `points of \ufffd.csv` holds no points, so the result has no rows\n"
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "" if rows else note)
+    assert sorted(os.listdir("result.parquet")) == sorted(os.listdir(name))
+    os.rename(f"result.parquet/{last}", "result.parquet/part.2.parquet")
+    _, found = columns("result.parquet")
+    table = pq.read_table("alone.parquet")
+    np.testing.assert_equal(found, {c: table[c].to_numpy() for c in table.column_names})
+    assert list(found) == ["a.grad", "b.grad"]
+    assert len(found["a.grad"]) == 2 * rows
 
 
 def test_a_local_cluster(process):

@@ -71,8 +71,11 @@ FILES = [
     csv("a,b\n1,2,3\n", "`p.csv`, line 2: 3 cells, where the header has 2"),
     csv("", "`p.csv` is empty"),
     csv("\n\n", "`p.csv` is empty"),
-    csv("a,b\n", "`p.csv` holds no points"),
-    csv("\ufeffa,b\r\n", "`p.csv` holds no points"),
+    csv("a,c\n", "`p.csv` has no values for the input `b`"),
+    csv("a;c\n1;2\n", "`p.csv` has no values for the input `b`", "there are values for a, c"),
+    csv("A;b\n1;2\n", "`p.csv` has no values for the input `a`", "did you mean `A`?"),
+    csv("r\n1\n", "`p.csv` has no values for the input `R`", "did you mean `r`?", system=("backward", "y=R**2")),
+    csv("a\tb\n1,5\t2\n", "`p.csv`, line 2, column `a`: `1,5` is not a number", "a point, not a comma"),
     csv("a,b\n1,\0\n", "`p.csv`, line 2: a NUL byte"),
     csv(b"\xff\xfea\0,\0b\0", "NUL byte"),
     csv('a,b\n"1,2\n', "`p.csv`, line 2: the quotes do not match"),
@@ -87,12 +90,16 @@ FILES = [
     npz("`p.npz`, array `b` holds complex128, not real numbers", a=[1.0], b=[1j]),
     npz("`p.npz`, array `b` holds <U1, not real numbers", a=[1.0], b=["1"]),
     npz("`p.npz`, array `b` is a single number", "first axis", a=[1.0], b=2.0),
-    npz("`p.npz` holds no points", a=[], b=[]),
+    npz("`p.npz` is ragged: `a` and `b` have 0 and 1 points", a=[], b=[1.0]),
+    npz("`p.npz`, array `a` has no elements: its shape is (0, 0)", a=np.zeros((0, 0)), b=[]),
     npz("`p.npz` has no values for the input `b`", "there are values for a, c", a=[1.0], c=[2.0]),
     npz("`y.v` has shape (2,) in `p.npz`, but y has shape ()", **{"a": [1.0], "b": [2.0], "y.v": [[1.0, 2.0]]}),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: ", files={"p.npz": b"no archive"}),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: ", files={"p.npz": b""}),
     mistake(*TWO, "--points", "p.csv", says="`p.csv` cannot be read: no such file"),
+    mistake(*TWO, "--points", "p" * 300 + ".csv", says="ppp.csv` cannot be read: file name too long"),
+    mistake(*TWO, "--points", "p" * 300 + ".npz", says="ppp.npz` cannot be read: file name too long", output=None),
+    options("backward", "y=a*b", says="rrr.csv` cannot be written: file name too long", output="r" * 300 + ".csv"),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: no such file"),
     mistake(*TWO, "--points", "", says="`` cannot be read: no such file"),
     mistake(*TWO, "--points", "p.txt", says=("`p.txt` has no ending", ".csv, .npz and .parquet"), files={"p.txt": AB}),
@@ -132,6 +139,8 @@ COTANGENTS = [
     ),
     csv(X, "`y` has 2 elements, and no v", "grad can be implicitly created only for scalar outputs", system=VECTOR),
     csv("a,b,w.v\n1,2,3\n", "there are 2 outputs, and no v", system=TWO),
+    csv(X, "`y[0]` is given twice", system=(*VECTOR, "--v", "y=[1,2],y[0]=5")),
+    csv(X, "`y[0]` is given twice", system=(*VECTOR, "--v", "y[0]=1,y[1]=2,y[0]=5")),
     options(*TWO, "--v", "1,2,3", says="shape (3,) of v against 2 outputs with 2 elements"),
     options("backward", "y=a*b", "--v", "1,10", "--strict", says="shape (2,) of v against shape () of y"),
     options("backward", "y=a*b", "--v", "w=1", says="`w` is not an output"),
@@ -177,7 +186,13 @@ OPTIONS = [
         "jacobian", "y=a*b", "--sparse", "-f", "json", says=("-f json shows whole Jacobians", "--sparse"), output="-"
     ),
     options("jacobian", "y=0*a+0*b+3", "--sparse", says=("all entries of the Jacobian are zero", "--sparse")),
-    options("jacobian", "y=a*ones(2000)", says="ones", output=None),
+    csv(
+        ",".join(f"x[{k}]" for k in range(1001)) + "\n",
+        "the Jacobian would have 1,001 × 1,001 entries",
+        "--sparse writes only those that are not zero everywhere",
+        system=("jacobian", "y=x**2"),
+        output=None,
+    ),
     options("backward", "y=a*b", "--threads", "0", says=("--threads", "0 is not in the range")),
     options("backward", "y=a*b", "--threads", "-1", says=("--threads", "-1 is not in the range")),
     options("backward", "y=a*b", "--threads", "1025", says=("--threads", "1025 is not in the range")),
@@ -194,6 +209,8 @@ OPTIONS = [
     ),
     options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output="r.parquet"),
     options("backward", "y=a*b", "--engine", "dask", says="--engine dask reads and writes Parquet", output=None),
+    mistake("backward", "y=a", "--engine", "dask", "--points", ".", says="dask reads and writes Parquet", output="r"),
+    mistake("backward", "y=a", "--engine", "dask", "--points", "no", says="dask reads and writes", output="r.parquet"),
     options(
         "backward",
         "y=a*b",
@@ -270,6 +287,18 @@ def test_mistake(cli, tmp_path, monkeypatch, mistake, old):
 def test_what_is_no_mistake(cli, system, points):
     text = cli.done("backward", system, "--points", "-", stdin=points).out
     assert text.splitlines()[1:] == ["2.0,1.0"]
+
+
+@pytest.mark.parametrize("size", ["_FIRST", "CHUNK"])
+def test_memory_that_is_not_there(cli, tmp_path, monkeypatch, size):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradcli.data.csv_chunks._FIRST", 1)
+    (tmp_path / "p.csv").write_text(AB)
+    (tmp_path / "r.csv").write_bytes(OLD)
+    monkeypatch.setattr(f"gradcli.data.csv_chunks.{size}", 2**62)  # at first, or in the middle
+    err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", "r.csv")
+    assert err == "error: this needs more memory than there is\n"
+    assert contents() == {"p.csv": AB.encode(), "r.csv": OLD}
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz"])

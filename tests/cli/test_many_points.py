@@ -49,7 +49,7 @@ def column_names(name, shape):
 
 def columns_of(arrays):
     return {
-        column: array.reshape(len(array), -1)[:, k].tolist()
+        column: array.reshape(len(array), math.prod(array.shape[1:]))[:, k].tolist()
         for name, array in arrays.items()
         for k, column in enumerate(column_names(name, array.shape[1:]))
     }
@@ -111,13 +111,13 @@ def read(kind, out):
         with open("result.csv", newline="") as file:
             out = file.read()
     head, *rows = csv.reader(io.StringIO(out))
-    return dict(zip(head, np.array(rows, dtype=float).T, strict=True))
+    return dict(zip(head, np.array(rows, dtype=float).reshape(len(rows), len(head)).T, strict=True))
 
 
 def flat(found):
     """Return the columns of a result in any format."""
     return {
-        column: array.reshape(len(array), -1)[:, k]
+        column: array.reshape(len(array), math.prod(array.shape[1:]))[:, k]
         for name, array in found.items()
         for k, column in enumerate(entries(name, array.shape[1:]))
     }
@@ -392,6 +392,100 @@ def test_the_result_of_one_run_gives_the_cotangents_of_the_next(cli):
     write("q.csv", "\n".join(["x,h.v", *(f"{x},{g}" for x, g in zip("12", grads, strict=True))]))
     chained = cli.done("backward", "h=3*x**2", "--points", "q.csv").out
     assert chained == cli.done("backward", "h=3*x**2", "y=h**2", "--points", "p.csv").out == "x.grad\n36.0\n288.0\n"
+
+
+# No points, and a Jacobian of zeros
+
+
+def none(arrays):
+    return {name: values[:0] for name, values in arrays.items()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("target", ["csv", "npz", "parquet", "-", None])
+@pytest.mark.parametrize("source", ENDINGS)
+def test_no_points_give_a_result_without_rows(cli, expected, source, target, name):
+    need(source, target)
+    command, arrays = arguments_of(name)
+    points, stdin = written(source, none(arrays))
+    output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
+    outcome = cli.done(*command, *points, *output, stdin=stdin)
+    label = "standard input" if source == "-" else f"`{points[1]}`"
+    assert outcome.err == f"note: {label} holds no points, so the result has no rows\n"
+    found = flat(read(target, outcome.out))
+    assert found.keys() == expected[name].keys()
+    assert all(values.shape == (0,) for values in found.values())
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("command", [*WHOLE, ("backward", *SYSTEM, "--steps")], ids=" ".join)
+def test_no_points_of_every_engine_and_in_json(cli, command, engine):
+    points, stdin = written("-", none(POINTS | (COTANGENTS if command[0] == "backward" else {})))
+    note = "note: standard input holds no points, so the result has no rows\n"
+    if engine == "numpy":
+        found = cli.done(*command, *points, "-f", "json", stdin=stdin)
+        assert (found.out, found.err) == ("", note)
+    else:
+        pytest.importorskip("numba")
+    if "--steps" not in command:
+        found = cli.done(*command, *points, "--engine", engine, stdin=stdin)
+        assert (found.out.count("\n"), found.err) == (1, note)
+
+
+def test_an_empty_part_of_a_folder_is_no_matter(cli):
+    pq = pytest.importorskip("pyarrow.parquet")
+    points, _ = written("folder", {"a": POINTS["a"]})
+    before = cli.done("backward", "y=a**2", *points)
+    table = pq.read_table("points.parquet/part.2.parquet")[:0]
+    for name in ("part.1", "part.3", "part.11"):
+        pq.write_table(table, f"points.parquet/{name}.parquet")
+    assert cli.done("backward", "y=a**2", *points) == before
+    assert before.err == ""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize(
+    ("system", "header", "row"),
+    [
+        ("y=0*a+0*b+3", "dy/da,dy/db", "0.0,0.0"),
+        ("y=floor(a)", "dy/da", "0.0"),
+        ("y=[1,2]*floor(a); z=sign(b)", "dy[0]/da,dy[1]/da,dy[0]/db,dy[1]/db,dz/da,dz/db", "0.0,0.0,0.0,0.0,0.0,0.0"),
+    ],
+)
+def test_a_jacobian_of_zeros(cli, engine, system, header, row):
+    pytest.importorskip("numba" if engine == "numba" else "numpy")
+    out = cli.done("jacobian", system, "--points", "-", "--engine", engine, stdin=AB).out
+    assert out == f"{header}\n{row}\n{row}\n"
+    refused = cli.refused("jacobian", system, "--points", "-", "--engine", engine, "--sparse", stdin=AB)
+    assert "all entries of the Jacobian are zero" in refused
+
+
+# Of names and large points
+
+
+def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
+    """Ten million names took twenty seconds, and nobody sees them in .npz."""
+    np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
+    monkeypatch.setattr("gradcli.data.columns.element_names", None)
+    monkeypatch.setattr("gradcli.cli.many.element_names", None)
+    cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
+    assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet", "folder"])
+def test_names_of_files_that_are_not_utf_8(cli, ending):
+    need(ending)
+    (_, path), _ = written(ending, {"a": POINTS["a"]})
+    name, shown = os.fsdecode(b"\xff") + path, f"\ufffd{path}"
+    os.rename(path, name)
+    found = cli.done("backward", "y=a**2", "--points", name, "--output", f"{name}.csv")
+    assert (found.out, found.err) == ("", "")
+    with open(f"{name}.csv") as file:
+        assert len(file.readlines()) == N + 1
+    assert f"`{shown}` has no values for the input `b`" in cli.refused("backward", "y=b", "--points", name)
+    if ending != "folder":
+        refused = cli.refused("backward", "y=a", "--points", name, "--output", name)
+        assert f"`{shown}` is the file of points" in refused
 
 
 # Laws

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradcli.data import csv_chunks, csv_points
-from gradcli.data.csv_parsers import by_arrow, by_numpy
+from gradcli.data.csv_parsers import Table, by_arrow, by_numpy
 from gradcli.data.points import open_points
 from gradcli.errors import InputError
 
@@ -159,8 +159,8 @@ def outcome(path, parser, names, size=3):
     return {name: b"".join(block[name] for block in found) for name in names}
 
 
-def agree(path, lines, end, names):
-    path.write_bytes(("x0,x1,x2" + end + end.join(lines)).encode("utf-8", "surrogateescape"))
+def agree(path, lines, end, names, delimiter=","):
+    path.write_bytes(end.join([delimiter.join(["x0", "x1", "x2"]), *lines]).encode("utf-8", "surrogateescape"))
     first, *others = [outcome(path, parser, names) for parser in PARSERS]
     assert all(other == first for other in others)
     return first
@@ -171,6 +171,15 @@ def agree(path, lines, end, names):
 @example(["\ufeff1,2,3"], "\n", ["x0"])
 def test_parsers_agree(path, lines, end, names):
     agree(path, lines, end, names)
+
+
+@given(st.lists(rows, max_size=8), st.sampled_from(["\n", "\r\n"]), st.sampled_from(";\t"))
+@example([["1", "2", "3"], ["", " ", ""], ["1", "2", "3"]], "\n", "\t")
+@example([["1", "2", "3"], [" "], ["", ""]], "\n", "\t")
+@example([["1,5", "2", "3"]], "\n", ";")
+@example([["1\t", "\t2", " 3"]], "\n", ";")
+def test_parsers_agree_whatever_parts_the_cells(path, lines, end, delimiter):
+    agree(path, [delimiter.join(line) for line in lines], end, ["x0", "x2"], delimiter)
 
 
 @given(st.lists(cells, min_size=1, max_size=4), st.sampled_from(["\n", "\r\n"]), st.booleans())
@@ -211,6 +220,8 @@ def test_the_fast_parsers_do_the_work():
     chunk = b"1,a note,2.5\n-1,\xff(,nan\r\n inf,,1e-5\n"
     parsers = [by_numpy, *[by_arrow] * ARROW]
     for parse in parsers:
-        first, last = parse(chunk.replace(b"(", b""), 3, [0, 2])
+        first, last = parse(chunk.replace(b"(", b""), Table(",", 3), [0, 2])
         np.testing.assert_array_equal(first, [1, -1, np.inf])
         np.testing.assert_array_equal(last, [2.5, np.nan, 1e-5])
+        (middle,) = parse(b"1;1;2,5\n1;2;a\n", Table(";", 3), [1])
+        np.testing.assert_array_equal(middle, [1, 2])

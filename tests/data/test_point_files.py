@@ -1,7 +1,10 @@
 """Points are read as they were written, in blocks; every mistake in a file is told in one sentence."""
 
+import contextlib
 import io
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -11,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import HANG, at_most
 
-from gradcli.data import csv_chunks
+from gradcli.data import csv_chunks, npz_members
 from gradcli.data.points import open_points, parts
 from gradcli.data.result import create_result
 from gradcli.errors import InputError
@@ -157,9 +161,81 @@ def test_a_file_that_is_not_there(tmp_path, ending):
 
 
 def test_broken_files(csv):
-    assert "`" in refused(csv(b"PK\x03\x04 and no more", "p.npz"))
+    assert refused(csv(b"PK\x03\x04 and no more", "p.npz")).endswith("p.npz` cannot be read: file is not a zip file")
     pytest.importorskip("pyarrow")
-    assert "cannot be read" in refused(csv(b"PAR1 and no more", "p.parquet"))
+    message = refused(csv(b"PAR1 and no more", "p.parquet"))
+    assert "p.parquet` cannot be read: " in message
+    assert "magic bytes not found" in message
+
+
+def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(csv_chunks, "_FIRST", 2**62)
+    monkeypatch.setattr(npz_members, "_exactly", full)
+    monkeypatch.setattr("gradcli.data.parquet_points._Part._numbers", full)
+    with pytest.raises(MemoryError):
+        read(written)
+
+
+def test_a_name_that_is_not_utf_8(written, tmp_path):
+    """It is read as it can be written, and is no trouble in messages."""
+    name = os.fsdecode(b"\xff" + os.fsencode(written.name))
+    written.rename(tmp_path / name)
+    np.testing.assert_array_equal(read(name, ["x0"])[0]["x0"], X0)
+    assert refused(name, ["x1"]).startswith(f"`\ufffd{written.name}` has no values for `x1`")
+    assert refused(f"no{name}") == f"`no\ufffd{written.name}` cannot be read: no such file or directory"
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet"])
+def test_pipes_and_devices_are_refused_at_once(tmp_path, ending):
+    """Nobody writes into the pipe: who opens it waits."""
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    os.mkfifo(f"p{ending}")
+    (tmp_path / f"null{ending}").symlink_to("/dev/null")
+    with at_most(HANG):
+        assert refused(f"p{ending}") == f"`p{ending}` is a pipe, not a file\n  only CSV is read from pipes and devices"
+    assert refused(f"null{ending}").startswith(f"`null{ending}` is a device, not a file")
+
+
+def test_a_name_that_is_too_long():
+    for ending in ("", ".csv", ".npz", ".parquet"):
+        assert refused("r" * 300 + ending).endswith(f"rrr{ending}` cannot be read: file name too long")
+
+
+# No points
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "npz deflated", "npz in Fortran order", "parquet"])
+def test_a_file_without_points(request, csv, kind):
+    if kind == "csv":
+        path = csv(csv_text().splitlines()[0] + "\n")
+    elif kind == "parquet":
+        path = request.getfixturevalue("parquet")([(name, np.zeros(0)) for name in COLUMNS])
+    else:
+        save = np.savez_compressed if "deflated" in kind else np.savez
+        order = "F" if "Fortran" in kind else "C"
+        arrays = {name: np.zeros((0, *shape), order=order) for name, shape in SHAPES.items()}
+        path = request.getfixturevalue("npz")(save, **arrays)
+    with closing(open_points(str(path))) as points:
+        assert points.shapes == SHAPES
+        assert not points.count
+        assert list(points.blocks(list(SHAPES), 10)) == []
+    assert "has no values for `q`" in refused(path, ["q"])
+
+
+@pytest.mark.parametrize("text", ["x0", "x0\n\n  \n", "\ufeffx0\r\n", '"x0"\n', "\n\nx0\n", "x0\r\r"])
+def test_headers_without_rows(csv, text):
+    with closing(open_points(str(csv(text)))) as points:
+        assert list(points.blocks(["x0"], 10)) == []
+
+
+def test_a_table_without_rows_has_columns_of_no_type(parquet):
+    pa = pytest.importorskip("pyarrow")
+    with closing(open_points(str(parquet([("x0", pa.array([], pa.null()))])))) as points:
+        assert list(points.blocks(["x0"], 10)) == []
 
 
 @pytest.mark.parametrize("name", ["p", "p.txt", "p.csv.gz", ".csv"])
@@ -216,8 +292,6 @@ def test_blanks_inside_brackets_of_a_name(csv):
     [
         ("", "is empty", None),
         ("\n \n", "is empty", None),
-        ("x0\n", "holds no points", None),
-        ("x0\n\n  \n", "holds no points", None),
         ("x0,x1\n1,2\n3\n", "line 3: 1 cell, where the header has 2", None),
         ("x0,x1\n1,2\n\n3,4,5\n", "line 4: 3 cells, where the header has 2", None),
         ("x0,x1\n1,2,3\n3\n", "line 2: 3 cells, where the header has 2", None),
@@ -266,10 +340,14 @@ def test_endless_rows_are_refused(csv, monkeypatch):
     monkeypatch.setattr(csv_chunks, "CHUNK", 2**8)
     for text in ["x" * 2**17, "x0\n" + "1" * 2**17, "x0,t\n1," + '"a\n' + "b\n" * 2**17, "x" * 2**17 + "\n1\n"]:
         assert "a row of more than" in refused(csv(text))
-    monkeypatch.setattr(csv_chunks, "MAX_COMMAS", 2**10)
-    monkeypatch.setattr(csv_chunks, "_LONG_LINE", 2**10)
+    monkeypatch.setattr(csv_chunks, "MAX_CELLS", 2**10)
+    monkeypatch.setattr(csv_chunks, "_LONG_LINE", 2**9)
     monkeypatch.setattr(csv_chunks, "MAX_ROW", 2**20)
-    assert "more than 1,024 commas" in refused(csv("," * 2**11 + "\n"))
+    for delimiter in ",;\t":
+        most = delimiter.join(f"x{k}" for k in range(2**10))
+        with closing(open_points(str(csv(f"{most}\n")))) as points:
+            assert len(points.shapes) == 2**10
+        assert "line 1: more than 1,024 cells" in refused(csv(f"{most}{delimiter}\n"))
 
 
 def test_a_file_without_an_end_is_refused(tmp_path):
@@ -306,15 +384,91 @@ def test_a_long_cell_in_a_column_that_is_not_used(csv):
     assert read(csv(f'x0,t\n1,{"a" * 2**21}\n2,"{"b" * 2**21}"\n'), ["x0"])[0]["x0"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x0;x1\n1;2\n3;4\n",
+        "x0\tx1\n1\t2\n3\t4\n",
+        '\ufeff"x0";"x1"\r\n"1";2\r\n3;4\r\n',
+        "\n\n\n\n\n\n\n\n\n x0 ; x1 ;\n 1 ; 2;\n\n3;4;\n",
+        "\tx0\tx1\n0\t1\t2\n1\t3\t4\n",
+        "date, local;x0;x1;note\n1, 2;1;2;a, b\n3, 4;3;4;\n",
+        "the date;x0,0;M[0,1];x0;x1\na;b;c;1;2\na;b;c;3;4\n",
+        '"two\nlines"\tx0\t"x1"\na\t1\t2\nb\t3\t4\n',
+        "x0,x1,a;b;c\n1,2,;;\n3,4,;;;;;;\n",
+        '"a;b;c";x0;x1\n1;1;2\n3;3;4\n',
+        "the date;the hour,x0,x1\n1;2,1,2\n,3,4\n",
+    ],
+)
+@pytest.mark.parametrize("chunk", [8, 2**16])
+def test_what_parts_the_cells_is_seen_in_the_header(csv, monkeypatch, text, chunk):
+    monkeypatch.setattr(csv_chunks, "CHUNK", chunk)
+    monkeypatch.setattr(csv_chunks, "_FIRST", chunk)
+    found, _ = read(csv(text), ["x0", "x1"])
+    np.testing.assert_array_equal(found["x0"], [1, 3])
+    np.testing.assert_array_equal(found["x1"], [2, 4])
+
+
+def test_names_of_matrices_need_no_quotes_between_semicolons(csv):
+    with closing(open_points(str(csv("M[0,0];M[0,1];b\n1;2;3\n")))) as points:
+        assert points.shapes == {"M": (1, 2), "b": ()}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x0;x1\n1;2\n3;\n", "line 3, column `x1`: the cell is blank"),
+        ("x0\tx1\n\t \n", "line 2, column `x0`: the cell is blank"),
+        (
+            "x0;x1\n1,5;2\n",
+            "line 2, column `x0`: `1,5` is not a number\n  write a point, not a comma, in a number: 1.5",
+        ),
+        ("x0;x1\n1,2\n", "line 2: 1 cell, where the header has 2"),
+        ("x0\tx1\n1\t2\t3\n", "line 2: 3 cells, where the header has 2"),
+        ("x0,x1\n1;2\n", "line 2: 1 cell, where the header has 2"),
+        ('x0;x1\n"1;2\n', "line 2: the quotes do not match"),
+    ],
+)
+def test_mistakes_between_other_signs(csv, text, message):
+    assert message in refused(csv(text))
+
+
+@pytest.mark.parametrize(("name", "column"), [("R", "r"), ("x0", "X0"), ("Temp", "TEMP")])
+def test_a_name_in_other_letters(csv, name, column):
+    assert refused(csv(f"q,{column}\n1,2\n"), [name]).endswith(f"\n  did you mean `{column}`?")
+
+
 # .npz
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", ">i2", "<u8", "f2", ">f4", "<f8", "longdouble"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_npz_of_any_numbers(npz, kind, order):
-    values = np.array([[0, 1, 1], [1, 0, 1]]).astype(kind, order=order)
+@pytest.mark.parametrize("count", [2, 3])
+def test_npz_of_any_numbers(npz, kind, order, count):
+    values = np.resize([0, 1, 1, 1, 0, 1, 1], (count, 5 - count)).astype(kind, order=order)
     found, _ = read(npz(x=values), size=1)
     np.testing.assert_array_equal(found["x"], values.T.astype(float))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 23, 24, 25, 100])
+@pytest.mark.parametrize("tile", [1, 200, 2**24])
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_fortran_order_of_any_number_of_points(npz, monkeypatch, count, tile, size):
+    monkeypatch.setattr(npz_members, "_TILE", tile)
+    arrays = {f"x{k}": np.random.default_rng(k).standard_normal((count, *s)) for k, s in enumerate([(2, 3, 4), (24,)])}
+    found, _ = read(npz(**{name: np.asfortranarray(a) for name, a in arrays.items()}), size=size)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], np.moveaxis(array, 0, -1))
+
+
+@pytest.mark.parametrize("shape", [(2, 50_000), (50_000, 2), (200, 250)])
+def test_fortran_order_is_read_in_long_pieces(npz, monkeypatch, shape):
+    """Of a million elements, one by one, each would be a call of the system."""
+    calls = []
+    exactly = npz_members._exactly
+    monkeypatch.setattr(npz_members, "_exactly", lambda *arguments: calls.append(1) or exactly(*arguments))
+    read(npz(x=np.ones(shape, order="F")), size=100)
+    assert len(calls) <= 1100
 
 
 def test_a_wide_float_beyond_float64_is_infinite(npz):
@@ -331,9 +485,8 @@ def test_a_wide_float_beyond_float64_is_infinite(npz):
         (np.array([{}], dtype=object), "`x` holds object, not real numbers"),
         (np.array([1], dtype="M8[s]"), "`x` holds datetime64[s], not real numbers"),
         (np.zeros(1, dtype=[("é", float)]), "not real numbers"),
-        (np.zeros(0), "holds no points"),
-        (np.zeros((0, 3)), "holds no points"),
         (np.zeros((3, 0)), "`x` has no elements"),
+        (np.zeros((0, 0)), "`x` has no elements"),
     ],
 )
 def test_npz_of_something_else(npz, array, message):
@@ -376,19 +529,21 @@ def test_headers_of_python_2(tmp_path):
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        (b"", "array `x` cannot be read"),
-        (b"nothing of NumPy's", "array `x` cannot be read"),
+        (b"", "array `x` cannot be read: it is no array of NumPy's"),
+        (b"\x93NUM", "array `x` cannot be read: it is no array of NumPy's"),
+        (b"nothing of NumPy's", "array `x` cannot be read: it is no array of NumPy's"),
         (npy((2,), bytes(15)), "array `x` ends early"),
         (npy((2, 2), bytes(15), fortran=True), "array `x` ends early"),
         (npy((10**15,)), "array `x` ends early"),
         (npy((2, 10**15)), "array `x`: an array of shape 1e+15 is too large"),
         (npy((2, *[1] * 40), bytes(16)), "array `x`: an array of 40 dimensions has too many"),
         (npy((-2,)), "its shape is negative"),
-        (npy((2,), version=(9, 0)), "cannot be read"),
-        (npy((2,))[:20], "cannot be read"),
-        (npy((2,), descr="what"), "cannot be read"),
-        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b"(" * 10**5, "cannot be read"),
-        (b"\x93NUMPY\x02\x00\x10\x27\x00\x00" + b"(" * 10**5, "cannot be read"),
+        (npy((2,), version=(9, 0)), "cannot be read: version 9 of its format is not known"),
+        (npy((2,))[:9], "cannot be read: its header is damaged"),
+        (npy((2,))[:20], "cannot be read: its header is damaged"),
+        (npy((2,), descr="what"), "cannot be read: its header is damaged"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b"(" * 10**5, "cannot be read: its header is damaged"),
+        (b"\x93NUMPY\x02\x00\x10\x27\x00\x00" + b"(" * 10**5, "cannot be read: its header is damaged"),
     ],
 )
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -403,19 +558,41 @@ def test_a_member_that_is_there_twice(tmp_path):
     assert read(path, ["y"])[0]["y"] == [0]
 
 
+@pytest.mark.parametrize("shape", [(2000, 2), (2, 2000)])
 @pytest.mark.parametrize("fortran", [False, True])
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_damaged_archives(tmp_path, fortran, method):
-    values = np.random.default_rng(0).standard_normal((2000, 2)).tobytes()
-    path = archive(tmp_path / "p.npz", [("x.npy", npy((2000, 2), values, fortran=fortran))], compression=method)
+def test_damaged_archives(tmp_path, fortran, method, shape):
+    values = np.random.default_rng(0).standard_normal(shape).tobytes()
+    path = archive(tmp_path / "p.npz", [("x.npy", npy(shape, values, fortran=fortran))], compression=method)
     whole = path.read_bytes()
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + bytes(b ^ 0x55 for b in whole[middle : middle + 50]) + whole[middle + 50 :])
-    assert "array `x` cannot be read" in refused(path)
-    path.write_bytes(whole[:middle])
-    assert "`" in refused(path)
-    path.write_bytes(b"")
-    assert "cannot be read" in refused(path)
+    told = refused(path).partition("array `x` cannot be read: ")[2]
+    assert told in ("it is damaged", "bad CRC-32 for file 'x.npy'")
+    for cut in (0, 1, middle, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert refused(path).endswith("p.npz` cannot be read: file is not a zip file")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("fortran", [False, True])
+def test_an_archive_with_a_wrong_size_of_a_member(tmp_path, method, fortran):
+    member = npy((2, 200), bytes(16), fortran=fortran)
+    path = archive(tmp_path / "p.npz", [("x.npy", member)], compression=method)
+    whole = bytearray(path.read_bytes())
+    size = whole.index(b"PK\x01\x02") + 24
+    whole[size : size + 4] = (10**4).to_bytes(4, "little")
+    path.write_bytes(whole)
+    assert refused(path).endswith("array `x` cannot be read: it ends early")
+
+
+def test_memory_that_is_not_there_for_a_header(npz, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(npz_members, "_READERS", {(1, 0): full})
+    with pytest.raises(MemoryError):
+        read(npz(x=np.ones(1)))
 
 
 def test_encrypted_and_unusually_compressed_members(tmp_path):
@@ -424,7 +601,7 @@ def test_encrypted_and_unusually_compressed_members(tmp_path):
     whole[6] |= 1  # the flag of encryption, in front of the member and in the directory
     whole[whole.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(whole)
-    assert "encrypted" in refused(path)
+    assert refused(path).endswith("array `x` cannot be read: it is encrypted")
     path = archive(tmp_path / "q.npz", [("x.npy", npy((1,), bytes(8)))], compression=zipfile.ZIP_LZMA)
     assert "np.savez_compressed" in refused(path)
 
@@ -455,8 +632,7 @@ def test_parquet_names_with_points_are_no_paths(parquet):
         ([[1.0]], "column `x0`: list<element: double> is no type of numbers"),
         ([{"a": 1.0}], "column `x0`: struct<a: double> is no type of numbers"),
         ([1.0, 2.0, None], "row 3, column `x0`: a null is not a number"),
-        ([None], "column `x0`: null is no type of numbers"),
-        (np.zeros(0), "holds no points"),
+        ([None], "row 1, column `x0`: a null is not a number"),
     ],
 )
 def test_mistakes_in_parquet(parquet, column, message):
@@ -480,8 +656,71 @@ def test_a_folder_is_one_data_set(parquet, tmp_path):
     assert [p.name for p in parts(str(tmp_path / "set"))] == [f"part.{k}.parquet" for k in (1, 2, 3, 10)]
     with closing(open_points(str(tmp_path / "set"))) as points:
         assert points.count == 6
-    parquet([("x0", [1.0, None])], "set/part.11.parquet")
-    assert "set`, row 8, column `x0`: a null" in refused(tmp_path / "set")
+    parquet([("x0", np.ones(5)), ("y", [1.0, 1, 1, None, 1])], "set/part.11.parquet", row_group_size=2)
+    assert len(read(tmp_path / "set", ["x0"], size=2)[1]) == 6
+    parquet([("x0", [1.0, 1, 1, None, 1])], "set/part.11.parquet", row_group_size=2)
+    for size in (1, 3, 1000):  # rows are counted from the beginning of the part
+        with pytest.raises(InputError) as caught:
+            read(tmp_path / "set", ["x0"], size)
+        assert caught.value.message.endswith("set/part.11.parquet`, row 4, column `x0`: a null is not a number")
+
+
+def test_a_damaged_part_of_a_folder_is_named(parquet, tmp_path):
+    for k in (1, 2):
+        whole = parquet([("x0", [1.0, 2.0])], f"set/{k}.parquet", write_page_checksum=True).read_bytes()
+    (tmp_path / "set/2.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "set/2.parquet` cannot be read: " in refused(tmp_path / "set")
+    start = whole.index(np.array(2.0).tobytes())
+    (tmp_path / "set/2.parquet").write_bytes(whole[:start] + b"\1" + whole[start + 1 :])
+    message = refused(tmp_path / "set")
+    assert "set/2.parquet` cannot be read: " in message
+    assert "checksum" in message
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_no_flipped_bit_of_a_page_is_read(parquet, dictionary, compression, version):
+    options = {"use_dictionary": dictionary, "compression": compression, "data_page_version": version}
+    path = parquet([("x0", np.arange(50.0) / 7)], write_page_checksum=True, write_statistics=False, **options)
+    pq = pytest.importorskip("pyarrow.parquet")
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    end = column.data_page_offset + column.total_compressed_size
+    end -= (column.data_page_offset - column.dictionary_page_offset) if column.dictionary_page_offset else 0
+    whole = bytearray(path.read_bytes())
+    for place in range(end - 40, end):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        assert "cannot be read: " in refused(path)
+
+
+def test_a_folder_with_what_is_no_file(parquet, tmp_path):
+    parquet([("x0", [1.0])], "set/1.parquet")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as there:
+        os.mkfifo("set/2.parquet")
+        with at_most(HANG):
+            assert "set/2.parquet` is a pipe, not a file" in refused(tmp_path / "set")
+        os.remove("set/2.parquet")
+        there.bind("set/2.parquet")
+        assert "set/2.parquet` is a socket, not a file" in refused(tmp_path / "set")
+    os.remove("set/2.parquet")
+    os.mkdir("set/2.parquet")
+    assert "set/2.parquet` is a folder, not a file" in refused(tmp_path / "set")
+    os.rmdir("set/2.parquet")
+    os.symlink("nowhere", "set/2.parquet")
+    assert "set/2.parquet` cannot be read: no such file" in refused(tmp_path / "set")
+    os.remove("set/2.parquet")
+    os.symlink("1.parquet", "set/2.parquet")
+    os.mkfifo("set/pipe")  # it has no such name
+    assert read(tmp_path / "set")[0]["x0"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["set", "set.parquet", "set.csv", "set.npz", b"\xff", "a set/"])
+def test_a_folder_of_any_name(parquet, tmp_path, name):
+    name = os.fsdecode(name)
+    os.mkdir(name)
+    for part in (b"1.parquet", b"\xff2.parquet"):
+        shutil.copy(parquet([("x0", [1.0])]), os.path.join(name, os.fsdecode(part)))
+    assert read(name)[0]["x0"].tolist() == [1, 1]
 
 
 def test_files_of_a_folder_that_differ(parquet, tmp_path):

@@ -75,8 +75,26 @@ def test_arrays_of_one_point_are_repeated_and_of_any_layout(ending):
 
 def test_no_blocks_make_an_empty_file(ending):
     write(f"r{ending}", [])
-    with pytest.raises(InputError, match="holds no points"), closing(open_points(f"r{ending}")) as points:
-        list(points.blocks(["x"], 10))
+    with closing(open_points(f"r{ending}")) as points:
+        assert points.shapes == SHAPES
+        assert list(points.blocks(["x"], 10)) == []
+
+
+def test_npz_has_no_columns_to_name(tmp_path, monkeypatch):
+    """A variable of ten million elements would have as many names, which nobody sees."""
+    monkeypatch.setattr("gradcli.data.result.column_names", None)
+    write(tmp_path / "r.npz", blocks(2))
+
+
+def test_a_result_in_parquet_has_checksums(tmp_path):
+    pytest.importorskip("pyarrow")
+    values = np.random.default_rng(0).standard_normal(8)
+    write(tmp_path / "r.parquet", [{"x0": values}], {"x0": ()})
+    whole = (tmp_path / "r.parquet").read_bytes()
+    place = whole.index(np.sort(values)[3].tobytes())
+    (tmp_path / "r.parquet").write_bytes(whole[:place] + b"\1" + whole[place + 1 :])
+    with pytest.raises(InputError, match="checksum"), closing(open_points(str(tmp_path / "r.parquet"))) as points:
+        list(points.blocks(["x0"], 10))
 
 
 # The text of CSV, and the arrays of .npz
@@ -191,6 +209,20 @@ def test_the_old_file_is_there_until_the_end(ending, tmp_path):
             assert (tmp_path / f"r{ending}").read_bytes() == OLD
             assert all(name.startswith(".") for name in set(os.listdir()) - {f"r{ending}"})
     assert (tmp_path / f"r{ending}").read_bytes() != OLD
+
+
+def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
+    """It is renamed: who has the old file open goes on reading it, and nobody sees half of the new one."""
+    target = tmp_path / f"r{ending}"
+    target.write_bytes(OLD)
+    before = target.stat().st_ino
+    with open(target, "rb") as old:
+        with create_result(f"r{ending}", SHAPES) as result:
+            (temporary,) = set(os.listdir()) - {f"r{ending}"}
+            during = os.stat(temporary).st_ino
+            result.write(*blocks(10))
+        assert old.read() == OLD
+    assert before != target.stat().st_ino == during
 
 
 def test_a_file_can_be_read_while_its_replacement_is_written(ending):
