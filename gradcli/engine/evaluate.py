@@ -41,8 +41,9 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
     """Return the values of the wanted nodes of a graph, in the layout of `evaluate`."""
     wanted = list(wanted)
     simpler = lower(scheduled(wanted))
-    nodes = scheduled(simpler[n] for n in wanted)
-    last = last_readers(nodes, {simpler[n] for n in wanted})
+    kept = [simpler[n] for n in wanted]
+    nodes = scheduled(kept)
+    last = last_readers(nodes, kept)
     results = {node: np.asarray(values[name], dtype=float) for name, node in graph.inputs.items() if name in values}
     with np.errstate(all="ignore"):
         for node in nodes:

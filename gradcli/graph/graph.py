@@ -5,7 +5,7 @@ It is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -78,15 +78,12 @@ def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node,
     """
     done = dict.fromkeys(first)
     for output in wanted:
-        if output in done:
-            continue
-        stack: list[tuple[Node, Iterator[Node]]] = [(output, iter(output.args))]
+        stack = [output]
         while stack:
-            node, waiting = stack[-1]
-            arg = next((a for a in waiting if a not in done), None)
-            if arg is None:
-                done[node] = None
-                stack.pop()
+            node = stack[-1]
+            waiting = [a for a in node.args if a not in done] if node not in done else None
+            if waiting:
+                stack += reversed(waiting)
             else:
-                stack.append((arg, iter(arg.args)))
+                done.setdefault(stack.pop())
     return tuple(done)

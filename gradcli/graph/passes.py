@@ -12,6 +12,7 @@ from gradcli.graph.operations import OPERATIONS
 
 _COMMUTATIVE = frozenset(["add", "mul"])
 _SIGNED = frozenset(["add", "sub", "mul", "div"])
+_COMPOSITE = {op: row.for_engines for op, row in OPERATIONS.items() if row.for_engines is not None}
 
 
 def optimise(graph: Graph) -> Graph:
@@ -67,8 +68,7 @@ def _lowered(node: Node) -> Node:
         return _signs(node, *node.args)
     if node.op == "neg" and node.args[0].op == "neg":
         return node.args[0].args[0]
-    row = OPERATIONS.get(node.op)
-    definition = row.for_engines if row is not None else None
+    definition = _COMPOSITE.get(node.op)
     if definition is None:
         return node
     simpler = definition(*node.settings, *node.args)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph.elementwise import call
+from gradcli.graph.construct import call
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.passes import optimise

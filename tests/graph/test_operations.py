@@ -1,4 +1,4 @@
-"""Every operation of the two tables: its value against NumPy's, its first and second derivatives against differences.
+"""Every operation of the table: its value against NumPy's, its first and second derivatives against differences.
 
 The second derivative is the `vjp` of the `vjp`, so each rule is also differentiated itself.
 """
@@ -14,10 +14,10 @@ from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
 from gradcli.graph import construct
-from gradcli.graph.elementwise import ELEMENTWISE, call, corner, where
+from gradcli.graph.construct import call, corner, where
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, leaf
-from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.node import Node, compare, leaf
+from gradcli.graph.operations import OPERATIONS
 
 ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
 
@@ -79,6 +79,7 @@ DOMAINS = {
     "sign": (ANY,),
     "floor": (ANY,),
     "ceil": (ANY,),
+    "floor_divide": (ANY, (2.5, 4.5)),
     "lt": (ANY, ANY),
     "le": (ANY, ANY),
     "gt": (ANY, ANY),
@@ -89,8 +90,9 @@ DOMAINS = {
     "or": (ANY, ANY),
     "not": (ANY,),
 }
-# What takes more than leaves: a condition, a whole number.
+# What takes more than leaves (a condition, a whole number), or is a condition.
 BUILT = {
+    **{op: partial(compare, op) for op, row in OPERATIONS.items() if row.kind == "condition"},
     "where": lambda c, a, b: where(c > 0, a, b),
     "corner": lambda c, a, b: corner(c > 0, a, b),
     "polygamma": lambda x: call("polygamma", 1, x),
@@ -119,6 +121,12 @@ EXPRESSIONS = {
         "prod(T, axis=1, keepdims=True)",
         "prod(x - x[1])",
         "prod(concatenate([x - x[0], z - z[1]]))",
+    ],
+    "prod_others": [
+        lambda x: construct.prod_others(x, (0,)),
+        lambda x: construct.prod_others(construct.index(x, (range(1),)), (0,)),
+        lambda T: construct.prod_others(T, (0, 2)),
+        lambda M: construct.prod_others(construct.concatenate([M, M * M, M], 1), (1,)),
     ],
     "max": [
         "max(x)",
@@ -269,8 +277,9 @@ def check_batch(graph, domains, rng, points=3):
 
 
 def test_no_operation_is_forgotten():
-    assert set(ELEMENTWISE) == set(DOMAINS)
-    assert set(STRUCTURAL) <= set(EXPRESSIONS)
+    elementwise = {op for op, row in OPERATIONS.items() if row.broadcasts}
+    assert elementwise == set(DOMAINS)
+    assert set(OPERATIONS) - elementwise <= set(EXPRESSIONS)
 
 
 @pytest.mark.parametrize("op", DOMAINS)

@@ -10,15 +10,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph.elementwise import ELEMENTWISE, call, corner
+from gradcli.graph.construct import call, corner
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, elementwise, leaf
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import lower, optimise, representatives
-from gradcli.graph.structural import STRUCTURAL
 
-COMPOSITE = {op for op, row in ELEMENTWISE.items() if row.lowered} | {
-    op for op, row in STRUCTURAL.items() if row.forward is None
-}
+COMPOSITE = {op for op, row in OPERATIONS.items() if row.for_engines}
 
 
 def _softmax(x):
