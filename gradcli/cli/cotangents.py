@@ -94,13 +94,9 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
 def _by_name(named: Sequence[Assignment], outputs: Sequence[Node]) -> Call:
     """Return the values under their outputs' names, and 0 for the rest."""
     call = _zeros(outputs)
-    seen: set[tuple[str, tuple[int, ...] | None]] = set()
     for a in named:
         if a.name not in call:
             raise InputError(f"`{a.name}` is not an output", a.span, nearest(a.name, call, "outputs"))
-        if (a.name, a.key) in seen or (a.name, None) in seen:
-            raise InputError(f"`{a.span.text}` is given twice", a.span)
-        seen.add((a.name, a.key))
         value = array_of(a.value)
         shape = call[a.name].shape
         if a.key is None:

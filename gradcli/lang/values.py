@@ -55,7 +55,7 @@ def read_point(text: str) -> list[Assignment]:
     [('x0', ()), ('M', (2, 2))]
     """
     source = Source(text, "--at")
-    return [_assignment(source, start, end) for start, end in _parts(source)]
+    return _once([_assignment(source, start, end) for start, end in _parts(source)], "repeat --at for another point")
 
 
 def read_shapes(text: str) -> dict[str, Shape]:
@@ -108,7 +108,8 @@ def read_cotangent(text: str) -> Cotangent:
         return Cotangent(source, "onehot", target)
     parts = _parts(source)
     if any(_NAME.match(text, start, end) for start, end in parts):
-        return Cotangent(source, named=tuple(_assignment(source, start, end) for start, end in parts))
+        named = [_assignment(source, start, end) for start, end in parts]
+        return Cotangent(source, named=tuple(_once(named, "repeat --v for another call of backward")))
     values = tuple(_value(source, start, end) for start, end in parts)
     return Cotangent(source, values=values, bracketed=stripped.startswith("[") and len(parts) == 1)
 
@@ -170,6 +171,17 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
     if not source.text[match.end() : end].strip():
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
     return Assignment(name, indices, _value(source, match.end(), end), span)
+
+
+def _once(assignments: list[Assignment], hint: str) -> list[Assignment]:
+    """Return the assignments, unless one says again what another has said, of the whole or of an element."""
+    seen: dict[str, set[tuple[int, ...] | None]] = {}
+    for a in assignments:
+        before = seen.setdefault(a.name, set())
+        if before and (a.key is None or None in before or a.key in before):
+            raise InputError(f"`{a.span.text}` is given twice", a.span, hint)
+        before.add(a.key)
+    return assignments
 
 
 def _value(source: Source, start: int, end: int) -> Value:
