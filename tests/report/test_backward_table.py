@@ -130,6 +130,10 @@ def test_steps_of_many_calls_are_shown_for_the_first_of_them(cli, point):
     assert "steps are shown" not in cli.done("backward", "y=x**2", *point, *calls).err
 
 
+def test_a_zero_is_shown_with_its_sign(cli):
+    assert "system at a = -0.0, b = 1\n" in cli.done("backward", "y=b/a", "--at", "a=-0.0,b=1").out
+
+
 def test_large_arrays_are_shown_by_their_shape(cli):
     out = cli.done("backward", "y=sum(x**2)", "--at", f"x={[1] * 13}", "--steps").out
     assert ["x", "leaf", "13", "13 numbers"] in section(out, "forward")
