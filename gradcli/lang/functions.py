@@ -171,6 +171,9 @@ for _op in ("sum", "mean", "prod", "logsumexp"):
     _add(_reduction(_op), _op)
 
 
+_SHORT = 20
+
+
 def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, shared: bool = False) -> Node:
     # PyTorch: max() and amax(dim) share a tie evenly, max(dim) gives the whole gradient to one index.
     ties = "first" if isinstance(axis, int) and not shared else "even"
@@ -184,9 +187,22 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
             return _extremum(op, x[0], axis, keepdims)
         if axis is not None or keepdims:
             raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
+        if len(x) == 2 and type(x[1].value) is int:
+            name, number = _shown(x[0]), x[1].value
+            raise InputError(
+                f"`{op}({name}, {number})` can mean two things: PyTorch takes the {number} for an axis",
+                hint=f"element by element it is `{pairwise}({name}, {number})`, along an axis "
+                f"`{op}({name}, axis={number})`",
+            )
         return _folded(pairwise, *x)
 
     return build
+
+
+def _shown(x: Node) -> str:
+    """Return an argument as it was typed, where that is short."""
+    typed = x.span.text if x.span and not x.name else x.name
+    return typed if typed and len(typed) <= _SHORT else "x"
 
 
 def _extremum_of_one(op: str, shared: bool) -> Builder:

@@ -130,6 +130,13 @@ LANGUAGE = [
     system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
     system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),
     system("y = «stack(x)»", says="a list of expressions is wanted", mend=r"stack\(\[a, b\]\)"),
+    system("y = «max(x, 1)»", says="PyTorch takes the 1 for an axis", mend=r"`maximum\(x, 1\)`, .* `max\(x, axis=1\)`"),
+    system(
+        "y = «min(2*x, -1)»",
+        says="PyTorch takes the -1 for an axis",
+        mend=r"`minimum\(2\*x, -1\)`, .* `min\(2\*x, axis=-1\)`",
+    ),
+    system("n = 0; y = 2*«max(z, n)»", says="PyTorch takes the 0 for an axis", mend=r"`maximum\(z, 0\)`"),
     system("y = («x>0») + 1", says="a condition is not a number", mend="where"),
     system("y = where(«x», 1, 2)", says="a condition is wanted here", mend="`x > 0`"),
     system("y = 1", says="the system has no input", mend="for example"),
