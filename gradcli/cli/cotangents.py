@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.files import read_stdin
-from gradcli.graph.names import element_names
+from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
@@ -75,7 +75,7 @@ def _onehot(target: str, outputs: Sequence[Node]) -> Call:
             raise InputError(f"onehot:{target}: there are {len(names)} outputs, counted from 0")
         name, i, _ = names[k]
     else:
-        wanted = target.replace(" ", "")
+        wanted = normal(target.replace(" ", ""))
         found = [(n, i) for n, i, e in names if e == wanted]
         if not found:
             whole = next((y for y in outputs if y.name == wanted), None)

@@ -1,4 +1,4 @@
-"""The functions of the language, under the names that PyTorch, NumPy and SymPy users type.
+"""The constants and functions of the language, under the names that PyTorch, NumPy and SymPy users type.
 
 Each is a Python function from nodes to a node.  The annotation of a parameter tells how its argument is read:
 `Node` is an expression, `Sequence[Node]` a list of expressions, anything else a plain setting such as an axis.
@@ -15,11 +15,12 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes, axes_of, one_axis
 from gradcli.graph.elementwise import ELEMENTWISE, call
-from gradcli.graph.node import Node, Shape, const
+from gradcli.graph.node import Constant, Node, Shape, const
 
 Axis = int | Sequence[int] | None
 Builder = Callable[..., Node]
 
+CONSTANTS: dict[str, Constant] = {"pi": "pi", "π": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
 FUNCTIONS: dict[str, Builder] = {}
 METHODS: dict[str, Builder] = {}  # `x.sum()`: the object is the first argument
 
