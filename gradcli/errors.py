@@ -117,7 +117,16 @@ def _excerpt(span: Span) -> list[str]:
     label = span.source.label
     place = f"in {label}" if label and label.startswith("--") else f"{label}, line {number + 1}"
     head = [f"  {place}:"] if label else []
-    return [*head, f"  {line}", f"  {' ' * column}{'^' * width}"]
+    return [*head, f"  {line}", f"  {' ' * _cells(line[:column])}{'^' * width}"]
+
+
+def _cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for some letters, none for an accent."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

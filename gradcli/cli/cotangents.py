@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.files import read_stdin
-from gradcli.graph.names import element_names
+from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
@@ -77,7 +77,7 @@ def _onehot(target: str, outputs: Outputs) -> Call:
             raise InputError(f"onehot:{target}: there are {len(names)} outputs, counted from 0")
         name, i, _ = names[k]
     else:
-        wanted = target.replace(" ", "")
+        wanted = normal(target.replace(" ", ""))
         found = [(n, i) for n, i, e in names if e == wanted]
         if not found:
             hint = (
@@ -95,13 +95,9 @@ def _onehot(target: str, outputs: Outputs) -> Call:
 def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Call:
     """Return the values under their outputs' names, and 0 for the rest."""
     call = _zeros(outputs)
-    seen: set[tuple[str, tuple[int, ...] | None]] = set()
     for a in named:
         if a.name not in call:
             raise InputError(f"`{a.name}` is not an output", a.span, nearest(a.name, call, "outputs"))
-        if (a.name, a.key) in seen or (a.name, None) in seen:
-            raise InputError(f"`{a.span.text}` is given twice", a.span)
-        seen.add((a.name, a.key))
         value = array_of(a.value)
         shape = call[a.name].shape
         if a.key is None:

@@ -87,9 +87,6 @@ def _point(assignments: Sequence[Assignment], system: System) -> Named:
     for a in assignments:
         try:
             _known(a.name, system, "--at")
-            repeated = a.name in point or (a.key is None and a.name in elements)
-            if repeated or a.key in elements.get(a.name, {}):
-                raise InputError(f"`{a.span.text}` is given twice in one point", hint="repeat --at for another point")
             if a.key is None:
                 point[a.name] = array_of(a.value)
             else:

@@ -12,12 +12,12 @@ import numpy as np
 from gradcli.data.block import Array, Block
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
-from gradcli.graph.names import element_names
+from gradcli.graph.names import NAME, element_names, normal
 from gradcli.graph.shapes import MAX_RANK, Shape, size_of
 
 Key = tuple[int, ...]
 
-_COLUMN = re.compile(r"([A-Za-z_]\w*)(?:\[(\d+(?:,\d+)*)\])?(\.v)?", re.ASCII)
+_COLUMN = re.compile(rf"({NAME})(?:\[(\d+(?:,\d+)*)\])?(\.v)?", re.ASCII)
 _BLANKS_INSIDE = re.compile(r"\s+(?=[^\[\]]*\])")
 _MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
 
@@ -46,6 +46,7 @@ def element(column: str) -> tuple[str, Key] | None:
     if not match:
         return None
     name, key, suffix = match.groups(default="")
+    name = normal(name)
     indices = key.split(",") if key else []
     if len(indices) > MAX_RANK:
         return None

@@ -53,6 +53,8 @@ def standard_output(columns: Mapping[str, Sequence[str]]) -> CsvWriter:
     """Return the writer of CSV on standard output."""
     if sys.stdout is None:
         raise InputError("standard output is closed", hint="give the name of a file: --output FILE")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # as in a file: the terminal's encoding may lack the letters of a name
     return CsvWriter(sys.stdout.write, sys.stdout.flush, columns)
 
 

@@ -12,9 +12,10 @@ from gradcli.data.columns import missing
 from gradcli.data.mistakes import check_regular, label, quoted, reading
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
+from gradcli.graph.names import NAME, normal
 from gradcli.graph.shapes import Shape
 
-_VARIABLE = re.compile(r"([A-Za-z_]\w*(?:\.v)?)\.npy", re.ASCII)
+_VARIABLE = re.compile(rf"({NAME}(?:\.v)?)\.npy")
 
 
 class NpzPoints:
@@ -32,8 +33,9 @@ class NpzPoints:
             for info in self._archive.infolist():
                 match = _VARIABLE.fullmatch(info.filename)
                 if match:
-                    found = read_header(self._archive, info, f"{self._label}, array {quoted(match[1])}")
-                    self._members.setdefault(match[1], []).append(found)
+                    name = normal(match[1])
+                    found = read_header(self._archive, info, f"{self._label}, array {quoted(name)}")
+                    self._members.setdefault(name, []).append(found)
         except BaseException:
             self.close()
             raise

@@ -193,12 +193,14 @@ def _signed(op: str, a: Node, b: Node) -> Node:
 def fold(op: str, values: Sequence[Constant | None]) -> Constant | None:
     """Return the exact result of `+ - * / **` or negation of numbers, or None where there is none.
 
-    A result with a decimal operand stays a decimal where it has finitely many digits.
+    A result with a decimal operand stays a decimal where it has finitely many digits, and a zero keeps its sign.
 
     >>> fold("mul", [Decimal("0.1"), 3])
     Decimal('0.3')
     >>> fold("div", [1, 3])
     Fraction(1, 3)
+    >>> fold("neg", [Decimal("0.0")]), fold("neg", [0])
+    (Decimal('-0.0'), 0)
     """
     numbers = [Fraction(v) for v in values if isinstance(v, (int, Fraction, Decimal))]
     if len(numbers) < len(values) or not numbers:
@@ -206,9 +208,26 @@ def fold(op: str, values: Sequence[Constant | None]) -> Constant | None:
     result = _arithmetic(op, numbers)
     if result is None or bits(result) > MAX_BITS:
         return None
+    decimal = any(isinstance(v, Decimal) for v in values)
+    if decimal and not result:
+        return _zero(op, _sign(values[0]), _sign(values[-1]), odd=numbers[-1] % 2 == 1)
     if result.denominator == 1:
         return result.numerator
-    return _decimal(result) if any(isinstance(v, Decimal) for v in values) else result
+    return _decimal(result) if decimal else result
+
+
+def _sign(number: Constant | None) -> float:
+    """Return 1, -1, 0.0 or -0.0."""
+    if number:
+        return 1.0 if Fraction(number) > 0 else -1.0
+    return -0.0 if isinstance(number, Decimal) and number.is_signed() else 0.0
+
+
+def _zero(op: str, a: float, b: float, odd: bool) -> Decimal:
+    """Return the zero that an operation on numbers of these signs gives in float arithmetic, with its sign."""
+    powers = a if odd else 0.0
+    zero = {"add": a + b, "sub": a - b, "mul": a * b, "div": a * b, "neg": -a, "pow": powers}[op]
+    return Decimal(repr(zero))
 
 
 def _arithmetic(op: str, numbers: list[Fraction]) -> Fraction | None:

@@ -39,8 +39,8 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
         args = tuple(new[a] for a in node.args)
         same = node if args == node.args else replace(node, args=args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
-        # A value's type is part of it: 1 == 1.0 == Decimal(1), and each prints in its own way.
-        key = (node.op, operands, node.shape, node.settings, type(node.value))
+        # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
+        key = (node.op, operands, node.shape, node.settings, repr(node.value))
         new[node] = first.setdefault(key, same)
     return new
 

@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from gradcli.errors import InputError, Span, did_you_mean, nearest
+from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
+from gradcli.lang.advice import LANGUAGE, module_of, product, refused, unknown_attribute, unknown_function
 from gradcli.lang.indices import element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, usage
-from gradcli.lang.statements import Expression, is_module
-from gradcli.vocabulary import FUNCTIONS, KEYWORDS, METHODS, Builder
-
-CONSTANTS: dict[str, Constant] = {"pi": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
+from gradcli.lang.statements import Expression
+from gradcli.vocabulary import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -41,25 +40,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.GtE: "ge",
     ast.Eq: "eq",
     ast.NotEq: "ne",
-}
-_AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
-_LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
-_REFUSED = {
-    ast.Lambda: "`lambda`",
-    ast.ListComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension",
-    ast.SetComp: "a comprehension",
-    ast.DictComp: "a comprehension",
-    ast.JoinedStr: "an f-string",
-    ast.IfExp: "`if … else`",
-    ast.NamedExpr: "`:=`",
-    ast.Dict: "a dictionary",
-    ast.Set: "a set",
-    ast.Tuple: "a tuple",
-    ast.Starred: "`*`",
-    ast.Await: "`await`",
-    ast.Yield: "`yield`",
-    ast.YieldFrom: "`yield`",
 }
 
 
@@ -145,8 +125,8 @@ class _Walk:
                 turn = construct.swap if attribute == "mT" else FUNCTIONS["transpose"]
                 return (value,), lambda args: turn(_numeric(args[0]))
             case ast.Attribute():
-                raise _unknown_attribute(tree)
-        raise _refused(tree)
+                raise unknown_attribute(tree, module_of(tree))
+        raise refused(tree)
 
     def variable(self, tree: ast.Name) -> Node:
         name = tree.id
@@ -163,7 +143,7 @@ class _Walk:
     def operator(self, operator: ast.operator) -> str:
         op = _BINARY.get(type(operator))
         if op is None:
-            hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else _LANGUAGE
+            hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else LANGUAGE
             raise InputError("this operator is not part of the language", hint=hint)
         return op
 
@@ -201,20 +181,26 @@ class _Walk:
     def callee(self, tree: ast.Call) -> tuple[Builder, str, list[ast.expr]]:
         """Return the function that is called, its name, and its arguments with the object of a method in front."""
         match tree.func:
-            case ast.Name(name):
-                if name in FUNCTIONS:
-                    return FUNCTIONS[name], name, tree.args
-                hint = (
-                    f"`{name}` is a variable; multiply with `*`"
-                    if name in self.scope
-                    else did_you_mean(name, FUNCTIONS) or _LANGUAGE
-                )
+            case ast.Name(name) if name in FUNCTIONS:
+                return FUNCTIONS[name], name, tree.args
+            case ast.Name(name) if name in self.scope:
+                hint = f"`{name}` is a variable; {self.times(tree)}"
                 raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
+            case ast.Name(name):
+                raise unknown_function(name).at(self.expression.span(tree.func))
             case ast.Attribute(value, name):
-                if name in METHODS and not is_module(value):
+                module = module_of(tree.func, tree)
+                if name in METHODS and not module:
                     return METHODS[name], name, [value, *tree.args]
-                raise _unknown_attribute(tree.func).at(self.expression.span(tree.func))
-        raise InputError("only functions can be called", hint="multiply with `*`: 3*(x + 1)")
+                raise unknown_attribute(tree.func, module).at(self.expression.span(tree.func))
+            case ast.Call():
+                self.callee(tree.func)  # of nn.ReLU()(x), the ReLU is the mistake
+        raise InputError("only functions can be called", hint=self.times(tree))
+
+    def times(self, tree: ast.Call) -> str:
+        """Return the advice to write what looks like a call as a product."""
+        whole, function = self.expression.span(tree), self.expression.span(tree.func)
+        return product(whole.text, function.end - whole.start)
 
 
 # Operators
@@ -333,27 +319,3 @@ def _checked(node: Node) -> Node:
         elif node.dtype != "bool":
             _numeric(a)
     return node
-
-
-def _unknown_attribute(tree: ast.Attribute) -> InputError:
-    name = tree.attr
-    if is_module(tree.value):
-        known = name if name in FUNCTIONS else next(iter(_near(name)), "sin")
-        return InputError("functions go without a module's name", hint=f"write `{known}(…)`")
-    if name in _AUTOGRAD:
-        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
-    return InputError(f"`.{name}` is not part of the language", hint=did_you_mean(name, [*METHODS, "T"]) or _LANGUAGE)
-
-
-def _near(name: str) -> list[str]:
-    import difflib
-
-    return difflib.get_close_matches(name, list(FUNCTIONS), n=1)
-
-
-def _refused(tree: ast.expr) -> InputError:
-    what = _REFUSED.get(type(tree), "this")
-    hint = "write `where(condition, a, b)`" if isinstance(tree, ast.IfExp) else _LANGUAGE
-    if isinstance(tree, ast.Tuple):
-        hint = "a list of values is written in brackets: [a, b]"
-    return InputError(f"{what} is not part of the language", hint=hint)

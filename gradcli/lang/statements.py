@@ -8,20 +8,22 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-import unicodedata
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradcli.errors import InputError, Source, Span
+from gradcli.graph.names import NAME, normal
+from gradcli.lang.advice import FOREIGN, module_of, refused, spelling
+from gradcli.lang.characters import check_characters
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
 _COMMENT = re.compile(r"#[^\n]*")
-_TARGET = re.compile(r"(input\s+)?([A-Za-z_]\w*)\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
-_FOREIGN = re.compile(r"[^\x20-\x7e\n]")
+_TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
+_WIDE = re.compile(r"[\^\x80-\U0010ffff]")  # characters that `ast` counts as several
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
-_MODULES = {"np", "numpy", "torch", "math", "sympy", "jnp", "scipy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Expression:
     tree: ast.expr
     source: Source
     start: int
-    carets: tuple[int, ...] = ()  # columns of `^`, which `ast` saw as `**`
+    wide: tuple[tuple[int, int], ...] = ()  # where `ast` counts characters as several, and how many more up to there
     names: tuple[ast.Name, ...] = ()  # the variables that it reads
 
     def span(self, node: ast.AST) -> Span:
@@ -40,9 +42,8 @@ class Expression:
         return Span(self.source, self._offset(start), self._offset(end))
 
     def _offset(self, column: int) -> int:
-        # The k-th caret stands k columns further right in what `ast` saw.
-        shift = sum(1 for k, c in enumerate(self.carets) if c + k < column)
-        return self.start + column - shift
+        before = bisect_left(self.wide, (column,))
+        return self.start + column - (self.wide[before - 1][1] if before else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def read_statements(source: Source) -> list[Statement]:
 def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:
     """Return one expression: the characters of a source from `start` to `end`."""
     text = _clean(source)[start:end]
-    _check_characters(source, text, start)
+    check_characters(source, text, start)
     for _ in _pieces(source, text, start):
         pass  # brackets are checked on the way
     with warnings.catch_warnings():
@@ -94,7 +95,7 @@ def _clean(source: Source) -> str:
 def _split(source: Source) -> Iterator[tuple[str, int]]:
     """Yield the text and the offset of each statement that is not empty."""
     text = _clean(source)
-    _check_characters(source, text, 0)
+    check_characters(source, text, 0)
     for start, end in _pieces(source, text, 0):
         piece = text[start:end]
         stripped = piece.lstrip()
@@ -139,44 +140,13 @@ def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
     return Span(source, offset + match.start(), offset + match.end())
 
 
-_LOOKALIKES = {
-    "×": "*",
-    "⋅": "*",
-    "∗": "*",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "÷": "/",
-    "∕": "/",
-    "⁄": "/",
-    "²": "**2",
-    "³": "**3",
-}
-
-
-def _check_characters(source: Source, text: str, offset: int) -> None:
-    """Refuse what is not ASCII: a Cyrillic х would be another variable than x, and look the same."""
-    found = _FOREIGN.search(text)
-    if not found:
-        return
-    character = found.group()
-    name = unicodedata.name(character, "a control character")
-    plain = _LOOKALIKES.get(character) or unicodedata.normalize("NFKC", character)
-    if plain != character and plain.isascii() and plain.isprintable():
-        hint = f"type `{plain}`"
-    elif name.startswith("GREEK"):
-        hint = f"spell it out: `{name.split()[-1].lower()}`"
-    else:
-        hint = "names and operators are plain ASCII"
-    raise InputError(f"unexpected character U+{ord(character):04X} ({name})", _at(source, offset, found), hint)
-
-
 def _read(source: Source, text: str, start: int) -> Statement:
     match = _TARGET.match(text)
     if not match:
         expression = _parse(source, text, start)
         return Statement(None, None, False, expression, Span(source, start, start + len(text)))
-    declares, name, subscript = match.groups()
+    declares, typed, subscript = match.groups()
+    name = normal(typed)
     span = Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
     check_name(name, span)
     body = text[match.end() :]
@@ -207,63 +177,83 @@ def _element(subscript: str, span: Span) -> tuple[int, ...]:
 def _parse(source: Source, text: str, start: int) -> Expression:
     start += len(text) - len(text.lstrip())
     text = text.strip()
-    carets = tuple(i for i, c in enumerate(text) if c == "^")
-    whole = Span(source, start, start + len(text))
+    seen = text.replace("^", "**")
     try:
-        tree = ast.parse(text.replace("^", "**"), mode="eval").body
+        tree = ast.parse(seen, mode="eval").body
     except SyntaxError as error:
-        raise _syntax_error(error, Expression(ast.Constant(0), source, start, carets), whole) from None
+        raise _syntax_error(error, Expression(ast.Constant(0), source, start, _wide(text)), text) from None
     except (RecursionError, MemoryError):
         raise InputError(
-            "this expression is nested too deeply", whole, "give parts of it names of their own: t1 = …; y = t1 + …"
+            "this expression is nested too deeply",
+            Span(source, start, start + len(text)),
+            "give parts of it names of their own: t1 = …; y = t1 + …",
         ) from None
-    return Expression(tree, source, start, carets, tuple(_names_in(tree)))
+    expression = Expression(tree, source, start, _wide(text))
+    return replace(expression, names=tuple(_names_in(expression)))
 
 
-def is_module(tree: ast.expr) -> bool:
-    """Tell whether this is the `np` of a pasted `np.sin(x)`, or the `torch.nn.functional` of a longer one."""
-    while isinstance(tree, ast.Attribute):
-        tree = tree.value
-    return isinstance(tree, ast.Name) and tree.id in _MODULES
+def _wide(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the columns at which `ast` counts a character as several, and how many more it has counted with it.
+
+    It counts in bytes of UTF-8, and sees `**` for `^`.
+    """
+    more = 0
+    found = []
+    for match in _WIDE.finditer(text):
+        column = match.start() + more
+        more += 1 if match.group() == "^" else len(match.group().encode()) - 1
+        found.append((column, more))
+    return tuple(found)
 
 
-def _names_in(tree: ast.expr) -> Iterator[ast.Name]:
-    """Yield the variables that an expression reads; a name that is called is a function."""
-    stack: list[ast.AST] = [tree]
+def _names_in(expression: Expression) -> Iterator[ast.Name]:
+    """Yield the variables that an expression reads; a name that is called is a function, and `np` a module.
+
+    Errors: `InputError` for a syntax that has variables of its own.
+    """
+    stack: list[ast.AST] = [expression.tree]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Name):
             yield node
         elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+            if isinstance(node.func, ast.Attribute) and not module_of(node.func, node):
                 stack.append(node.func.value)
             stack += node.args
             stack += (k.value for k in node.keywords)
         elif isinstance(node, ast.BinOp):
             stack += (node.left, node.right)
+        elif isinstance(node, ast.Attribute) and module_of(node):
+            continue
+        elif type(node) in FOREIGN:
+            raise refused(node).at(expression.span(node))
         elif not isinstance(node, ast.Constant):
             stack += ast.iter_child_nodes(node)
 
 
-def _syntax_error(error: SyntaxError, expression: Expression, whole: Span) -> InputError:
-    """Return Python's complaint in our words, at its place."""
-    column = error.offset - 1 if error.offset else len(error.text or "") - 1  # 0 is the end
-    here = ast.Constant(0, col_offset=column, end_col_offset=max(column + 1, (error.end_offset or 0) - 1))
-    span = expression.span(here)
-    span = Span(span.source, min(span.start, max(whole.start, whole.end - 1)), min(span.end, whole.end))
+def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:
+    """Return Python's complaint in our words, at its place; `text` is the expression's."""
+    source, start = expression.source, expression.start
+    whole = Span(source, start, start + len(text))
+    seen = text.replace("^", "**")
+    first = error.offset - 1 if error.offset else len(seen) - 1  # 0 is the end
+    ends = (first, max(first + 1, (error.end_offset or 0) - 1))
+    column, end = (len(seen[:k].encode()) for k in ends)  # Python counts characters here, and bytes elsewhere
+    span = expression.span(ast.Constant(0, col_offset=column, end_col_offset=end))
+    span = Span(source, min(span.start, max(start, whole.end - 1)), min(span.end, whole.end))
     message = (error.msg or "").partition(". ")[0]
     if "integer string conversion" in message:
         return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
-    rest = span.source.text[span.start : whole.end]
-    if rest.startswith("=") and not rest.startswith("=="):
-        return InputError(
-            "`=` stands inside an expression", span, "a statement is NAME = EXPRESSION; compare with `==`"
-        )
+    place = span.start - start
+    hint = spelling(text, place if error.offset else len(text))
+    if text[place:].startswith("=") and not text[place:].startswith("=="):
+        hint = hint or "a statement is NAME = EXPRESSION; compare with `==`"
+        return InputError("`=` stands inside an expression", span, hint)
     if message.startswith("invalid") and "literal" in message:
-        return InputError("this is not a number", span, "a product is written with `*`: 3*x")
+        return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x")
     if not message or message.startswith(("invalid syntax", "f-string", "invalid character")):
         message = "this cannot be read as an expression"
     if "cannot assign" in message or "==" in message or "assignment" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
-    hint = "an operator, a number, a name or a comma is missing here, or one too many"
+    hint = hint or "an operator, a number, a name or a comma is missing here, or one too many"
     return InputError(message[0].lower() + message[1:], span, hint)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.lang.builder import CONSTANTS, build
+from gradcli.lang.builder import build
+from gradcli.lang.characters import looks
 from gradcli.lang.statements import Expression, Statement, read_statements
+from gradcli.vocabulary import CONSTANTS
+
+_SHOWN = 40  # characters of an expression in advice
 
 
 @dataclass(frozen=True)
@@ -141,9 +147,12 @@ def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(place))
 
 
+_DIGITS = "0123456789"
+
+
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Return the key of natural order, in which `x2` stands before `x10`."""
-    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", name) if p]
+    return [(0, int(p), "") if p[0] in _DIGITS else (1, 0, p) for p in re.split("([0-9]+)", name) if p]
 
 
 def read_system(sources: Iterable[Source]) -> System:
@@ -163,6 +172,7 @@ def read_system(sources: Iterable[Source]) -> System:
     read = {n for s in statements for n in _reads(s)}
     outputs = tuple(n for n in assigned if n not in read)
     defaults = {s.name or "": s.expression for s in statements if s.declares}
+    _check_looks({s.name or "": s.span for s in statements} | dict(uses))
     return System(tuple(statements), defaults, uses, tuple(assigned), outputs, _inferred(statements, uses))
 
 
@@ -174,16 +184,28 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
     named = []
     for s in statements:
         if s.name is None:
+            if isinstance(s.expression.tree, ast.Compare | ast.BoolOp):
+                raise _condition(s)
             name = next(names)
             if name in taken:
                 raise InputError(
                     f"a bare expression is called `{name}`, but the system has a `{name}` already",
                     s.span,
-                    f"give it a name: `f = {s.span.text[:40]}`",
+                    f"give it a name: `f = {s.span.text[:_SHOWN]}`",
                 )
             s = Statement(name, None, False, s.expression, s.span)
         named.append(s)
     return named
+
+
+def _condition(statement: Statement) -> InputError:
+    """Return what to tell of a condition that stands alone: mostly a definition with one `=` too many."""
+    left, sign, right = (part.strip() for part in statement.span.text.partition("=="))
+    if not sign:
+        return InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
+    short = left.isidentifier() and len(right) <= _SHOWN
+    hint = f"write `{left} = {right}`" if short else "a statement is NAME = EXPRESSION"
+    return InputError("`==` compares, and defines nothing", statement.span, hint)
 
 
 def _reads(statement: Statement) -> set[str]:
@@ -222,6 +244,21 @@ def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) ->
                 raise _too_early(name.id, s, assigned[name.id], s.expression.span(name))
         ready.add(s.name or "")
     return uses
+
+
+def _check_looks(names: Mapping[str, Span]) -> None:
+    """Refuse two names that look the same, as those do that have a letter of another script in common with ASCII."""
+    seen: dict[str, str] = {}
+    for name, span in names.items():
+        other = seen.setdefault(looks(name), name)
+        if other != name:
+            letter = next(c or o for c, o in zip_longest(name, other, fillvalue="") if c != o)
+            told = f"U+{ord(letter):04X} ({unicodedata.name(letter, 'unnamed')})"
+            raise InputError(
+                f"`{name}` looks like the other name `{other}`, but has {told}",
+                span,
+                "type the same letters, or others",
+            )
 
 
 def _too_early(name: str, user: Statement, definition: Statement, span: Span) -> InputError:

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradcli.errors import InputError, Source, Span
+from gradcli.graph.names import NAME, normal
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
+from gradcli.lang.characters import check_characters
 from gradcli.lang.statements import check_name, read_expression
+from gradcli.vocabulary import CONSTANTS
 
 Value = Node | Path
 
-_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[([\d\s,]*)\])?\s*=(?!=)", re.ASCII)
+_NAME = re.compile(rf"\s*({NAME})\s*(?:\[([\d\s,]*)\])?\s*=(?!=)", re.ASCII)
+_SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,9}}(?:[x×]\d{{1,9}})*)\s*", re.ASCII)
+_ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def read_point(text: str) -> list[Assignment]:
     [('x0', ()), ('M', (2, 2))]
     """
     source = Source(text, "--at")
-    return [_assignment(source, start, end) for start, end in _parts(source)]
+    return _once([_assignment(source, start, end) for start, end in _parts(source)], "repeat --at for another point")
 
 
 def read_shapes(text: str) -> dict[str, Shape]:
@@ -70,10 +75,10 @@ def read_shapes(text: str) -> dict[str, Shape]:
     for start, end in _parts(source):
         part = text[start:end]
         span = Span(source, start, max(end, start + 1))
-        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(scalar|\d{1,9}(?:[x×]\d{1,9})*)\s*", part, re.ASCII)
+        match = _SHAPE.fullmatch(part)
         if not match:
             raise InputError("a shape is NAME=SIZE or NAME=ROWSxCOLUMNS", span, "for example --shape x=3,M=2x2")
-        name, sizes = match.groups()
+        name, sizes = _name(source, start + match.start(1), match[1]), match[2]
         if name in shapes:
             raise InputError(f"`{name}` is given two shapes", span)
         shape = () if sizes == "scalar" else tuple(map(int, re.split("[x×]", sizes)))
@@ -109,7 +114,8 @@ def read_cotangent(text: str) -> Cotangent:
         return Cotangent(source, "onehot", target)
     parts = _parts(source)
     if any(_NAME.match(text, start, end) for start, end in parts):
-        return Cotangent(source, named=tuple(_assignment(source, start, end) for start, end in parts))
+        named = [_assignment(source, start, end) for start, end in parts]
+        return Cotangent(source, named=tuple(_once(named, "repeat --v for another call of backward")))
     values = tuple(_value(source, start, end) for start, end in parts)
     return Cotangent(source, values=values, bracketed=stripped.startswith("[") and len(parts) == 1)
 
@@ -123,10 +129,12 @@ def read_names(text: str, option: str) -> list[str]:
     source = Source(text, option)
     names: list[str] = []
     for start, end in _parts(source):
-        name = text[start:end].strip()
+        item = text[start:end].strip()
         span = Span(source, start, max(end, start + 1))
-        if not re.fullmatch(r"[A-Za-z_]\w*(\[[\d,\s]+\])?", name, re.ASCII):
+        match = _ITEM.fullmatch(item)
+        if not match:
             raise InputError("a name is wanted here", span, f"for example {option} x0,x1")
+        name = _name(source, text.index(item, start), match[1]) + (match[2] or "")
         if name in names:
             raise InputError(f"`{name}` is named twice", span)
         names.append(name)
@@ -162,8 +170,9 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
         if "=" in text:
             raise InputError(f"`{text.split('=')[0].strip()[:40]}` is not a name", span, "write NAME=VALUE")
         raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
-    name, key = match.groups()
+    key = match[2]
     span = Span(source, match.start(1), match.end(2) + 1 if key is not None else match.end(1))
+    name = _name(source, match.start(1), match[1])
     check_name(name, span)
     indices = tuple(int(k) for k in key.split(",") if k.strip()) if key is not None else None
     if key is not None and not indices:
@@ -171,6 +180,23 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
     if not source.text[match.end() : end].strip():
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
     return Assignment(name, indices, _value(source, match.end(), end), span)
+
+
+def _name(source: Source, start: int, typed: str) -> str:
+    """Return a name in the form in which names are compared."""
+    check_characters(source, typed, start)
+    return normal(typed)
+
+
+def _once(assignments: list[Assignment], hint: str) -> list[Assignment]:
+    """Return the assignments, unless one says again what another has said, of the whole or of an element."""
+    seen: dict[str, set[tuple[int, ...] | None]] = {}
+    for a in assignments:
+        before = seen.setdefault(a.name, set())
+        if before and (a.key is None or None in before or a.key in before):
+            raise InputError(f"`{a.span.text}` is given twice", a.span, hint)
+        before.add(a.key)
+    return assignments
 
 
 def _value(source: Source, start: int, end: int) -> Value:
@@ -181,7 +207,7 @@ def _value(source: Source, start: int, end: int) -> Value:
         return Path(text[1:])
     expression = read_expression(source, start, end)
     if expression.names:
-        free = [n for n in expression.names if n.id not in ("pi", "e", "inf", "nan")]
+        free = [n for n in expression.names if n.id not in CONSTANTS]
         if free:
             raise InputError(
                 f"`{free[0].id}` is not a number",

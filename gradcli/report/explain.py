@@ -94,6 +94,8 @@ def backward(
     """
     swept = sweep(graph, wrt, wanted.retain)
     symbolic = None
+    if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
+        notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
     rows, columns = _dimensions(graph, wrt)
     if not points or (wanted.formulas and rows * columns <= SHOWN_ENTRIES and _formulas_of(graph) <= SHOWN_FORMULAS):
         symbolic = _symbolic(graph, wrt)
@@ -222,8 +224,6 @@ class _Numbers:
         """Return the steps at one point, if they are wanted."""
         if not self.wanted.steps:
             return (), ()
-        if calls > MAX_STEPPED_CALLS:
-            self.notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {calls} calls")
         return steps.numeric(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
 
 

@@ -14,13 +14,12 @@ Array = np.ndarray[Any, Any]
 def number_text(value: float) -> str:
     """Return the shortest text that reads back as the same float64.
 
-    >>> number_text(26.0), number_text(0.1), number_text(float("nan")), number_text(1e22)
-    ('26', '0.1', 'nan', '1e+22')
+    >>> number_text(26.0), number_text(0.1), number_text(float("nan")), number_text(1e22), number_text(-0.0)
+    ('26', '0.1', 'nan', '1e+22', '-0.0')
     """
-    value = float(value)
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e16:
-        return str(int(value))
-    return repr(value)
+    text = repr(float(value))
+    whole = math.isfinite(value) and value == int(value) and abs(value) < 1e16
+    return str(int(value)) if whole and text != "-0.0" else text
 
 
 def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str:

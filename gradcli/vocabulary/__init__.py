@@ -1,6 +1,17 @@
 """Function names and signatures → constructors, shared by formulas and scripts."""
 
-from gradcli.vocabulary import elementwise, linear_algebra, movement, reductions
-from gradcli.vocabulary.register import FUNCTIONS, KEYWORDS, METHODS, Builder
+from gradcli.vocabulary import elementwise, linear_algebra, movement, reductions  # noqa: F401  (they register names)
+from gradcli.vocabulary.register import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
 
-__all__ = ["FUNCTIONS", "KEYWORDS", "METHODS", "Builder", "elementwise", "linear_algebra", "movement", "reductions"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "KEYWORDS", "METHODS", "Builder"]
+
+    "CONSTANTS",
+    "FUNCTIONS",
+    "KEYWORDS",
+    "METHODS",
+    "Builder",
+    "elementwise",
+    "linear_algebra",
+    "movement",
+    "reductions",
+]

@@ -6,15 +6,17 @@ A function takes nodes and settings and returns a node.  The annotation of a par
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes
-from gradcli.graph.node import Node
+from gradcli.graph.node import Constant, Node
 
 Axis = int | Sequence[int] | None
 Builder = Callable[..., Node]
 
+CONSTANTS: dict[str, Constant] = {"pi": "pi", "π": "pi", "e": "e", "inf": math.inf, "nan": math.nan}
 FUNCTIONS: dict[str, Builder] = {}
 METHODS: dict[str, Builder] = {}  # `x.sum()`: the object is the first argument
 

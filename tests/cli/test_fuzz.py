@@ -20,6 +20,7 @@ SYSTEMS = [
     "y=gamma(x)**z-lgamma(abs(z)+1)",
     "input x = [1, 2]\ninput z = 3 # three\ny = sum(x*z, axis=0)\n",
     "y=x.pow(2).sum()+M.T[0,:].mean(dim=0)",
+    "λ=2·x; σ_1=λ^2*z; y=π*σ_1+F.T",
 ]
 POINTS = [
     (),
@@ -53,7 +54,7 @@ COTANGENTS = [
 ]
 MORE = [(), ("--steps",), ("--retain", "all"), ("--steps", "--retain", "all", "--strict"), ("--wrt", "x")]
 FORMATS = ["table", "json", "csv", "latex", "markdown"]
-SIGNS = "()[]{}=;#,.*+-/^@%<>!&|~:'\"\\ \n\t0123456789exyzMh_²х·\0$?`"
+SIGNS = "()[]{}=;#,.*+-/^@%<>!&|~:'\"\\ \n\t0123456789exyzMh_²х·\0$?`λ変é\u0301\u0304√ᵀ⁻₁½≤"
 
 
 def commands(points):
@@ -164,7 +165,8 @@ def test_random_expressions(cli, expression, command):
 
 @fuzz(200)
 @given(
-    text=st.text(string.printable, max_size=20), option=st.sampled_from(["--at", "--v", "--shape", "--wrt", "--retain"])
+    text=st.text(string.printable, max_size=20) | st.text(max_size=9),
+    option=st.sampled_from(["--at", "--v", "--shape", "--wrt", "--retain"]),
 )
 def test_random_options(cli, text, option):
     answered(cli, ["backward", "--at", "x=[1,2]", f"{option}={text}"], "y=3*x**2")

@@ -83,13 +83,88 @@ LANGUAGE = [
     system("y = «２»*x", says="FULLWIDTH DIGIT TWO", mend="type `2`"),
     system("y = x«²»", says="SUPERSCRIPT TWO", mend=r"type `\*\*2`"),
     system("y = x «−» 1", says="MINUS SIGN", mend="type `-`"),
-    system("y = «α»*x", says="GREEK SMALL LETTER ALPHA", mend="`alpha`"),
+    system("y = «²»", says="SUPERSCRIPT TWO", mend=r"type `\*\*2`$"),
+    system("y = 3*x[0, 1]«²» + 1", says="SUPERSCRIPT TWO", mend=r"`x\[0, 1\]\*\*2`"),
+    system("y = x«⁻¹²»", says="SUPERSCRIPT MINUS", mend=r"`x\*\*-12`"),
+    system("y = x«ⁿ»", says="SUPERSCRIPT LATIN SMALL LETTER N", mend=r"`x\*\*n`"),
+    system("y = 2*sin«²»(x + 1)", says="SUPERSCRIPT TWO", mend=r"`sin\(x \+ 1\)\*\*2`"),
+    system("y = M«ᵀ» @ x", says="MODIFIER LETTER CAPITAL T", mend=r"`M\.T`"),
+    system("y = x«₁»", says="SUBSCRIPT ONE", mend="`x1`"),
+    system("y = «٣»*x", says="ARABIC-INDIC DIGIT THREE", mend="type `3`"),
+    system("y = «√»x + 1", says="SQUARE ROOT", mend=r"`sqrt\(x\)`"),
+    system("y = «√»(x + 1)", says="SQUARE ROOT", mend=r"`sqrt\(x \+ 1\)`"),
+    system("y = «√»", says="SQUARE ROOT", mend=r"`sqrt\(x\)`"),
+    system("y = «‖»x‖", says="DOUBLE VERTICAL LINE", mend=r"`norm\(x\)`"),
+    system("y = x**«½»", says="VULGAR FRACTION ONE HALF", mend=r"`\(1/2\)`"),
+    system("y = where(x «≤» 1, x, 0)", says="LESS-THAN OR EQUAL TO", mend="`<=`"),
+    system("y = x«\u0387»x", says="GREEK ANO TELEIA", mend=r"type `\*`"),
+    system("y = x + «☃»", says="SNOWMAN", mend="names are letters"),
+    system("y = x«\u200d»", says="ZERO WIDTH JOINER", mend="remove it"),
+    system("y = x«\ufe0f»", says="VARIATION SELECTOR-16", mend="remove it"),
+    system("y = 2*«\u0301»x", says="COMBINING ACUTE ACCENT"),
+    system("y = 2*l«о»ss", says="CYRILLIC SMALL LETTER O), which looks like `o`", mend="ASCII letter `o`"),
+    system("y = «Α»*x", says="GREEK CAPITAL LETTER ALPHA), which looks like `A`", mend="ASCII letter `A`"),
+    system("y = 3«е»", says="CYRILLIC SMALL LETTER IE), which looks like `e`"),
+    system("«с» = x", says="CYRILLIC SMALL LETTER ES), which looks like `c`"),
+    system("y = «вес» + вec", says="`вес` looks like the other name `вec`", mend="the same letters"),
+    system("input Δx = 1; y = Δx + «Δх»", says="has U+0445 (CYRILLIC SMALL LETTER HA)", mend="same letters"),
+    system("y = «λ» + λ\ufe00", says="VARIATION SELECTOR-1"),
+    system("y = «x\u0304»", says="a bar stands for an adjoint", mend="`x_bar`"),
+    system("y = «𝐢𝐟»*x", says="`if` is a word of Python's", mend="`if_`"),
+    system("y = λ**λ + «sinn»(λ)", says="unknown function `sinn`"),
+    system("y = 2·λ^2 + λ·«sinn»(λ^2)", says="unknown function `sinn`"),
     system("y = «\x1b»[31mx", says="U+001B"),
     # Names
     system("y = «sinn»(x)", says="unknown function `sinn`", mend="did you mean `sin` or `sinh`"),
     system("y = «sihn»(x)", says="unknown function `sihn`", mend="`sinh`"),
     system("y = x^2 * «sinn»(x)", says="unknown function `sinn`"),
     system("a = 2*x\nb = 3*a\ny = b^2 + «sinn»(a)", says="unknown function `sinn`"),
+    system("y = «Sin»(x)", says="unknown function `Sin`", mend="did you mean `sin`"),
+    system("y = «logg»(x)", says="unknown function `logg`", mend="did you mean `log`"),
+    system("y = «xyz»(x)", says="unknown function `xyz`", mend="the language has"),
+    system("y = «inv»(x)", says="`inv` is not one of gradcli's functions", mend=r"of a 2x2 matrix, it is `\[\[A"),
+    system("y = «det»(x)", says="`det` is not one of gradcli's functions", mend=r"it is `A\[0,0\]\*A"),
+    system("y = «svd»(x)", says="`svd` is not one of gradcli's functions", mend="the language has"),
+    system("y = «x.unsqueeze»(0)", says="`.unsqueeze` is not part of the language", mend=r"`x\[None\]`"),
+    # Modules
+    system("y = «F.cross_entropy»(x, 1)", says="`cross_entropy` is not one of gradcli's functions", mend="logsumexp"),
+    system("y = «torch.nn.functional.mse_loss»(x, t)", says="`mse_loss` is not one of", mend=r"`mean\(\(x - target"),
+    system("y = «F.relu»(x)", says="functions go without a module's name", mend=r"`relu\(…\)`"),
+    system("y = «F.softmax»(x, dim=0)", says="functions go without a module's name", mend=r"`softmax\(…\)`"),
+    system("y = «F.softmax»(x)", says="functions go without a module's name", mend=r"`softmax\(…\)`"),
+    system("y = «K.sum»(x)", says="functions go without a module's name", mend=r"`sum\(…\)`"),
+    system("y = «K.sum»(x, axis=0)", says="functions go without a module's name", mend=r"`sum\(…\)`"),
+    system("y = «tf.reduce_sum»(x)", says="`reduce_sum` is not one of gradcli's functions", mend=r"`sum\(x\)`"),
+    system("y = «tf.nn.softplus»(x)", says="functions go without a module's name", mend=r"`softplus\(…\)`"),
+    system("y = «nn.ReLU»()(x)", says="functions go without a module's name", mend=r"`relu\(…\)`"),
+    system("y = «jnp.linalg.inv»(x)", says="`inv` is not one of gradcli's functions", mend="2x2"),
+    system("y = x*«np.pi»", says="constants go without a module's name", mend="`pi`"),
+    system("y = x*«np.newaxis»", says="`newaxis` is not one of gradcli's functions"),
+    system("y = «F.foo»", says="`foo` is not one of gradcli's functions"),
+    # Statements that are none
+    system("«y == x**2»", says="`==` compares, and defines nothing", mend=r"write `y = x\*\*2`"),
+    system("«x + z == 2»", says="`==` compares, and defines nothing", mend="NAME = EXPRESSION"),
+    system("z = x; «z > 2»", says="a condition is not a value", mend="where"),
+    system("y = 2*x; «y»", says="a bare expression is called `y`", mend="give it a name: `f = y`"),
+    # Spelling
+    system("y = «2»x + 1", says="this is not a number", mend=r"`2\*x`"),
+    system("y = x^2 + 2.«5»pi", says="this is not a number", mend=r"`2\.5\*pi`"),
+    system("y = 2 «λ»", says="this cannot be read as an expression", mend=r"`2\*λ`"),
+    system("y = x^2 + 3«λ»", says="this cannot be read as an expression", mend=r"`3\*λ`"),
+    system("y = x «z» + 1", says="this cannot be read as an expression", mend=r"`x\*z`"),
+    system("y = sin «x»", says="this cannot be read as an expression", mend=r"`sin\(x\)`"),
+    system("y = «(x + 1)(x - 1)»", says="only functions can be called", mend=r"`\(x \+ 1\)\*\(x - 1\)`"),
+    system("y = x*«x»(x + 2)", says="unknown function `x`", mend=r"`x\*\(x \+ 2\)`"),
+    system("y = «|»x - 1| + 2", says="this cannot be read as an expression", mend=r"`abs\(x - 1\)`"),
+    system("y = 2*«|»x|", says="this cannot be read as an expression", mend=r"`abs\(x\)`"),
+    system("y = 2|x«|»", says="this cannot be read as an expression", mend=r"`abs\(x\)`"),
+    system("y = «|»|x||", says="this cannot be read as an expression", mend=r"`norm\(x\)`"),
+    system("y = where(x > 0 |«|» x < -1, x, 0)", says="this cannot be read as an expression", mend="`or`"),
+    system("y = where(x > 0 &«&» x < 1, x, 0)", says="this cannot be read as an expression", mend="`and`"),
+    system("y = where(x =«<» 1, x, 0)", says="this cannot be read as an expression", mend="`<=`"),
+    system("y = x «=»> 1", says="`=` stands inside an expression", mend="`>=`"),
+    system("y = x«!»", says="this cannot be read as an expression", mend=r"`gamma\(n \+ 1\)`"),
+    system("f(x) «=» x**2", says="`=` stands inside an expression", mend="on the left: `f = …`"),
     system("y = x*«x»(2)", says="unknown function `x`", mend=r"multiply with `\*`"),
     system("y = «2(x + 1)»", says="only functions can be called", mend=r"multiply with `\*`"),
     system("y = «x.summ»()", says="`.summ` is not part of the language", mend="did you mean `sum`"),
@@ -130,6 +205,13 @@ LANGUAGE = [
     system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
     system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),
     system("y = «stack(x)»", says="a list of expressions is wanted", mend=r"stack\(\[a, b\]\)"),
+    system("y = «max(x, 1)»", says="PyTorch takes the 1 for an axis", mend=r"`maximum\(x, 1\)`, .* `max\(x, axis=1\)`"),
+    system(
+        "y = «min(2*x, -1)»",
+        says="PyTorch takes the -1 for an axis",
+        mend=r"`minimum\(2\*x, -1\)`, .* `min\(2\*x, axis=-1\)`",
+    ),
+    system("n = 0; y = 2*«max(z, n)»", says="PyTorch takes the 0 for an axis", mend=r"`maximum\(z, 0\)`"),
     system("y = («x>0») + 1", says="a condition is not a number", mend="where"),
     system("y = where(«x», 1, 2)", says="a condition is wanted here", mend="`x > 0`"),
     system("y = 1", says="the system has no input", mend="for example"),
@@ -141,6 +223,9 @@ OPTIONS = [
     at("x=1,«zz»=2", "`zz` is not in the system", "did you mean `z`"),
     at("x=1", "the point lacks a value for `z`", "add it: --at x=…,z=1"),
     at("x=1,z=2,«x»=3", "`x` is given twice", "repeat --at"),
+    at("z=2,x[0]=1,«x»=[3]", "`x` is given twice", "repeat --at"),
+    at("z=2,x=[3],«x[0]»=1", "`x[0]` is given twice", "repeat --at"),
+    at("z=2,x[0]=3,«x[0]»=1", "`x[0]` is given twice", "repeat --at"),
     at("«y»=3,x=1,z=1", "`y` is computed by the system", "only inputs"),
     at("x=«foo»,z=1", "`foo` is not a number", r"\[1, 2\]"),
     at("x=«[»1,2", "`[` is never closed", "add a `]`"),
@@ -154,6 +239,13 @@ OPTIONS = [
     at("x=«[]»,z=1", "empty", ""),
     at("«x»=@no.npy,z=1", "`no.npy` cannot be read: no such file", ""),
     mistake("backward", "y=x", "--at", "x=1", "--at", "x=[1,2]", says="point 2 has `x` of shape (2,)", mend="same"),
+    at("x=1,z=1,«х»=2", "CYRILLIC SMALL LETTER HA), which looks like `x`", "ASCII letter `x`"),
+    at("x=1,z=1,a«·»b=2", "MIDDLE DOT", r"type `\*`"),
+    at("x=1,z=«2»z", "this is not a number", r"`2\*z`"),
+    mistake("jacobian", "y=x", "--shape", "«х»=2", says="CYRILLIC SMALL LETTER HA), which looks like `x`"),
+    mistake("jacobian", "y=x", "--wrt", "«х»", says="CYRILLIC SMALL LETTER HA), which looks like `x`"),
+    mistake("jacobian", "y=x", "--outputs", "y, «у»", says="CYRILLIC SMALL LETTER U), which looks like `y`"),
+    mistake("backward", "y=x", "--retain", "«у»", says="CYRILLIC SMALL LETTER U), which looks like `y`"),
     mistake("jacobian", "y=x", "--shape", "«x=0»", says="would be empty", mend="from 1"),
     mistake("jacobian", "y=x", "--shape", "«x»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
     mistake("jacobian", "y=x", "--shape", "«x=-1»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
@@ -176,7 +268,10 @@ OPTIONS = [
     v("«y»=[1,2]", "shape (2,) of v against shape (3,) of y", ""),
     v("«y[3]»=1", "`y[3]` is not an element of `y`, of shape (3,)", ""),
     v("«z»=1", "`z` is not an output", "the outputs are y"),
-    v("y=[1,2,3],«y»=1", "`y` is given twice", ""),
+    v("y=[1,2,3],«y»=1", "`y` is given twice", "repeat --v"),
+    v("y=[1,2,3],«y[0]»=5", "`y[0]` is given twice", "repeat --v"),
+    v("y[0]=5,«y»=[1,2,3]", "`y` is given twice", "repeat --v"),
+    v("y[0]=5,y[1]=1,«y[0]»=5", "`y[0]` is given twice", "repeat --v"),
     v("«onehot:3»", "there are 3 outputs, counted from 0", ""),
     v("«onehot:z»", "names no element"),
     v("«onehot:y[3]»", "names no element", r"did you mean `y\[2\]`"),
@@ -237,6 +332,23 @@ def test_mistake(cli, mistake):
 def test_both_commands_say_the_same(cli, mistake):
     arguments = [mark[0] if (mark := marked(text)) else text for text in mistake.arguments[1:]]
     assert cli.refused("backward", *arguments) == cli.refused("jacobian", *arguments)
+
+
+def test_carets_stand_below_letters_of_any_width(cli):
+    """A letter of East Asia takes two columns of a terminal, an accent none."""
+    assert "\n  y = 変数 + sinn(x)\n             ^^^^\n" in cli.refused("jacobian", "y = 変数 + sinn(x)")
+    assert "\n  y = q\u0301 + sinn(x)\n          ^^^^\n" in cli.refused("jacobian", "y = q\u0301 + sinn(x)")
+
+
+def test_long_products_are_not_written_out(cli):
+    assert cli.refused("jacobian", f"y = 2({'x + ' * 20}1)").endswith("  multiply with `*`: 3*(x + 1)\n")
+    assert cli.refused("jacobian", f"y = 2{'x' * 50}").endswith("  a product is written with `*`: 3*x\n")
+
+
+@pytest.mark.parametrize("name", ["λ" * 1001, "x" + "\u0301\u0323" * 100_000], ids=["letters", "accents"])
+def test_names_that_are_too_long(cli, name):
+    assert "characters is too long" in cli.refused("jacobian", f"y = {name}", seconds=5)
+    assert "characters is too long" in cli.refused("backward", "y = x", "--at", f"{name}=1", seconds=5)
 
 
 # Files

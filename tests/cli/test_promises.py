@@ -451,7 +451,7 @@ FORMULAS = [
     "asin(x/4)+acos(z/4)+atan(x*z)+atan2(x,z)",
     "sinh(x)-cosh(z)*tanh(x)+asinh(z)+acosh(x+1)+atanh(z/4)",
     "sec(x)+csc(z)+cot(x)+cbrt(x)+hypot(x,z)",
-    "abs(x-z)+max(x,z)*min(x,2)+sign(x)",
+    "abs(x-z)+max(x,z)*minimum(x,2)+sign(x)",
     "relu(x)*sigmoid(z)+softplus(x)+silu(z)+gelu(x)+leaky_relu(-x)",
     "erf(x)+erfc(z)+gamma(x)+lgamma(z)+digamma(x)",
     "where(x>z,x**2,z**2)+Piecewise((x,x<1),(z*x,True))",

@@ -359,6 +359,35 @@ def test_numbers_are_exact(cli, text, slope):
     assert cli.json("jacobian", f"y={text}")["symbolic"] == [[slope]]
 
 
+ZEROS = ["0.0", "-0.0", "-0.", "-0e3", "-0", "--0.0", "+(-0.0)", "-(1 - 1)", "-(0.5 - 0.5)", "0.0 - 0", "-0.0 - 0"]
+ZEROS += ["-0.0 + 0.0", "-0.0 + -0.0", "-0.0 - 0.0", "-0.0 - -0.0", "0.0*-3", "-0.0*-3", "-0.0/2", "0.0/-2"]
+ZEROS += ["(-0.0)**3", "(-0.0)**2", "-0.0**2", "-1e-400"]
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+def test_a_zero_has_the_sign_that_it_has_in_python(cli, tmp_path, zero):
+    """PyTorch's zeros have it, too: it decides what a division by it gives."""
+    point = tmp_path / "points.csv"
+    point.write_text("b\n1\n")
+    expected = "Infinity" if math.copysign(1, eval(zero)) > 0 else "-Infinity"
+    assert cli.json("backward", "y=b/a", "--at", f"a={zero},b=1")["value"] == {"y": expected}
+    assert cli.json("backward", "y=b/a[1]", "--at", f"a=[0,{zero}],b=1")["value"] == {"y": expected}
+    assert cli.json("backward", "--at", "b=1", stdin=f"input a = {zero}\ny=b/a")["value"] == {"y": expected}
+    assert cli.json("backward", f"y=b/({zero})", "--at", "b=1")["value"] == {"y": expected}
+    assert str(cli.json("backward", "y=b", "--at", "b=1", f"--v={zero}")["grad"]["b"]) == str(float(eval(zero)))
+    grad = cli.done("backward", "y=b/a", "--at", f"a={zero}", "--points", str(point)).out
+    assert grad == f"a.grad,b.grad\n-inf,{expected[:-5].lower()}\n"
+
+
+def test_zeros_of_both_signs_in_one_system(cli, tmp_path):
+    point = tmp_path / "points.csv"
+    point.write_text("b\n1\n")
+    system = ("y=b/(-0.0)", "z=b/0.0")
+    assert cli.json("backward", *system, "--at", "b=1", "--v", "0,1")["value"] == {"y": "-Infinity", "z": "Infinity"}
+    out = cli.done("jacobian", *system, "--points", str(point)).out
+    assert out == "dy/db,dz/db\n-inf,inf\n"
+
+
 # Names
 
 

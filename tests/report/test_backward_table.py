@@ -120,6 +120,20 @@ def test_structural_rules_are_named(cli):
     assert ["y", "[[1, 0]]", "M", "dL/dM = x.T @ v", "[[2, 0], [1, 0]]", "M̄ = [[2, 0], [1, 0]]"] in reverse
 
 
+@pytest.mark.parametrize("point", [("--at", "x=3"), ()], ids=["numbers", "formulas"])
+def test_steps_of_many_calls_are_shown_for_the_first_of_them(cli, point):
+    calls = ("--v", ",".join(map(str, range(17))))
+    outcome = cli.done("backward", "y=x**2", *point, *calls, "--steps")
+    assert "reverse, call 16: v = 15" in outcome.out
+    assert "reverse, call 17" not in outcome.out
+    assert "note: steps are shown for the first 16 of 17 calls\n" in outcome.err
+    assert "steps are shown" not in cli.done("backward", "y=x**2", *point, *calls).err
+
+
+def test_a_zero_is_shown_with_its_sign(cli):
+    assert "system at a = -0.0, b = 1\n" in cli.done("backward", "y=b/a", "--at", "a=-0.0,b=1").out
+
+
 def test_large_arrays_are_shown_by_their_shape(cli):
     out = cli.done("backward", "y=sum(x**2)", "--at", f"x={[1] * 13}", "--steps").out
     assert ["x", "leaf", "13", "13 numbers"] in section(out, "forward")
