@@ -4,14 +4,3 @@ from gradcli.vocabulary import elementwise, linear_algebra, movement, reductions
 from gradcli.vocabulary.register import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "KEYWORDS", "METHODS", "Builder"]
-
-    "CONSTANTS",
-    "FUNCTIONS",
-    "KEYWORDS",
-    "METHODS",
-    "Builder",
-    "elementwise",
-    "linear_algebra",
-    "movement",
-    "reductions",
-]
