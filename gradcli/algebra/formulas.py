@@ -7,7 +7,7 @@ definition is kept beside them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
-_PART = 400  # the same, where it is not a sum, so that each derivative is about as long
+_PART = 150  # the same, where it is not a sum, so that each derivative is about as long
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
 
@@ -125,6 +125,8 @@ class _Interpreter:
             return _array([combine(*column) for column in _columns(node, args[0])], node)
         if (definition := row.definition or row.formula) is not None:
             return self.inline(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+        if node.op == "matmul" and max(a.ndim for a in args) <= 2:
+            return _array(list(_products(*args)), node)
         result = forward(node)(*(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 
@@ -201,6 +203,16 @@ def _final(nodes: Sequence[Node], wanted: Iterable[Node]) -> set[Node]:
 def _flat(node: Node, args: list[Exprs]) -> list[Any]:
     """Return the elements of the arguments of an elementwise operation, for each element of its result."""
     return [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
+
+
+def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
+    """Yield the elements of a product of matrices or vectors; most factors in a derivative are 0."""
+    rows = a if a.ndim > 1 else a[None]
+    columns = b.T if b.ndim > 1 else b[None]
+    for row in rows:
+        read = [k for k, e in enumerate(row) if e is not sympy.S.Zero]
+        for column in columns:
+            yield sympy.Add(*(row[k] * column[k] for k in read if column[k] is not sympy.S.Zero))
 
 
 def _extremum(node: Node, x: Exprs) -> Exprs:

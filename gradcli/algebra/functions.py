@@ -113,6 +113,8 @@ def exact_number(value: float) -> Any:
 def apply(op: str, *args: Any) -> Any:
     """Return a scalar operation of SymPy expressions."""
     match op:
+        case "mul" if sympy.S.Zero in args:  # most of a derivative is 0
+            return sympy.S.Zero
         case "add":
             return args[0] + args[1]
         case "sub":

@@ -85,7 +85,7 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
         if max(map(length, best.entries.values()), default=0) <= _SHORT:
             return best
     ways: list[tuple[Mapping[Node, str], Limits | None, float]] = [
-        (intermediates, None, _SHORTER),
+        *([(intermediates, None, _SHORTER)] if intermediates else []),
         (named, None, _SHORTER),
         (named, Limits(), _MUCH_SHORTER),
     ]

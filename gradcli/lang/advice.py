@@ -48,8 +48,18 @@ _PAIR = re.compile(rf"({_NUMBER})\s*({NAME})|(?<!\w)({NAME})\s+({_WORD})|({_NUMB
 _BARS = re.compile(r"([\w)\]]\s*)?(\|\|?)([^|]+)\2")
 _DEFINED = re.compile(rf"({NAME})\s*\([^()]*\)\s*$")
 _SHOWN = 40  # characters of a text that is shown in advice
+_SHORT = 20  # characters of an argument that is shown in advice
 _NEAR = 60  # characters before and behind the place of a mistake that are looked at
 _OPERATORS = {"&&": "and", "||": "or", "=>": ">=", "=<": "<=", "<>": "!="}
+
+
+def two_meanings(op: str, first: str, number: int) -> InputError:
+    """Return what to tell of `max(x, 1)`, whose 1 is an axis in PyTorch."""
+    x = first if len(first) <= _SHORT else "x"
+    return InputError(
+        f"`{op}({x}, {number})` can mean two things: PyTorch takes the {number} for an axis",
+        hint=f"element by element it is `{op}imum({x}, {number})`, along an axis `{op}({x}, axis={number})`",
+    )
 
 
 def refused(tree: ast.AST) -> InputError:

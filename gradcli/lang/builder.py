@@ -16,7 +16,7 @@ from typing import Any
 from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
-from gradcli.lang.advice import LANGUAGE, module_of, product, refused, unknown_attribute, unknown_function
+from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
 from gradcli.lang.indices import element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, usage
 from gradcli.lang.statements import Expression
@@ -86,8 +86,15 @@ class _Walk:
                     self.spans.setdefault(node, self.expression.span(tree))
                 self.done.append(node)
             except InputError as error:
-                raise error.at(self.spans.get(error.about) or self.expression.span(tree)) from None
+                raise error.at(self.place(error.about) or self.expression.span(tree)) from None
         return self.done.pop()
+
+    def place(self, node: Node | None) -> Span | None:
+        """Return where a node was written, or read: a leaf is written nowhere."""
+        if node is None:
+            return None
+        read = (name for name in self.expression.names if self.scope.get(name.id) is node)
+        return self.spans.get(node) or next(map(self.expression.span, read), None)
 
     def visit(self, tree: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Return the parts of an expression, and what makes a node of the parts' nodes."""
@@ -171,6 +178,8 @@ class _Walk:
             rest = iter(args)
             ready = {p: take(slot, rest) for p, slot in slots}
             values = inspect.BoundArguments(signature, ready)
+            if name in ("max", "min") and len(args) == len(tree.args) == 2 and type(args[1].value) is int:
+                raise two_meanings(name, self.expression.span(tree.args[0]).text, args[1].value)
             try:
                 return _checked(function(*values.args, **values.kwargs))
             except TypeError:

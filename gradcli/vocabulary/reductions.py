@@ -37,11 +37,6 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
             return _extremum(op, x[0], axis, keepdims)
         if axis is not None or keepdims:
             raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
-        if len(x) == 2 and type(number := x[1].value) is int:
-            raise InputError(
-                f"`{op}(x, {number})` can mean two things: PyTorch takes the {number} for an axis",
-                hint=f"element by element it is `{pairwise}(x, {number})`, along an axis `{op}(x, axis={number})`",
-            )
         return folded(pairwise, *x)
 
     return build

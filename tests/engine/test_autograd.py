@@ -165,7 +165,7 @@ def test_random_system(system, seed):
     assume(statements)
     graph = parse("; ".join(f"{name} = {expression}" for name, expression in statements), **LEAVES)
     rng = np.random.default_rng(seed)
-    v = {node.name: rng.uniform(-1, 1, node.shape) for node in graph.outputs}
+    v = {name: rng.uniform(-1, 1, node.shape) for name, node in graph.outputs.items()}
 
     def forward(point):
         scope = dict(point)
@@ -183,11 +183,12 @@ def test_random_system(system, seed):
 
     at = {name: value[..., None] for name, value in (point | {f"{y}.v": value for y, value in v.items()}).items()}
     values, scope = evaluate(graph, at), forward(point)
-    for node in graph.outputs:
-        agree(values[node], scope[node.name])
+    assert list(values) == list(graph.outputs)
+    for name, value in values.items():
+        agree(value, scope[name])
     for grads in (vjp(graph), optimise(vjp(graph))):
-        for node, value in evaluate(grads, at).items():
-            agree(value, expected[node.name.removesuffix(".grad")])
+        for name, value in evaluate(grads, at).items():
+            agree(value, expected[name.removesuffix(".grad")])
 
 
 def agree(batch, expected):

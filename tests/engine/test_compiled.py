@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from gradcli.engine import compiled
 from gradcli.engine.compiled import Compiled, cores
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.elementwise import ELEMENTWISE, call, where
-from gradcli.graph.node import Graph, Node, const, elementwise, leaf
-from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.construct import call, where
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, compare, const, leaf
+from gradcli.graph.operations import OPERATIONS
 
 SHAPES = {"a": (), "b": (), "x": (3,), "z": (3,), "w": (4,), "M": (2, 3), "N": (3, 4), "T": (2, 2, 3), "U": (2, 3, 2)}
 
@@ -44,8 +46,8 @@ SYSTEMS = [
 BUILT = [
     lambda x, M: [construct.broadcast(x, (2, 3)) * M, construct.from_diagonal(x, (4, 3))],
     lambda x, M: [construct.scatter((2, 3), [((0, range(2, -1, -1)), x), ((1,), x * x), ((range(2), range(3)), M)])],
-    lambda x, M: [where(Node("argmin_mask", (M,), M.shape, (1,)), M * x, x)],
-    lambda a, b: [call("identity", a) * b, where(elementwise("not", a < b) & (a >= 1), a, b)],
+    lambda x, M: [where(construct.argument_mask("argmin_mask", M, 1), M * x, x)],
+    lambda a, b: [call("identity", a) * b, where(compare("not", a < b) & (a >= 1), a, b)],
 ]
 # SymPy, where SciPy is missing, takes a millisecond for each value.
 SLOW = "y = gamma(a)*b + lgamma(a) + digamma(a) + polygamma(2, a)"
@@ -59,8 +61,8 @@ def graph_of(system):
     if isinstance(system, str):
         return parse(system, **SHAPES)
     names = system.__code__.co_varnames[: system.__code__.co_argcount]
-    leaves = [leaf(name, SHAPES[name]) for name in names]
-    return Graph.of(leaves, [y.called(f"y{k}") for k, y in enumerate(system(*leaves))])
+    leaves = {name: leaf(SHAPES[name]) for name in names}
+    return Graph.of(leaves, {f"y{k}": y for k, y in enumerate(system(**leaves))})
 
 
 def orders(graph):
@@ -69,12 +71,13 @@ def orders(graph):
 
 
 def points_for(graph, count, rng):
-    return {node.name: rng.uniform(0.5, 1.5, (*node.shape, count)) for node in graph.inputs}
+    return {name: rng.uniform(0.5, 1.5, (*node.shape, count)) for name, node in graph.inputs.items()}
 
 
 def expected_of(graph, values, count):
     """Return the outputs by name, each with all points."""
-    return {y.name: np.broadcast_to(v, (*y.shape, count)) for y, v in evaluate(graph, values).items()}
+    found = evaluate(graph, values)
+    return {name: np.broadcast_to(found[name], (*y.shape, count)) for name, y in graph.outputs.items()}
 
 
 def check(run, points, expected, agree):
@@ -93,14 +96,14 @@ def close(found, expected):
 
 def test_no_operation_is_forgotten():
     found = {node.op for system in [*SYSTEMS, *BUILT, SLOW] for node in vjp(graph_of(system)).nodes}
-    assert set(ELEMENTWISE) | set(STRUCTURAL) <= found
+    assert set(OPERATIONS) <= found
 
 
 @pytest.mark.parametrize("system", [*SYSTEMS, *BUILT, SLOW], ids=text_of)
 def test_as_evaluate(system):
     rng = np.random.default_rng(0)
     for order, graph in enumerate(orders(graph_of(system))):
-        names = [node.name for node in graph.inputs]
+        names = list(graph.inputs)
         for same in ([], names[::2], names[1::2], names):
             counts = [1, 2] if system is SLOW else [1, 2, 1037] + [40_000] * (order < 2 and same == names[::2])
             run = None
@@ -133,7 +136,7 @@ def test_corners_are_evaluates_to_the_bit(text):
     x = np.stack([np.full(a.shape, 2.0), a, b])
     for graph in orders(parse(text, **SHAPES))[:2]:
         values = {"a": a, "b": b, "x": x}
-        points = {n.name: values.get(n.name, np.ones((*n.shape, a.size))) for n in graph.inputs}
+        points = {name: values.get(name, np.ones((*n.shape, a.size))) for name, n in graph.inputs.items()}
 
         def equal(found, expected):
             assert_array_equal(found, expected)
@@ -169,8 +172,8 @@ BINARY = [
     lambda x, y: small(call("sub", x, y)),
     lambda x, y: small(call("mul", x, y)),
     lambda x, y: call("maximum", x, y),
-    lambda x, y: where(elementwise("lt", x, y), x, y),
-    lambda x, y: where(elementwise("or", elementwise("not", x <= y), elementwise("eq", x, y)), y, x),
+    lambda x, y: where(x < y, x, y),
+    lambda x, y: where(compare("not", x <= y) | compare("eq", x, y), y, x),
 ]
 # Each takes an array of at least one dimension, and numbers to choose by.
 STRUCTURED = [
@@ -184,7 +187,7 @@ STRUCTURED = [
     lambda x, i, j: small(construct.reduce("sum", x, (i % len(x.shape),))),
     lambda x, i, j: construct.extremum("max", x, (i % len(x.shape),), "even"),
     lambda x, i, j: small(construct.cumsum(x, i % len(x.shape))),
-    lambda x, i, j: where(Node("argmax_mask", (x,), x.shape, (i % len(x.shape),)), x, const(0)),
+    lambda x, i, j: where(construct.argument_mask("argmax_mask", x, i % len(x.shape)), x, const(0)),
     lambda x, i, j: construct.concatenate([x, x], i % len(x.shape)),
     lambda x, i, j: construct.stack([x, call("neg", x), x], i % (len(x.shape) + 1)),
     lambda x, i, j: construct.scatter((*x.shape, 2), [((*map(range, x.shape), k % 2), x) for k in (i, j)]),
@@ -203,10 +206,13 @@ def fits(a, b):
 
 @st.composite
 def graphs(draw):
-    """Draw a graph whose outputs are leaves, constants, views, equals of each other, and what others read on."""
-    leaves = [leaf("a"), leaf("x", (3,)), leaf("M", (2, 3)), leaf("N", (3, 3))]
-    nodes = [*leaves, const(2), const(-1, (3,))]
-    for k in range(draw(st.integers(1, 12))):
+    """Draw a graph whose outputs are leaves, constants, views, equals of each other, and what others read on.
+
+    A node may be several outputs.
+    """
+    leaves = {"a": leaf(), "x": leaf((3,)), "M": leaf((2, 3)), "N": leaf((3, 3))}
+    nodes = [*leaves.values(), const(2), const(-1, (3,))]
+    for _ in range(draw(st.integers(1, 12))):
         first = nodes[-1 - draw(st.integers(0, 5))]
         kind = draw(st.sampled_from([UNARY, BINARY, STRUCTURED, STRUCTURED, MATRIX]))
         if kind is BINARY:
@@ -218,17 +224,19 @@ def graphs(draw):
             new = draw(st.sampled_from(STRUCTURED))(first, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
         else:
             new = draw(st.sampled_from(UNARY))(first)
-        nodes.append(new if new.op in ("input", "const") else new.called(f"h{k}"))
-    named = [n for n in dict.fromkeys(nodes) if n.op != "const"]
-    outputs = draw(st.lists(st.sampled_from(named), min_size=1, max_size=4, unique=True))
-    others = draw(st.lists(st.sampled_from(nodes), max_size=3))
-    again = [Node(n.op, n.args, n.shape, n.params, f"again{k}") for k, n in enumerate(others) if n.op != "input"]
-    return Graph.of(leaves, [*outputs, *again, *(call("identity", n).called(f"id{k}") for k, n in enumerate(others))])
+        nodes.append(new)
+    computed = [n for n in dict.fromkeys(nodes) if n.op != "const"]
+    outputs = draw(st.lists(st.sampled_from(computed), min_size=1, max_size=4, unique=True))
+    named = {f"y{k}": n for k, n in enumerate(outputs)}
+    others = list(enumerate(draw(st.lists(st.sampled_from(nodes), max_size=3))))
+    named |= {f"again{k}": replace(n) for k, n in others if n.op != "input"}
+    named |= {f"same{k}": n for k, n in others} | {f"id{k}": call("identity", n) for k, n in others}
+    return Graph.of(leaves, named)
 
 
 def whole_numbers(graph, count, seed):
     rng = np.random.default_rng(seed)
-    return {n.name: rng.integers(-4, 5, (*n.shape, count)).astype(float) for n in graph.inputs}
+    return {name: rng.integers(-4, 5, (*n.shape, count)).astype(float) for name, n in graph.inputs.items()}
 
 
 law = settings(max_examples=25, deadline=None)
@@ -290,7 +298,7 @@ def test_same_is_a_value_repeated(graph, seed, same):
 def test_results_go_into_the_arrays_given(graph, seed):
     run, points = Compiled(graph, threads=2), whole_numbers(graph, COUNT, seed)
     run.kernel.block, run.kernel.fewest = 16, 1
-    out = {y.name: np.full((*y.shape, COUNT), np.nan) for y in graph.outputs}
+    out = {name: np.full((*y.shape, COUNT), np.nan) for name, y in graph.outputs.items()}
     expected, found = run(points), run(points, out)
     for name, value in expected.items():
         assert_array_equal(found[name], value)
@@ -362,10 +370,10 @@ def test_compiling_is_linear(step):
 
 
 def test_long_graph_is_compiled():
-    x = y = leaf("x")
+    x = y = leaf()
     for k in range(20_000):
         y = Node("add", (y, const(k)))
-    run = Compiled(Graph.of([x], [y.called("y")]))
+    run = Compiled(Graph.of({"x": x}, {"y": y}))
     assert len(run.kernel.buffers(1)) == 1
     assert_array_equal(run({"x": np.arange(3.0)})["y"], np.arange(3.0) + sum(range(20_000)))
 

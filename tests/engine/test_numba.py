@@ -41,15 +41,16 @@ from gradcli.engine import kernel_cache, numba_code
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.kernel_cache import keep
 from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
-from gradcli.engine.schedule import VIEWS, Schedule
+from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 from gradcli.graph import construct
-from gradcli.graph.elementwise import ELEMENTWISE, call, where
-from gradcli.graph.node import Graph, Node, leaf
-from gradcli.graph.structural import STRUCTURAL
+from gradcli.graph.construct import call, where
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import compare, leaf
+from gradcli.graph.operations import OPERATIONS
 
 LACKING = {"digamma", "polygamma"}
-CONDITIONS = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+ELEMENTWISE = {op: row for op, row in OPERATIONS.items() if row.broadcasts}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,9 +75,10 @@ def compile_numba(graph, same=None, threads=None):
 
 
 def test_no_operation_is_forgotten():
-    simple = {op for op, row in ELEMENTWISE.items() if not row.lowered}
-    assert simple | {"pow"} == set(EXPRESSIONS) | LACKING
-    assert {op for op, row in STRUCTURAL.items() if row.forward} == set(RULES) | VIEWS
+    simple = {op: row for op, row in OPERATIONS.items() if not row.for_engines}
+    assert {op for op in simple if op in ELEMENTWISE} | {"pow"} == set(EXPRESSIONS) | LACKING
+    arrays = {op: row for op, row in simple.items() if op not in ELEMENTWISE}
+    assert {op for op, row in arrays.items() if row.kind != "view"} == set(RULES)
 
 
 # All elementwise operations in one kernel: `s` says which of them is the value of a point.
@@ -97,13 +99,13 @@ def elementwise_operations(*args):
     for op, row in ELEMENTWISE.items():
         if op in LACKING:
             continue
-        if op in ("and", "or", "where"):
-            y = call(op, a < b, *(args[1:] if op == "where" else [a >= 0]))
-        elif op == "not":
-            y = call(op, a < b)
+        if op in ("where", "corner"):
+            found[op] = call(op, a < b, *args[1:])
+        elif row.kind == "condition":
+            read = [a < b, a >= 0] if op in ("and", "or", "not") else args
+            found[op] = where(compare(op, *read[: row.arity]), 1, 0)
         else:
-            y = call(op, *args[: row.arity])
-        found[op] = where(y, 1, 0) if op in CONDITIONS else y
+            found[op] = call(op, *args[: row.arity])
     return found | {f"pow {n}": call("pow", a, n) for n in (2, 3, -1, -2, Fraction(1, 2))}
 
 
@@ -112,14 +114,14 @@ WITH_CORNERS = ["pow", "div", "sqrt", "atan2", "relu", "gelu", "abs", "maximum",
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_elementwise_operations_at_corners(numba, order):
-    leaves = s, a, b, c = [leaf(name) for name in "sabc"]
+    s, a, b, c = (leaf() for _ in "sabc")
     found = elementwise_operations(a, b, c)
     if order:
         found = {op: found[op] for op in WITH_CORNERS}
     values = np.concatenate([SPECIAL, np.random.default_rng(0).uniform(-3, 3, 6), [0.3, 1.7, 2, 171.5]])
     grid = np.meshgrid(np.arange(len(found)) + 0.5, values, values, [-0.4, 0.9])
     points = {name: v.ravel() for name, v in zip("sabc", grid, strict=True)}
-    graph = Graph.of(leaves, [one_of(list(found.values()), s).called("y")])
+    graph = Graph.of({"s": s, "a": a, "b": b, "c": c}, {"y": one_of(list(found.values()), s)})
     same = {}
     if order:
         graph, same = vjp(graph, ["a", "b"]), {"y.v": np.ones(1)}
@@ -167,13 +169,13 @@ def test_arrays(numba, text):
 def test_net_with_weights_that_are_the_same(numba):
     graph = vjp(parse("y = tanh(M @ N + b)", **SHAPES), ["M", "b"])
     rng = np.random.default_rng(0)
-    values = {n.name: rng.uniform(-1, 1, (*n.shape, 1 if n.name in "Nb" else 3000)) for n in graph.inputs}
+    values = {name: rng.uniform(-1, 1, (*n.shape, 1 if name in "Nb" else 3000)) for name, n in graph.inputs.items()}
     same = {name: values.pop(name) for name in "Nb"}
     run, expected = compile_numba(graph, same, threads=2), expected_of(graph, values | same, 3000)
     run.kernel.fewest = 1000
     check(run, values, expected, close)
     # Results go where they are wanted, in whatever order they lie there.
-    out = {y.name: np.full((3000, *y.shape[::-1]), np.nan).T for y in graph.outputs}
+    out = {name: np.full((3000, *y.shape[::-1]), np.nan).T for name, y in graph.outputs.items()}
     found = run(values, out)
     for name, value in expected.items():
         assert found[name] is out[name]
@@ -194,7 +196,7 @@ def in_python(graph, same, points, count, tile):
         exec(re.sub("(?m)^T = .*", f"T = {tile}", code.source), scope)
     found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}
     scratch = np.full(code.scratch, np.nan)
-    inputs, outputs = ([flat(v) for v in vs] for vs in ([points[n.name] for n in schedule.inputs], found.values()))
+    inputs, outputs = ([flat(v) for v in vs] for vs in ([points[name] for name in schedule.inputs], found.values()))
     scope["kernel"](count, *inputs, code.same, scratch, *outputs)
     return found
 
@@ -230,9 +232,9 @@ def test_source_of_random_graph_as_evaluate(graph, seed, same):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_source_of_extrema_among_nan_and_ties(op, axis):
     """The first NaN stands for all, and of equals the first."""
-    x = leaf("x", (3,) if axis == 0 else (2, 3))
-    y = where(Node(op, (x,), x.shape, (axis,)), x, 7) if "mask" in op else construct.extremum(op, x, (axis,), "first")
-    graph = Graph.of([x], [y.called("y")])
+    x = leaf((3,) if axis == 0 else (2, 3))
+    y = where(construct.argument_mask(op, x, axis), x, 7) if "mask" in op else construct.extremum(op, x, (axis,), "first")
+    graph = Graph.of({"x": x}, {"y": y})
     rows = np.array(list(product([np.nan, 1.0, 2.0, -np.inf], repeat=3))).T
     points = {"x": rows if axis == 0 else np.stack([rows, rows[:, ::-1]])}
     count = rows.shape[1]
@@ -254,11 +256,12 @@ NAMES |= {f"{kind}_{side}" for kind in ("vector", "matrix") for side in ("in", "
 
 def source(names, numbers):
     """Return the source of a system in all elementwise operations, with those names and numbers."""
-    a, b = leaves = [leaf(name) for name in names]
+    a, b = leaf(), leaf()
     y = numbers[0] * a - numbers[1]
     for value in elementwise_operations(a, b, b).values():
         y = y + value
-    return write(Schedule.of(Graph.of(leaves, [y.called(names[0] * 2), (y * a).called(names[1] * 2)]), {})).source
+    graph = Graph.of(dict(zip(names, (a, b), strict=True)), {names[0] * 2: y, names[1] * 2: y * a})
+    return write(Schedule.of(graph, {})).source
 
 
 def test_source_has_nothing_that_a_user_typed():
@@ -283,7 +286,7 @@ def test_source_has_nothing_that_a_user_typed():
 def test_numpy_takes_the_place(numba, monkeypatch, graph, note):
     monkeypatch.setattr(numba_code, "MAX_STEPS", 101)
     notes = Notes()
-    points = {n.name: np.full((*n.shape, 3), 1.5) for n in graph.inputs}
+    points = {name: np.full((*n.shape, 3), 1.5) for name, n in graph.inputs.items()}
     check(Compiled(graph, engine="numba", notes=notes), points, expected_of(graph, points, 3), assert_array_equal)
     assert notes.lines == [f"note: {note}: the NumPy engine takes its place"]
 

@@ -16,7 +16,7 @@ from gradcli import evaluate, parse, vjp
 from gradcli.graph import construct
 from gradcli.graph.construct import call, corner, where
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, compare, leaf
+from gradcli.graph.node import compare, leaf
 from gradcli.graph.operations import OPERATIONS
 
 ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
@@ -144,8 +144,8 @@ EXPRESSIONS = {
     "logsumexp": ["logsumexp(x)", "logsumexp(M, axis=0, keepdims=True)", "logsumexp(T, axis=(0, -1))"],
     "softmax": ["softmax(x)", "softmax(M, axis=0)", "softmax(T, axis=1)"],
     "cumsum": ["cumsum(x)", "cumsum(M, axis=0)", "cumsum(T, axis=-1)"],
-    "argmax_mask": [lambda M: Node("argmax_mask", (M,), M.shape, (0,))],
-    "argmin_mask": [lambda M: Node("argmin_mask", (M,), M.shape, (1,))],
+    "argmax_mask": [lambda M: construct.argument_mask("argmax_mask", M, 0)],
+    "argmin_mask": [lambda M: construct.argument_mask("argmin_mask", M, 1)],
     "matmul": [
         "x @ z",
         "x @ N",
