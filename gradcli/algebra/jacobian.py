@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import sympy
@@ -20,6 +21,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.passes import representatives
 
 MAX_OPERATIONS = 100_000  # in all entries together
+_SAMPLE = 500  # entries
 _SHORT = 18  # operations in an entry that needs no names in it
 # Of its length, what makes a Jacobian better to read in which intermediates stand under the user's names, or new ones.
 _SHORTER, _MUCH_SHORTER = 0.8, 0.5
@@ -79,6 +81,7 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
     named = {same[n]: name for n, name in graph.labels.items() if n not in derivative.leaves}
     outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
+    derivative.check_length()
     best: _Written | None = None
     with suppress(TooDeepError, RecursionError):
         best = derivative.written({})
@@ -106,6 +109,18 @@ class _Derivative:
         self.nodes = nodes
         self.leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
 
+    def check_length(self) -> None:
+        """Refuse what would take minutes to write: some entries tell how long all will be.
+
+        Errors: `InputError` for formulas that are too large together.
+        """
+        if len(self.nodes) <= 2 * _SAMPLE:
+            return
+        some = _Derivative(self.graph, dict(islice(self.nodes.items(), _SAMPLE)))
+        written = some.written({}, Limits())
+        if written.length * len(self.nodes) > 2 * _SAMPLE * MAX_OPERATIONS:
+            raise _too_long()
+
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
@@ -126,13 +141,17 @@ def _entries(exprs: Entries, limit: int | None) -> Entries:
         if limit is not None and operations > limit:
             raise TooDeepError
         if total > MAX_OPERATIONS:
-            raise InputError(
-                f"the formulas of this Jacobian have more than {MAX_OPERATIONS:,} operations",
-                hint="choose some with --outputs and --wrt; `gradcli backward` with --at works in numbers",
-            )
+            raise _too_long()
         if entry != 0:
             found[place] = entry
     return found
+
+
+def _too_long() -> InputError:
+    return InputError(
+        f"the formulas of this Jacobian have more than {MAX_OPERATIONS:,} operations",
+        hint="choose some with --outputs and --wrt; `gradcli backward` with --at works in numbers",
+    )
 
 
 def _mentioned(entries: Entries, definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[str, sympy.Expr]:
