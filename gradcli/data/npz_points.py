@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from gradcli.data.block import Block
-from gradcli.data.columns import missing
+from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import check_regular, label, quoted, reading
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.node import Shape
 
-_VARIABLE = re.compile(r"([A-Za-z_]\w*(?:\.v)?)\.npy", re.ASCII)
+_MEMBER = re.compile(r"([^.]+)(\.v)?\.npy")
 
 
 class NpzPoints:
@@ -30,10 +30,12 @@ class NpzPoints:
             self._archive = zipfile.ZipFile(path)
         try:
             for info in self._archive.infolist():
-                match = _VARIABLE.fullmatch(info.filename)
-                if match:
-                    found = read_header(self._archive, info, f"{self._label}, array {quoted(match[1])}")
-                    self._members.setdefault(match[1], []).append(found)
+                match = _MEMBER.fullmatch(info.filename)
+                stem = variable(match[1]) if match else None
+                if match and stem:
+                    name = stem + (match[2] or "")
+                    found = read_header(self._archive, info, f"{self._label}, array {quoted(name)}")
+                    self._members.setdefault(name, []).append(found)
         except BaseException:
             self.close()
             raise

@@ -746,6 +746,27 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     assert "reading Parquet needs pyarrow: pip install 'gradcli[batch]'" in refused(tmp_path / "p.parquet")
 
 
+# Names that are not ASCII
+
+
+@pytest.mark.parametrize("ending", [".csv", ".npz", ".parquet"])
+def test_names_in_greek(ending):
+    """They are those of formulas: to Python, the micro sign is a mu."""
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    values = {"λ": np.array([1.0, 2]), "µ": np.ones((2, 2)), "µ.v": np.zeros((2, 2)), "größe_1": np.array([3.0, 4])}
+    with create_result(f"p{ending}", {name: array.shape[:-1] for name, array in values.items()}) as result:
+        result.write(values)
+    with closing(open_points(f"p{ending}")) as points:
+        assert points.shapes == {"λ": (), "\u03bc": (2,), "\u03bc.v": (2,), "größe_1": ()}
+    np.testing.assert_array_equal(read(f"p{ending}", ["λ"])[0]["λ"], [1, 2])
+
+
+def test_what_is_no_name_in_any_letters(csv):
+    with closing(open_points(str(csv("x²,²,λ,x[²],2λ,λ.w,λ.v,a-b,x0\n")))) as points:
+        assert points.shapes == {"λ": (), "λ.v": (), "x0": ()}
+
+
 # Memory
 
 # Not ru_maxrss: a process has that of its parent, up to the exec.
