@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from gradcli.data.block import Block
 from gradcli.data.columns import missing, variable
-from gradcli.data.mistakes import check_regular, label, quoted, reading
+from gradcli.data.mistakes import check_regular, label, quoted, reading, unreadable
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.node import Shape
@@ -27,7 +27,10 @@ class NpzPoints:
         self._members: dict[str, list[Member]] = {}
         check_regular(path)
         with reading(self._label):
-            self._archive = zipfile.ZipFile(path)
+            try:
+                self._archive = zipfile.ZipFile(path)
+            except zipfile.BadZipFile:
+                raise unreadable(self._label, "it is no .npz file, or a damaged one") from None
         try:
             for info in self._archive.infolist():
                 match = _MEMBER.fullmatch(info.filename)

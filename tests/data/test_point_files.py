@@ -161,7 +161,9 @@ def test_a_file_that_is_not_there(tmp_path, ending):
 
 
 def test_broken_files(csv):
-    assert refused(csv(b"PK\x03\x04 and no more", "p.npz")).endswith("p.npz` cannot be read: file is not a zip file")
+    assert refused(csv(b"PK\x03\x04 and no more", "p.npz")).endswith(
+        "p.npz` cannot be read: it is no .npz file, or a damaged one"
+    )
     pytest.importorskip("pyarrow")
     message = refused(csv(b"PAR1 and no more", "p.parquet"))
     assert "p.parquet` cannot be read: " in message
@@ -567,11 +569,16 @@ def test_damaged_archives(tmp_path, fortran, method, shape):
     whole = path.read_bytes()
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + bytes(b ^ 0x55 for b in whole[middle : middle + 50]) + whole[middle + 50 :])
-    told = refused(path).partition("array `x` cannot be read: ")[2]
-    assert told in ("it is damaged", "bad CRC-32 for file 'x.npy'")
+    assert refused(path).endswith("array `x` cannot be read: it is damaged")
     for cut in (0, 1, middle, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert refused(path).endswith("p.npz` cannot be read: file is not a zip file")
+        assert refused(path).endswith("p.npz` cannot be read: it is no .npz file, or a damaged one")
+
+
+def test_an_archive_whose_beginning_is_not_there(tmp_path):
+    path = archive(tmp_path / "p.npz", [("x.npy", npy((1,), bytes(8))), ("y.npy", npy((1,), bytes(8)))])
+    path.write_bytes(path.read_bytes()[100:])
+    assert refused(path).endswith("array `x` cannot be read: it is damaged")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
