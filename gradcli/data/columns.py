@@ -12,12 +12,12 @@ import numpy as np
 from gradcli.data.block import Array, Block
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
-from gradcli.graph.names import NAME, element_names, normal
+from gradcli.graph.names import element_names, normal
 from gradcli.graph.shapes import MAX_RANK, Shape, size_of
 
 Key = tuple[int, ...]
 
-_COLUMN = re.compile(rf"({NAME})(?:\[(\d+(?:,\d+)*)\])?(\.v)?", re.ASCII)
+_COLUMN = re.compile(r"([^\s\[\].]+)(?:\[([0-9]+(?:,[0-9]+)*)\])?(\.v)?")
 _BLANKS_INSIDE = re.compile(r"\s+(?=[^\[\]]*\])")
 _MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
 
@@ -32,25 +32,32 @@ def column_names(name: str, shape: Shape) -> list[str]:
     return [f"{element}{dot}{suffix}" for element in element_names(stem, shape)]
 
 
+def variable(name: str) -> str | None:
+    """Return the variable of a name as formulas have it, or None for what is no name.
+
+    Some letters, such as the micro sign and the Greek mu, are one to Python.
+
+    >>> variable("x0"), variable("\\u00b5") == "\\u03bc", variable("the date"), variable("2x")
+    ('x0', True, None, None)
+    """
+    return normal(name) if name.isidentifier() else None
+
+
 def element(column: str) -> tuple[str, Key] | None:
     """Return the variable and the index that a column's name says, or None where it is no name of an element.
 
     >>> element(" M[0, 1] "), element("y[2].v"), element("x0"), element("the date")
     (('M', (0, 1)), ('y.v', (2,)), ('x0', ()), None)
     """
-    match = (
-        _COLUMN.fullmatch(_BLANKS_INSIDE.sub("", column.strip()))
-        if "[" in column
-        else _COLUMN.fullmatch(column.strip())
-    )
-    if not match:
+    text = column.strip()
+    match = _COLUMN.fullmatch(_BLANKS_INSIDE.sub("", text) if "[" in text else text)
+    name = variable(match[1]) if match else None
+    if not match or not name:
         return None
-    name, key, suffix = match.groups(default="")
-    name = normal(name)
-    indices = key.split(",") if key else []
+    indices = match[2].split(",") if match[2] else []
     if len(indices) > MAX_RANK:
         return None
-    return name + suffix, tuple(int(i) if len(i) <= _MAX_DIGITS else 10**_MAX_DIGITS for i in indices)
+    return name + (match[3] or ""), tuple(int(i) if len(i) <= _MAX_DIGITS else 10**_MAX_DIGITS for i in indices)
 
 
 @dataclass(frozen=True)

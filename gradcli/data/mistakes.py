@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,14 +42,12 @@ def label(path: str) -> str:
 def because(error: Exception) -> str:
     """Return in words why a file cannot be read or written.
 
-    The system, pyarrow and zipfile tell it. What Python stumbles on is no word to the user.
+    The system and pyarrow tell it. What Python stumbles on is no word to the user.
 
     >>> because(OSError(28, "No space left on device")), because(EOFError()), because(KeyError("descr"))
     ('no space left on device', 'it ends early', 'it is damaged')
     """
-    if isinstance(error, (OSError, zipfile.BadZipFile, NotImplementedError)) or type(error).__module__.startswith(
-        "pyarrow"
-    ):
+    if isinstance(error, OSError) or type(error).__module__.startswith("pyarrow"):
         return printable(reason(error))
     return "it ends early" if isinstance(error, EOFError) else "it is damaged"
 
@@ -75,7 +73,8 @@ def reading(name: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:
-        raise unreadable(name, because(error)) from None
+        beyond = isinstance(error, OSError) and error.errno == errno.EINVAL  # a place before the file
+        raise unreadable(name, "it is damaged" if beyond else because(error)) from None
 
 
 def check_regular(path: str | Path) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from gradcli.data.block import Block
-from gradcli.data.columns import missing
-from gradcli.data.mistakes import check_regular, label, quoted, reading
+from gradcli.data.columns import missing, variable
+from gradcli.data.mistakes import check_regular, label, quoted, reading, unreadable
 from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
-from gradcli.graph.names import NAME, normal
 from gradcli.graph.shapes import Shape
 
-_VARIABLE = re.compile(rf"({NAME}(?:\.v)?)\.npy")
+_MEMBER = re.compile(r"([^.]+)(\.v)?\.npy")
 
 
 class NpzPoints:
@@ -28,12 +27,16 @@ class NpzPoints:
         self._members: dict[str, list[Member]] = {}
         check_regular(path)
         with reading(self._label):
-            self._archive = zipfile.ZipFile(path)
+            try:
+                self._archive = zipfile.ZipFile(path)
+            except zipfile.BadZipFile:
+                raise unreadable(self._label, "it is no .npz file, or a damaged one") from None
         try:
             for info in self._archive.infolist():
-                match = _VARIABLE.fullmatch(info.filename)
-                if match:
-                    name = normal(match[1])
+                match = _MEMBER.fullmatch(info.filename)
+                stem = variable(match[1]) if match else None
+                if match and stem:
+                    name = stem + (match[2] or "")
                     found = read_header(self._archive, info, f"{self._label}, array {quoted(name)}")
                     self._members.setdefault(name, []).append(found)
         except BaseException:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.data.block import Array, Block
 from gradcli.data.columns import Layout, Picked
-from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading
+from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading, unreadable
 from gradcli.errors import InputError
 from gradcli.files import printable
 from gradcli.graph.shapes import Shape
@@ -87,6 +87,8 @@ class _Part:
                     pairs = zip(columns, picked.names, strict=True)
                     yield picked.block([self._numbers(batch, column, name, done) for column, name in pairs])
                 done += batch.num_rows
+        if done != self.rows:  # a page of an unknown kind is passed over
+            raise unreadable(self.label, f"it has {done:,} rows, and should have {self.rows:,}")
 
     def _numbers(self, batch: Any, column: str, name: str, done: int) -> Array:
         """Return the numbers in a column of a batch, of which `done` rows have been read before."""

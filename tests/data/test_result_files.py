@@ -188,13 +188,15 @@ def test_an_exception_leaves_the_old_file(ending, tmp_path, stop, old):
     assert not old or target.read_bytes() == OLD
 
 
-def test_an_interruption_at_the_end_leaves_the_old_file(ending, tmp_path, monkeypatch):
+@pytest.mark.parametrize("calls", [["fsync"], ["replace", "rename"]], ids=" ".join)
+def test_an_interruption_at_the_end_leaves_the_old_file(ending, tmp_path, monkeypatch, calls):
     (tmp_path / f"r{ending}").write_bytes(OLD)
 
-    def interrupted(descriptor):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "fsync", interrupted)
+    for call in calls:
+        monkeypatch.setattr(os, call, interrupted)
     with pytest.raises(KeyboardInterrupt):
         write(f"r{ending}", blocks(10))
     assert (tmp_path / f"r{ending}").read_bytes() == OLD
