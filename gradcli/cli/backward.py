@@ -66,8 +66,9 @@ def backward(
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.run import show, tell_notes
     from gradcli.errors import Notes
+    from gradcli.explain.backward import Wanted
+    from gradcli.explain.backward import backward as explained
     from gradcli.lang.system import read_system
-    from gradcli.report import explain
     from gradcli.report.render import render
 
     notes = Notes()
@@ -84,8 +85,8 @@ def backward(
     style = style or "table"
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
-    wanted = explain.Wanted(kept, steps, formulas=style in ("table", "latex", "markdown"))
-    result = explain.backward(situation.graph, situation.wrt, situation.points, calls, wanted, notes)
+    wanted = Wanted(kept, steps, formulas=style in ("table", "latex", "markdown"))
+    result = explained(situation.graph, situation.wrt, situation.points, calls, wanted, notes)
     if result.forgotten and not kept and style == "table":
         names = ", ".join(f"{n}.grad" for n in result.forgotten[:4]) + (", …" if len(result.forgotten) > 4 else "")
         notes.add(

@@ -38,8 +38,8 @@ def jacobian(
     """
     from gradcli.cli.run import show, tell_notes
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.jacobian import jacobian as explained
     from gradcli.lang.system import read_system
-    from gradcli.report import explain
     from gradcli.report.render import render
 
     notes = Notes()
@@ -54,5 +54,5 @@ def jacobian(
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, at, shapes, wrt, outputs)
-    result = explain.jacobian(situation.graph, situation.wrt, situation.points, notes)
+    result = explained(situation.graph, situation.wrt, situation.points, notes)
     show(render(result, style or "table"), notes)

@@ -23,6 +23,11 @@ from gradcli.data.points import open_points
 from gradcli.data.result import create_result
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.explain.backward import Wanted
+from gradcli.explain.backward import backward as explained_backward
+from gradcli.explain.jacobian import jacobian as explained_jacobian
+from gradcli.explain.origin import not_finite, not_finite_entry
+from gradcli.explain.shared import check_entries
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.names import element_names
@@ -30,7 +35,6 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import System
-from gradcli.report import explain
 from gradcli.report.render import render
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
@@ -130,7 +134,7 @@ class ManyPoints:
         calls = self._calls(cotangents, strict)
         swept = sweep(self.graph, self.wrt, retain)
         if self.json:
-            tally = self._print_backward(calls, explain.Wanted(tuple(retain), steps, warn=False))
+            tally = self._print_backward(calls, Wanted(tuple(retain), steps, warn=False))
         elif steps:
             raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
         else:
@@ -140,7 +144,7 @@ class ManyPoints:
         if tally.not_finite:
             at = {name: value[..., None] for name, value in tally.at.items()} | self.same
             grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
-            self._warn(tally, "gradients", explain.not_finite(swept, at, grad)[0])
+            self._warn(tally, "gradients", not_finite(swept, at, grad)[0])
 
     def _calls(self, cotangents: Sequence[str], strict: bool) -> list[Call] | None:
         """Return the calls of `--v`, or None where the file has a cotangent for each point."""
@@ -174,7 +178,7 @@ class ManyPoints:
         if (rows := sum(y.size for y in self.graph.outputs.values())) > MAX_SINGLE:
             raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")
         if not sparse:
-            explain.check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
+            check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
         tally = self._print_jacobian() if self.json else self._run(*(self._single() if sparse else self._whole()))
         self._note_no_points(tally)
         if tally.not_finite:
@@ -183,7 +187,7 @@ class ManyPoints:
             if np.isfinite(matrix).all():  # a sum in another order
                 first = "an entry is not finite: it arises where contributions are added"
             else:
-                first = explain.not_finite_entry(self.graph, self.wrt, at, matrix)
+                first = not_finite_entry(self.graph, self.wrt, at, matrix)
             self._warn(tally, "Jacobians", first)
 
     def _single(self) -> tuple[Graph, dict[str, list[str]]]:
@@ -249,14 +253,14 @@ class ManyPoints:
                 [{n: block[n][..., k] if n in block else same[n] for n in leaves} for k in range(count)],
             )
 
-    def _print_backward(self, calls: list[Call] | None, wanted: explain.Wanted) -> Tally:
+    def _print_backward(self, calls: list[Call] | None, wanted: Wanted) -> Tally:
         """Print what `--at` prints, for each point of the file."""
         tally = Tally()
         names = list(self.graph.outputs)
         for block, points in self._blocks():
             vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
             own = [calls or [{n: vectors[f"{n}.v"][..., k] for n in names}] for k in range(len(points))]
-            result = explain.backward(self.graph, self.wrt, points, own, wanted, self.notes)
+            result = explained_backward(self.graph, self.wrt, points, own, wanted, self.notes)
             for line in render(result, "json"):
                 click.echo(line)
             grads = [p.grad | p.retained for p in result.points]
@@ -266,7 +270,7 @@ class ManyPoints:
     def _print_jacobian(self) -> Tally:
         tally = Tally()
         for block, points in self._blocks():
-            result = explain.jacobian(self.graph, self.wrt, points, self.notes, warn=False)
+            result = explained_jacobian(self.graph, self.wrt, points, self.notes, warn=False)
             for line in render(result, "json"):
                 click.echo(line)
             tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})

@@ -101,9 +101,9 @@ class Node:
         return compare("or", self, other)
 
 
-def leaf(shape: Shape = ()) -> Node:
+def leaf(shape: Shape = (), dtype: DType = "float64") -> Node:
     """Return an input of a graph."""
-    return Node("input", (), shape)
+    return Node("input", (), shape, (), dtype)
 
 
 def const(value: Constant, shape: Shape = ()) -> Node:

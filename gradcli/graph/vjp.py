@@ -17,17 +17,22 @@ from gradcli.graph.operations import OPERATIONS
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One adjoint passed on: from a node to one of its arguments.
+    """One adjoint passed on along an edge: from a node to one of its arguments, the one at that `position`.
 
     `slope` is the local derivative of an elementwise node, and None for a structural one.
     `contribution` has the argument's shape.
     """
 
     node: Node
+    position: int
     adjoint: Node
-    argument: Node
     slope: Node | None
     contribution: Node
+
+    @property
+    def argument(self) -> Node:
+        """What the adjoint is passed on to."""
+        return self.node.args[self.position]
 
 
 @dataclass(frozen=True)
@@ -142,12 +147,12 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
             if argument in active:
                 local = slope(node, i)
                 contribution = sum_to(scale(adjoint, local, node.args), argument.shape)
-                steps.append(Pass(node, adjoint, argument, local, contribution))
+                steps.append(Pass(node, i, adjoint, local, contribution))
     elif row.pullback is not None:
         contributions = row.pullback(adjoint, node, *node.settings, *node.args)
-        for argument, contribution in zip(node.args, contributions, strict=True):
-            if argument in active:
-                steps.append(Pass(node, adjoint, argument, None, contribution))
+        for i, contribution in enumerate(contributions):
+            if node.args[i] in active:
+                steps.append(Pass(node, i, adjoint, None, contribution))
     return steps
 
 

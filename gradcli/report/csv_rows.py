@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterator
 
+from gradcli.explain.results import BackwardResult, JacobianResult, Named, Shown
 from gradcli.graph.names import element_names
-from gradcli.report.results import BackwardResult, JacobianResult, Named, Shown
 
 
 def _cells(result: Shown, values: Named, suffix: str = "") -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 
 
 def _plain(result: Shown, array: Array) -> Any:

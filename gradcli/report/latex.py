@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.names import bar, latex_name, latex_number
-from gradcli.report.notation import LatexNotation, readable_names
-from gradcli.report.numbers import number_text
-from gradcli.report.results import (
+from gradcli.explain.results import (
     Array,
     BackwardPoint,
     BackwardResult,
@@ -20,6 +17,9 @@ from gradcli.report.results import (
     ReverseStep,
     Shown,
 )
+from gradcli.graph.names import bar, latex_name, latex_number
+from gradcli.report.notation import LatexNotation, readable_names
+from gradcli.report.numbers import number_text
 
 MAX_MATRIX = 40  # rows or columns of a matrix that is set as one
 

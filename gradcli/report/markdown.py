@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.explain.results import Array, BackwardResult, JacobianResult, Named, Shown
 from gradcli.report import latex
-from gradcli.report.results import Array, BackwardResult, JacobianResult, Named, Shown
 from gradcli.report.words import (
     accumulation,
     arithmetic,

@@ -60,11 +60,20 @@ def written_size(node: Node, names: Mapping[Node, str]) -> int:
     return measure(node)
 
 
+def spread_argument(node: Node) -> Node | None:
+    """Return what a node broadcasts, as the rules of reductions do, or None for any other node."""
+    if node.op == "reshape" and [n for n in node.shape if n > 1] == [n for n in node.args[0].shape if n > 1]:
+        return node.args[0]
+    return node.args[0] if node.op == "broadcast" else None
+
+
 class Notation:
     """Writes nodes; those in `names` by their names, the others in terms of them."""
 
-    def __init__(self, names: Mapping[Node, str], times: str = "·") -> None:
+    def __init__(self, names: Mapping[Node, str], times: str = "·", implicit: bool = False) -> None:
+        """`implicit` leaves out what broadcasting does by itself."""
         self.names = names
+        self.implicit = implicit
         self.infix = {"mul": times, "div": "/", "pow": "**", "add": " + ", "sub": " - ", "matmul": " @ "}
 
     def name(self, node: Node) -> str:
@@ -88,6 +97,8 @@ class Notation:
 
     def _write(self, node: Node) -> tuple[str, int]:
         """Return the text of a node and how tightly it binds."""
+        if self.implicit and (inner := spread_argument(node)) is not None and node not in self.names:
+            return (self.names[inner], _ATOM) if inner in self.names else self._write(inner)
         if node.op == "const":
             text = str(node.settings[0])
             return text, 2 if isinstance(node.settings[0], Fraction) else 1 if text.startswith("-") else _ATOM
@@ -198,8 +209,9 @@ _STRUCTURAL = {
 class LatexNotation:
     """Writes nodes as LaTeX for math mode; those in `names` by their names."""
 
-    def __init__(self, names: Mapping[Node, str]) -> None:
+    def __init__(self, names: Mapping[Node, str], implicit: bool = False) -> None:
         self.names = names
+        self.implicit = implicit
 
     def name(self, node: Node) -> str:
         """Return a node's name, or what stands for it."""
@@ -216,6 +228,8 @@ class LatexNotation:
         return self._write(node)[0]
 
     def _write(self, node: Node) -> tuple[str, int]:
+        if self.implicit and (inner := spread_argument(node)) is not None:
+            return (latex_name(self.names[inner]), _ATOM) if inner in self.names else self._write(inner)
         if node.op == "const":
             return _latex_constant(node)
         name = self.name

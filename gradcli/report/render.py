@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
-from gradcli.report.results import BackwardResult, JacobianResult
+from gradcli.explain.results import BackwardResult, JacobianResult
 
 # Each has a function `jacobian` and a function `backward`; only the one that is wanted is imported.
 _RENDERERS = {

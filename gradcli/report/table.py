@@ -6,14 +6,15 @@ import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 from gradcli.graph.names import element_names
 from gradcli.report.numbers import number_text
-from gradcli.report.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 from gradcli.report.words import (
     accumulation,
     arithmetic,
@@ -146,7 +147,9 @@ def _matrix(page: Page, result: Shown, matrix: Array | None) -> None:
     page.heading("Jacobian  J[i, j] = ∂y_i/∂x_j")
     cells = {place: result.formula(entry) for place, entry in symbolic.entries.items()}
     if matrix is not None:
-        cells = {place: _with_number(text, number_text(matrix[place])) for place, text in cells.items()}
+        numbers = {(int(i), int(j)): number_text(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
+        cells = {p: _with_number(text, numbers.get(p, "0")) for p, text in cells.items()}
+        cells = dict(sorted((numbers | cells).items()))  # where terms cancel in the formula, numbers may not
     shape = (len(symbolic.rows), len(symbolic.columns))
     grid = [["", *(f"∂/∂{c}" for c in symbolic.columns)]]
     if shape[0] * shape[1] <= 200:

@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.names import bar, element_names
-from gradcli.graph.node import Node
-from gradcli.report.numbers import array_text, number_text
-from gradcli.report.results import (
+from gradcli.explain.results import (
     Array,
     BackwardPoint,
     BackwardResult,
@@ -21,6 +18,9 @@ from gradcli.report.results import (
     ReverseStep,
     Shown,
 )
+from gradcli.graph.names import bar, element_names
+from gradcli.graph.node import Node
+from gradcli.report.numbers import array_text, number_text
 
 Outputs = Mapping[str, Node]
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import InputError, Span
+from gradcli.errors import InputError
+from gradcli.explain.results import Array, ForwardStep, Named, ReverseStep
+from gradcli.explain.rules import rule
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import bar, latex_index, latex_name
+from gradcli.graph.names import bar
 from gradcli.graph.node import Node
-from gradcli.graph.vjp import Pass, Sweep
-from gradcli.report.notation import LatexNotation, Notation, node_names, subscript, written_size
-from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
-
-_READABLE = 15  # operations in a structural rule that is written out
-# Rules that say less in formulas than in words.
-_WORDS = {"max": "where {} is largest", "min": "where {} is smallest", "prod": "times the product of the others"}
+from gradcli.graph.vjp import Sweep
+from gradcli.report.notation import LatexNotation, Notation, node_names
 
 Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
 
@@ -116,14 +114,13 @@ def _forward(graph: Graph, names: Mapping[Node, str], value: Any) -> tuple[Forwa
 
 def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> list[ReverseStep]:
     """Return one step for each pass; the adjoint of an argument grows from pass to pass."""
-    alone = len(swept.cotangents) == 1 and "v" not in names.values()
-    seeds = {v: "v" if alone else bar(output) for output, v in swept.cotangents.items()}
     # An output that another one uses starts from its own v.
     totals: dict[Node, Array] = {}
     for output, v in swept.cotangents.items():
         node = swept.graph.names[output]
         totals[node] = _plus(totals[node], value(v)) if node in totals else value(v)
-    bars = _bars(swept, names) | seeds
+    several = Counter([*totals, *(p.argument for p in swept.passes)])
+    adjoints = _adjoint_names(swept, names)
     found = []
     for p in swept.passes:
         contribution = value(p.contribution)
@@ -135,7 +132,7 @@ def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> 
                 names[p.node],
                 value(p.adjoint),
                 names[p.argument],
-                *_slope(p, names, bars),
+                *rule(p, names, adjoints[p.node], several[p.argument] > 1),
                 None if p.slope is None else value(p.slope),
                 contribution,
                 totals[p.argument],
@@ -144,58 +141,9 @@ def _reverse(swept: Sweep, names: Mapping[Node, str], call: int, value: Any) -> 
     return found
 
 
-def _slope(p: Pass, names: Mapping[Node, str], bars: Mapping[Node, str]) -> tuple[str, str]:
-    """Return the local derivative as ∂t2/∂x0 = 2·x0, or a structural node's rule as dL/dx = v @ M.T; and as LaTeX."""
-    node, argument = names[p.node], names[p.argument]
-    if p.slope is None:
-        # An intermediate's name is taken before its adjoint's, should both be one node.
-        known = {**bars, **names}
-        if p.contribution.op == "scatter":  # of an index: only the elements that were read get something
-            key = subscript(p.node.settings[0])
-            return (
-                f"dL/d{argument}[{key}] = {Notation(known).name(p.adjoint)}",
-                f"{latex_index(latex_name(bar(argument)), key)} = {LatexNotation(known).name(p.adjoint)}",
-            )
-        left = latex_name(bar(argument))
-        words = _WORDS.get(p.node.op)
-        if words or written_size(p.contribution, known) > _READABLE:
-            words = words or f"through the pullback of {p.node.op}"
-            adjoint = LatexNotation(known).name(p.adjoint)
-            return (
-                f"dL/d{argument} = {Notation(known).name(p.adjoint)} {words.format(argument)}",
-                rf"{left} = {adjoint} \text{{ {words.format(rf'${latex_name(argument)}$')}}}",
-            )
-        return (
-            f"dL/d{argument} = {Notation(known).expression(p.contribution)}",
-            f"{left} = {LatexNotation(known).expression(p.contribution)}",
-        )
-    left = rf"\frac{{\partial {latex_name(node)}}}{{\partial {latex_name(argument)}}}"
-    return f"∂{node}/∂{argument} = {Notation(names).name(p.slope)}", f"{left} = {LatexNotation(names).name(p.slope)}"
-
-
-def origin(swept: Sweep, inputs: Named) -> str:
-    """Return where in a sweep the first number arose that is not finite, in words."""
-    nodes = swept.traced()
-    values = values_of(swept.graph, inputs, nodes)
-
-    def bad(node: Node) -> bool:
-        return not np.isfinite(values[node]).all()
-
-    vectors = set(swept.cotangents.values())
-    for name, node in swept.graph.inputs.items():
-        if bad(node):
-            return f"{'v' if node in vectors else f'the input {name}'} itself is not finite"
-    spans = swept.graph.spans
-    passes = {p.node for p in swept.passes}
-    for node in nodes:
-        if bad(node) and node in passes:
-            return f"it arises in {_words(node, spans)}, whose value is not finite"
-    for p in swept.passes:
-        if bad(p.contribution):
-            return f"it arises in {_words(p.node, spans)}, whose local derivative is not finite here"
-    return "it arises where contributions are added"
-
-
-def _words(node: Node, spans: Mapping[Node, Span]) -> str:
-    """Return an operation with the place where the user wrote it."""
-    return f"`{node.op}` ({' '.join(spans[node].text.split())[:60]})" if node in spans else f"`{node.op}`"
+def _adjoint_names(swept: Sweep, names: Mapping[Node, str]) -> dict[Node, str]:
+    """Return what the adjoint of each node is called: t̄ of t, and v of the only output that nothing else uses."""
+    found = {p.node: bar(names[p.node]) for p in swept.passes}
+    if len(swept.cotangents) == 1 and "v" not in names.values():
+        found |= {n: "v" for n, adjoint in swept.adjoints.items() if adjoint in swept.cotangents.values()}
+    return found

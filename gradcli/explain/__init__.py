@@ -1,0 +1,1 @@
+"""What a command shows, as plain data: computed from a graph, points and cotangents."""

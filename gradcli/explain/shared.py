@@ -1,0 +1,69 @@
+"""What the commands share: how large a Jacobian may be, its formulas, and the style of formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import evaluate
+from gradcli.errors import InputError
+from gradcli.explain.results import Array, Named
+from gradcli.graph.graph import Graph
+from gradcli.graph.operations import OPERATIONS
+
+MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
+MAX_FORMULAS = 50_000  # elements that are worked out as formulas
+
+
+def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
+    """Refuse a Jacobian that nobody could read; `hint` is another way out."""
+    rows, columns = dimensions(graph, wrt)
+    if rows * columns > MAX_ENTRIES:
+        raise InputError(
+            f"the Jacobian would have {rows:,} × {columns:,} entries",
+            hint=hint or "choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
+        )
+
+
+def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
+    """Return the symbolic Jacobian, unless it would take minutes."""
+    from gradcli.algebra.jacobian import symbolic_jacobian
+
+    if (count := formulas_of(graph)) > MAX_FORMULAS:
+        raise InputError(
+            f"the formulas of {count:,} elements are too many to work out",
+            hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
+        )
+    return symbolic_jacobian(graph, wrt)
+
+
+def formulas_of(graph: Graph) -> int:
+    """Return how many elements of arrays are computed; a contraction counts what goes into it."""
+    total = 0
+    for n in graph.nodes:
+        if n.op == "matmul":
+            total += n.size * n.args[0].shape[-1]
+        elif n.args:
+            total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
+    return total
+
+
+def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
+    """Return the number of rows and of columns of the Jacobian."""
+    return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
+
+
+def style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
+    """Return whether formulas are written with decimals, and which names mean variables."""
+    decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
+    weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
+    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(graph.labels.values())
+
+
+def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
+    """Return the values of the outputs at one point, in their own shapes."""
+    found = evaluate(graph, {n: v[..., None] for n, v in at.items()})
+    return {name: v[..., 0].astype(float) for name, v in found.items()}
