@@ -166,7 +166,7 @@ def test_a_branch_not_taken_is_not_multiplied_by_infinity(system):
 
 def test_every_operation_is_read_back():
     tried = {node.op for system in READABLE for node in parse(system, **SHAPES).nodes}
-    # Of some only rules make use.  What is a copy has no other spelling than a name.
+    # Of some only rules make use, and nothing needs a copy.
     inner = {"broadcast", "scatter", "argmax_mask", "argmin_mask", "corner", "prod_others", "identity"}
     assert tried >= set(OPERATIONS) - inner
 
