@@ -104,7 +104,7 @@ class Extremum(TableFunction):
         """Return the derivative with respect to a value, counted from 1."""
         best, others = self.args[argindex - 1], self.args[: argindex - 1]
         wins = function("eq")(best, self)
-        if self.ties == "even":
+        if self.ties != "first":
             return function("where")(wins, 1 / winners(self), 0)
         for other in others:
             wins = function("and")(wins, function("ne")(other, self))
@@ -173,6 +173,8 @@ def apply(op: str, *args: Any) -> Any:
             return args[0]
         case "pow":
             return _power(*args)
+        case "floor_divide":
+            return apply("floor", apply("div", *args))
         case "gamma" | "lgamma" | "exp" | "expm1" if args[0].is_number and not _harmless(op, args[0]):
             return kept(op)(args[0])
         case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:

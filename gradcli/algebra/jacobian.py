@@ -122,7 +122,7 @@ class _Chain:
         """Return the derivatives of a definition, in terms of its own value where they mention it."""
         definition = self.definitions[cut]
         known = {definition: cut}
-        if isinstance(definition, Extremum) and definition.ties == "even":
+        if isinstance(definition, Extremum) and definition.ties != "first":
             count = winners(definition)
             known[count] = self.define(f"{cut.name}_winners", count.xreplace(known))
         return {s: d.xreplace(known) for s, d in gradient(definition).items()}

@@ -25,6 +25,13 @@ def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Arr
     return out
 
 
+def sign(x: Array, out: Array | None = None) -> Array:
+    """Return -1, 0 or 1; 0 for NaN."""
+    result = np.sign(x, out=out)
+    np.copyto(result, 0, where=np.isnan(result))
+    return result
+
+
 def softplus(x: Array, out: Array | None = None) -> Array:
     """Return log(1 + exp(x)), without overflow."""
     return np.asarray(np.logaddexp(0, x, out=out))

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.engine.numba_writer import Place, Writer, moved
 from gradcli.graph.node import Node, Shape
+from gradcli.graph.products import FAR
 
 
 def _split(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
@@ -34,6 +35,58 @@ def _reduce(start: str, update: str) -> Callable[..., None]:
             w.line(f"{out.at(k)} = {update.format(out.at(k), x.at(_merge(k, m, axes)))}")
 
     return write
+
+
+def _prod(w: Writer, node: Node, out: Place, x: Place) -> None:
+    """Write a product as mantissas and exponents, as `products.prod` has it."""
+    axes = node.params[0]
+    outer, inner = _split(node.args[0].shape, axes)
+    scratch = Node("exponents", (), outer)
+    exponents = w.take(scratch)
+    w.copy(out, outer, "1.0")
+    w.copy(exponents, outer, "0.0")
+    with w.loops((*outer, *inner)) as km:
+        k, m = km[: len(outer)], km[len(outer) :]
+        _times(w, out.at(k), exponents.at(k), x.at(_merge(k, m, axes)))
+    with w.loops(outer) as k:
+        w.line(f"{out.at(k)} = {_number(out.at(k), exponents.at(k))}")
+    w.give_back(scratch)
+
+
+def _prod_others(w: Writer, node: Node, out: Place, x: Place) -> None:
+    """Write for each element the product of those before it, and then times that of those behind it."""
+    axes = node.params[0]
+    outer, inner = _split(node.shape, axes)
+    scratch = [Node("scratch", (), shape) for shape in (node.shape, outer, outer)]
+    own, mantissas, exponents = map(w.take, scratch)
+    for behind in (False, True):
+        w.copy(mantissas, outer, "1.0")
+        w.copy(exponents, outer, "0.0")
+        with w.loops((*outer, *inner)) as km:
+            k, m = km[: len(outer)], km[len(outer) :]
+            m = [f"({n - 1} - {c})" for n, c in zip(inner, m, strict=True)] if behind else m
+            here = _merge(k, m, axes)
+            if behind:
+                found = _number(f"({out.at(here)} * {mantissas.at(k)})", f"({own.at(here)} + {exponents.at(k)})")
+                w.line(f"{out.at(here)} = {found}")
+            else:
+                w.line(f"{out.at(here)} = {mantissas.at(k)}")
+                w.line(f"{own.at(here)} = {exponents.at(k)}")
+            _times(w, mantissas.at(k), exponents.at(k), x.at(here))
+    for rows in scratch:
+        w.give_back(rows)
+
+
+def _times(w: Writer, mantissa: str, exponent: str, factor: str) -> None:
+    """Write a multiplication of a mantissa and an exponent by a factor."""
+    m, e, more = w.fresh(), w.fresh(), w.fresh()
+    w.line(f"{m}, {e} = math.frexp({factor})")
+    w.line(f"{mantissa}, {more} = math.frexp({mantissa} * {m})")
+    w.line(f"{exponent} += {e} + {more}")
+
+
+def _number(mantissa: str, exponent: str) -> str:
+    return f"math.ldexp({mantissa}, int(min(max({exponent}, -{FAR}), {FAR})))"
 
 
 def _cumsum(w: Writer, node: Node, out: Place, x: Place) -> None:
@@ -113,7 +166,8 @@ def _part(place: Place, key: tuple[Any, ...]) -> Place:
 
 RULES: dict[str, Callable[..., None]] = {
     "sum": _reduce("0.0", "{} + {}"),
-    "prod": _reduce("1.0", "{} * {}"),
+    "prod": _prod,
+    "prod_others": _prod_others,
     "max": _reduce("{}", "np.maximum({}, {})"),
     "min": _reduce("{}", "np.minimum({}, {})"),
     "cumsum": _cumsum,

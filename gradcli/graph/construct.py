@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import InputError
-from gradcli.graph.node import Node, Shape, broadcast_shapes, check_size, const, size_of
+from gradcli.graph.node import Node, Shape, broadcast_shapes, check_size, const, is_const, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
@@ -50,10 +50,19 @@ def reduce(op: str, x: Node, axes: Axes) -> Node:
 
 
 def extremum(op: str, x: Node, axes: Axes, ties: str) -> Node:
-    """Return `max` or `min` over the axes; at a tie the gradient goes to the `first`, or is shared `even`ly."""
+    """Return `max` or `min` over the axes.
+
+    At a tie the gradient goes to the `first`, or is shared, `even`ly as by PyTorch's max, or by `factors` as by amax:
+    these differ where the value is NaN, and where the gradient is infinite.
+    """
     if not size_of(x.shape):
         raise InputError(f"`{op}` of an empty array has no value")
     return Node(op, (x,), without(x.shape, axes), (axes, ties))
+
+
+def prod_others(x: Node, axes: Axes) -> Node:
+    """Return for each element the product of the others over the axes."""
+    return Node("prod_others", (x,), x.shape, (axes,))
 
 
 def spreadness(op: str, x: Node, axes: Axes, correction: int) -> Node:
@@ -172,6 +181,8 @@ def sum_to(g: Node, shape: Shape) -> Node:
     """Undo a broadcast: sum over the axes along which `shape` was repeated."""
     if g.shape == shape:
         return g
+    if is_const(g, 0):
+        return const(0, shape)
     extra = len(g.shape) - len(shape)
     axes = tuple(i for i, n in enumerate(g.shape) if i < extra or shape[i - extra] != n)
     return reshape(reduce("sum", g, axes), shape)

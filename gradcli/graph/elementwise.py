@@ -43,6 +43,14 @@ def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     return elementwise("where", condition, a, b)
 
 
+def factor(slope: Node) -> Node:
+    """Return a choice as a slope that is multiplied: where it is 0, an infinite adjoint makes it nan, as in PyTorch.
+
+    A choice that is a slope itself selects the adjoint (see `vjp.scale`).
+    """
+    return elementwise("identity", slope)
+
+
 def equal(a: Node, b: Node | Exact) -> Node:
     """Return the node of the comparison `a == b`."""
     return elementwise("eq", a, lift(b))
@@ -80,7 +88,7 @@ def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
     if a.op == "const" and isinstance(a.value, int | Fraction | Decimal) and a.value > 0:
         return y * call("log", a)
-    return where(equal(a, 0) & (b >= 0), 0, y * call("log", a))
+    return factor(where(equal(a, 0) & (b >= 0), 0, y * call("log", a)))
 
 
 def _normal_density(x: Node) -> Node:
@@ -126,8 +134,8 @@ ELEMENTWISE: dict[str, Elementwise] = {
         2,
         "arctan2",
         slopes=(
-            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
-            lambda y, a, b: where(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
+            lambda y, a, b: factor(where(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2))),
+            lambda y, a, b: factor(where(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2)))),
         ),
     ),
     # Hyperbolic
@@ -137,7 +145,13 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "tanh": Elementwise(sympy="tanh", slopes=(lambda y, x: call("sech", x) ** 2,)),
     "sech": Elementwise(sympy="sech", lowered=lambda x: 1 / call("cosh", x)),
     "asinh": Elementwise(1, "arcsinh", "asinh"),
-    "acosh": Elementwise(1, "arccosh", "acosh"),
+    # PyTorch: finite below -1 too, where the function is not.
+    "acosh": Elementwise(
+        1,
+        "arccosh",
+        "acosh",
+        (lambda y, x: 1 / (call("sqrt", call("abs", x) - 1) * call("sqrt", call("abs", x) + 1)),),
+    ),
     "atanh": Elementwise(1, "arctanh", "atanh"),
     # Special
     "erf": Elementwise(sympy="erf"),
@@ -198,13 +212,15 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "where": Elementwise(
         3, slopes=(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1))
     ),
-    "mod": Elementwise(2, slopes=(lambda y, a, b: 1, lambda y, a, b: -call("floor", a / b)), infix="%"),
+    "mod": Elementwise(2, slopes=(lambda y, a, b: 1, lambda y, a, b: -call("floor_divide", a, b)), infix="%"),
     # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
     "heaviside": Elementwise(2, slopes=(lambda y, x, h: 0, lambda y, x, h: where(equal(x, 0), 1, 0))),
     # Piecewise constant
-    "sign": Elementwise(constant=True),
+    "sign": Elementwise(constant=True),  # of NaN: 0, as in PyTorch
     "floor": Elementwise(constant=True),
     "ceil": Elementwise(constant=True),
+    # Not the floor of a quotient: what is left of the division is subtracted first, so that nothing is rounded up.
+    "floor_divide": Elementwise(2, constant=True),
     "lt": Elementwise(2, "less", infix="<", constant=True),
     "le": Elementwise(2, "less_equal", infix="<=", constant=True),
     "gt": Elementwise(2, "greater", infix=">", constant=True),
@@ -215,3 +231,6 @@ ELEMENTWISE: dict[str, Elementwise] = {
     "or": Elementwise(2, "logical_or", infix="|", constant=True),
     "not": Elementwise(1, "logical_not", infix="~", constant=True),
 }
+
+# What a gradient has no way through, not even for a 0: PyTorch's booleans.
+CONDITIONS = frozenset(op for op, row in ELEMENTWISE.items() if row.constant and row.infix)

@@ -19,7 +19,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Graph, Node, const
+from gradcli.graph.node import Graph, Node, const, is_const
 from gradcli.graph.sparsity import dependencies, widths
 from gradcli.graph.vjp import active_nodes, reverse, sweep
 
@@ -174,7 +174,7 @@ def _parts(
                     other = others[k]
                     low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
                     adjoint = adjoints.get(read[other])
-                    if adjoint is not None:
+                    if adjoint is not None and not is_const(adjoint, 0):
                         end = high if crossing[other] == other.size else other.size  # one bit may stand for all of it
                         found.setdefault((line.node, other), []).append(_Part(line.element, low, end, adjoint))
                     k += 1

@@ -257,6 +257,8 @@ def elementwise(op: str, *args: Node) -> Node:
 def simplified(op: str, *args: Node) -> Node:
     """Return `op` of the arguments, exact and without the arithmetic that changes nothing.
 
+    A product with 0 stays one: 0·inf is nan, in a gradient too.
+
     >>> x = leaf("x")
     >>> simplified("mul", const(1), x) is x
     True
@@ -270,10 +272,6 @@ def simplified(op: str, *args: Node) -> Node:
     same = _unchanged(op, args)
     if same is not None and same.shape == shape:
         return same
-    if op == "mul" and any(is_const(a, 0) for a in args):
-        return const(0, shape)
-    if op == "div" and is_const(args[0], 0):
-        return const(0, shape)
     if op in ("mul", "div"):
         return _signed(op, *args)
     if op == "pow" and is_const(args[1], 0):

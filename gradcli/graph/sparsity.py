@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.elementwise import ELEMENTWISE
+from gradcli.graph.elementwise import CONDITIONS, ELEMENTWISE
 from gradcli.graph.node import Graph, Node
 from gradcli.graph.structural import STRUCTURAL
 
@@ -76,7 +76,9 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
     row = ELEMENTWISE.get(node.op)
-    if not args or (row and row.constant) or (node.op in STRUCTURAL and STRUCTURAL[node.op].pullback is None):
+    if not args or node.op in CONDITIONS or (node.op in STRUCTURAL and STRUCTURAL[node.op].pullback is None):
+        return np.zeros(node.shape, dtype=object)
+    if row and row.constant and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
         return np.zeros(node.shape, dtype=object)
     if row:
         sets = reduce(np.bitwise_or, args[1:] if node.op == "where" else args)
@@ -90,9 +92,17 @@ def _passed_on(node: Node, args: list[Array]) -> Array:
     raise AssertionError(node.op)  # a test runs every operation of the tables
 
 
+def _is_given(node: Node) -> bool:
+    """Tell whether a node is a leaf or a constant, or only moves its elements."""
+    while len(node.args) == 1 and node.op in _MOVED:
+        node = node.args[0]
+    return not node.args
+
+
 def _along(node: Node, sets: Array) -> Array:
-    """Return the union along an axis, for each element of it."""
-    return np.broadcast_to(np.expand_dims(_union(sets, node.params), node.params[0]), node.shape)
+    """Return the union along an axis, or several, for each element of it."""
+    axes = np.atleast_1d(node.params[0]).tolist()
+    return np.broadcast_to(np.expand_dims(_union(sets, axes), axes), node.shape)
 
 
 def _matmul(node: Node, args: list[Array]) -> Array:
@@ -120,7 +130,7 @@ _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
         ("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"),
         lambda node, args: _union(args[0], node.params[0]),
     ),
-    "softmax": lambda node, args: _along(node, args[0]),
+    **dict.fromkeys(("softmax", "prod_others"), lambda node, args: _along(node, args[0])),
     "cumsum": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.params[0]),
     "matmul": _matmul,
     "outer": lambda node, args: np.bitwise_or.outer(*args),

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph import products
 from gradcli.graph.construct import (
     Axes,
     Index,
     broadcast,
-    concatenate,
     cumsum,
     diagonal,
     extremum,
@@ -29,6 +29,7 @@ from gradcli.graph.construct import (
     inverse,
     matmul,
     outer,
+    prod_others,
     reduce,
     reshape,
     scatter,
@@ -77,34 +78,13 @@ def _extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list
     if ties == "first":
         mask = Node("argmax_mask" if y.op == "max" else "argmin_mask", (x,), x.shape, (axes[0],))
         return [where(mask, spread(g, x.shape, axes), 0)]
-    # A NaN is the extremum, and unlike anything, itself included.
-    mask = equal(x, spread(y, x.shape, axes)) | call("ne", x, x)
+    mask = equal(x, spread(y, x.shape, axes))
+    if ties == "even":  # a NaN is the extremum, and unlike anything, itself included
+        mask = mask | call("ne", x, x)
     winners = reduce("sum", where(mask, 1, 0), axes)
-    return [where(mask, spread(g / winners, x.shape, axes), 0)]
-
-
-def _prod_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
-    """Multiply the other factors pairwise in a tree: exact with zeros among them, and linear in their number."""
-    order = axes + tuple(i for i in range(len(x.shape)) if i not in axes)
-    moved = transpose(x, order)
-    rest = moved.shape[len(axes) :]
-    level = reshape(moved, (_count(x.shape, axes), *rest))
-    halves: list[tuple[Node, Node]] = []
-    while level.shape[0] > 1:
-        half = level.shape[0] // 2
-        a, b = _rows(level, 0, half), _rows(level, half, 2 * half)
-        halves.append((a, b))
-        level = concatenate([a * b, _rows(level, 2 * half, level.shape[0])], 0)
-    passed = reshape(g, (1, *rest))
-    for a, b in reversed(halves):
-        half = a.shape[0]
-        head = _rows(passed, 0, half)
-        passed = concatenate([head * b, head * a, _rows(passed, half, passed.shape[0])], 0)
-    return [transpose(reshape(passed, moved.shape), inverse(order))]
-
-
-def _rows(x: Node, start: int, stop: int) -> Node:
-    return index(x, (range(start, stop),))
+    share = spread(g / winners, x.shape, axes)
+    # PyTorch: amax multiplies where max selects, and nobody wins against a NaN.
+    return [where(mask, share, 0) if ties == "even" else share * where(mask, 1, 0)]
 
 
 def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
@@ -293,7 +273,13 @@ STRUCTURAL: dict[str, Structural] = {
         lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
         lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
     ),
-    "prod": Structural(lambda axes, x, out=None: x.prod(axis=axes, out=out), _prod_pullback),
+    "prod": Structural(products.prod, lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)]),
+    # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
+    "prod_others": Structural(
+        products.prod_others,
+        lambda g, y, axes, x: [products.others(axes, x, along=g)],
+        products.others,
+    ),
     "max": Structural(lambda axes, ties, x, out=None: x.max(axis=axes, out=out), _extremum_pullback),
     "min": Structural(lambda axes, ties, x, out=None: x.min(axis=axes, out=out), _extremum_pullback),
     "norm": Structural(

@@ -6,16 +6,14 @@ The sweep knows no operation by name: the tables do.  Source: Griewank and Walth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradcli.graph.calculus import slope
 from gradcli.graph.construct import scatter, sum_to
-from gradcli.graph.elementwise import ELEMENTWISE, where
+from gradcli.graph.elementwise import CONDITIONS, ELEMENTWISE, where
 from gradcli.graph.node import Graph, Node, const, is_const, leaf
 from gradcli.graph.structural import STRUCTURAL
-
-_CONDITIONS = {op for op, row in ELEMENTWISE.items() if row.constant and row.infix}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +78,16 @@ def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     active = set(wanted)
     for node in graph.nodes:
         # A condition passes nothing on.
-        if not active.isdisjoint(node.args) and node.op not in _CONDITIONS:
+        if not active.isdisjoint(node.args) and node.op not in CONDITIONS:
             active.add(node)
     return active
 
 
 def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
-    """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes."""
+    """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes.
+
+    A 0 is passed on like any other number: what comes before may turn it into nan, as it does in PyTorch.
+    """
     pending: dict[Node, list[Node]] = {}
     for output, v in seeds:
         pending.setdefault(output, []).append(v)
@@ -98,8 +99,7 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
         adjoints[node] = _total(pending.pop(node))
         for step in _pull(node, adjoints[node], active):
             passes.append(step)
-            if not is_const(step.contribution, 0):
-                pending.setdefault(step.argument, []).append(step.contribution)
+            pending.setdefault(step.argument, []).append(step.contribution)
     return passes, adjoints
 
 
@@ -122,7 +122,8 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
         for i, argument in enumerate(node.args):
             if argument in active:
                 local = slope(node, i)
-                steps.append(Pass(node, adjoint, argument, local, sum_to(scale(adjoint, local), argument.shape)))
+                contribution = sum_to(scale(adjoint, local, node.args), argument.shape)
+                steps.append(Pass(node, adjoint, argument, local, contribution))
     elif node.args and (pullback := STRUCTURAL[node.op].pullback) is not None:
         contributions = pullback(adjoint, node, *node.params, *node.args)
         for argument, contribution in zip(node.args, contributions, strict=True):
@@ -131,17 +132,23 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
     return steps
 
 
-def scale(adjoint: Node, local: Node) -> Node:
-    """Return adjoint·slope.
+def scale(adjoint: Node, local: Node, args: Sequence[Node]) -> Node:
+    """Return adjoint·slope, for the slope of an operation with these arguments.
 
     A slope that selects (`relu`, `maximum`, `where`) selects the adjoint, so that the branch not taken stays 0
     even when the adjoint is infinite, as in PyTorch: the gradient of `log(relu(x))` at -1 is 0, not nan.
+    So does a slope that is 0 by its nature (`floor`, `x**0`). A 0 that is an argument is a factor: in `log(0*x)`
+    it meets an infinite adjoint, and the gradient is nan.
     """
     if local.op == "where":
         condition, a, b = local.args
-        return where(condition, scale(adjoint, a), scale(adjoint, b))
+        return where(condition, scale(adjoint, a, args), scale(adjoint, b, args))
     if local.op == "neg":
-        return -scale(adjoint, local.args[0])
+        return -scale(adjoint, local.args[0], args)
+    if local.op == "identity":
+        return adjoint * local.args[0]
+    if is_const(local, 0) and local not in args:
+        return const(0, adjoint.shape)
     if local.op == "div" and is_const(local.args[0], 1):
         return adjoint / local.args[1]
     return adjoint * local

@@ -171,9 +171,9 @@ for _op in ("sum", "mean", "prod", "logsumexp"):
     _add(_reduction(_op), _op)
 
 
-def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, shared: bool = False) -> Node:
+def _extremum(op: str, x: Node, axis: Axis, keepdims: bool, ties: str = "") -> Node:
     # PyTorch: max() and amax(dim) share a tie evenly, max(dim) gives the whole gradient to one index.
-    ties = "first" if isinstance(axis, int) and not shared else "even"
+    ties = ties or ("first" if isinstance(axis, int) else "even")
     axes = axes_of(axis, len(x.shape))
     return _kept(construct.extremum(op, x, axes, ties), x, axes, keepdims)
 
@@ -189,17 +189,17 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
     return build
 
 
-def _extremum_of_one(op: str, shared: bool) -> Builder:
+def _extremum_of_one(op: str, ties: str = "") -> Builder:
     def build(x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
-        return _extremum(op, x, axis, keepdims, shared)
+        return _extremum(op, x, axis, keepdims, ties)
 
     return build
 
 
 for _op, _pairwise in (("max", "maximum"), ("min", "minimum")):
     _add(_extremum_function(_op, _pairwise), _op, methods=())
-    METHODS[_op] = _extremum_of_one(_op, shared=False)
-    _add(_extremum_of_one(_op, shared=True), f"a{_op}")
+    METHODS[_op] = _extremum_of_one(_op)
+    _add(_extremum_of_one(_op, "factors"), f"a{_op}")
 
 
 @_named("norm")
@@ -210,7 +210,7 @@ def _norm(x: Node, p: float = 2, axis: Axis = None, keepdims: bool = False) -> N
     if p == 1:
         return _kept(construct.reduce("sum", call("abs", x), axes), x, axes, keepdims)
     if p == math.inf:
-        return _extremum("max", call("abs", x), axis, keepdims, shared=True)
+        return _extremum("max", call("abs", x), axis, keepdims, "even")
     raise InputError("`norm` knows p=1, p=2 and p=inf", hint="another: `sum(abs(x)**p)**(1/p)`")
 
 

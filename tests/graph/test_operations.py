@@ -77,6 +77,7 @@ DOMAINS = {
     "sign": (ANY,),
     "floor": (ANY,),
     "ceil": (ANY,),
+    "floor_divide": (ANY, (2.5, 4.5)),
     "lt": (ANY, ANY),
     "le": (ANY, ANY),
     "gt": (ANY, ANY),
@@ -113,6 +114,12 @@ EXPRESSIONS = {
         "prod(T, axis=1, keepdims=True)",
         "prod(x - x[1])",
         "prod(concatenate([x - x[0], z - z[1]]))",
+    ],
+    "prod_others": [
+        lambda x: construct.prod_others(x, (0,)),
+        lambda x: construct.prod_others(construct.index(x, (range(1),)), (0,)),
+        lambda T: construct.prod_others(T, (0, 2)),
+        lambda M: construct.prod_others(construct.concatenate([M, M * M, M], 1), (1,)),
     ],
     "max": [
         "max(x)",

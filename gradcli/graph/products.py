@@ -1,0 +1,154 @@
+"""Products of many factors, in which nothing overflows or underflows on the way.
+
+Factors that could do so are taken apart into mantissas from 1/2 to 1 and exponents of 2 (by `frexp`): mantissas are
+multiplied, exponents added, and only the result is a float64 again. So `1e200·0·1e200` is 0 in any order, and
+`1e200·1e200·1e-300` is 1e100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.construct import Axes, concatenate, index, inverse, reshape, transpose
+from gradcli.graph.node import Node, const, size_of
+
+Array = np.ndarray[Any, Any]
+
+_SAFE = 1000  # bits that a product may lose or gain without leaving the normal numbers
+_BLOCK = 32  # factors that are multiplied one after the other
+FAR = 2200  # an exponent that takes any mantissa out of range
+
+
+def in_front(axes: Axes, rank: int) -> Axes:
+    """Return the order of all axes that begins with these."""
+    return axes + tuple(i for i in range(rank) if i not in axes)
+
+
+# Numbers
+
+
+def prod(axes: Axes, x: Array, out: Array | None = None) -> Array:
+    """Return the product over the axes; the points are along the last one.
+
+    >>> prod((0,), np.array([[1e200], [1e200], [1e-300]]))
+    array([1.e+100])
+    """
+    factors = _flat(axes, x)
+    if _is_tame(factors):
+        return factors.prod(axis=0, out=out)
+    return _number(*_product(*np.frexp(factors)), out)
+
+
+def prod_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
+    """Return for each element the product of the others over the axes.
+
+    >>> prod_others((0,), np.array([[0.0], [2.0], [3.0]]))[:, 0]
+    array([6., 0., 0.])
+    """
+    factors = _flat(axes, x)
+    found = _beside(factors) if _is_tame(factors) else _number(*_others(*np.frexp(factors)))
+    order = in_front(axes, x.ndim)
+    result = found.reshape([x.shape[i] for i in order]).transpose(inverse(order))
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _flat(axes: Axes, x: Array) -> Array:
+    """Return the array with the axes in front, as a single one."""
+    moved = x.transpose(in_front(axes, x.ndim))
+    return moved.reshape(size_of(moved.shape[: len(axes)]), *moved.shape[len(axes) :])
+
+
+def _is_tame(factors: Array) -> bool:
+    """Tell whether no product of some of the factors can leave the normal numbers."""
+    sizes, most = np.abs(factors), 2.0 ** (_SAFE / max(1, len(factors)))
+    return bool(sizes.size and sizes.max() <= most and sizes.min() * most >= 1)
+
+
+def _number(mantissas: Array, exponents: Array, out: Array | None = None) -> Array:
+    return np.asarray(np.ldexp(mantissas, np.clip(exponents, -FAR, FAR), out=out))
+
+
+def _product(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
+    """Return the product over the first axis."""
+    while len(mantissas) > _SAFE:
+        parts = [slice(i, i + _SAFE) for i in range(0, len(mantissas), _SAFE)]
+        mantissas, more = np.frexp(np.stack([mantissas[p].prod(axis=0) for p in parts]))
+        exponents = np.stack([exponents[p].sum(axis=0) for p in parts]) + more
+    return mantissas.prod(axis=0), exponents.sum(axis=0)
+
+
+def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
+    """Return the products of the others over the first axis."""
+    if len(mantissas) <= _SAFE:
+        return _beside(mantissas), exponents.sum(axis=0) - exponents
+    half = len(mantissas) // 2
+    halves = [(mantissas[part], exponents[part]) for part in (slice(half), slice(half, None))]
+    found = []
+    for own, other in (halves, halves[::-1]):
+        (a, i), (b, j) = _others(*own), _product(*other)
+        b, more = np.frexp(b)
+        a, less = np.frexp(a * b)
+        found.append((a, i + j + more + less))
+    return np.concatenate([m for m, _ in found]), np.concatenate([e for _, e in found])
+
+
+def _beside(factors: Array) -> Array:
+    """Return the products of the others over the first axis, as products of those before and of those behind."""
+    count, rest = len(factors), factors.shape[1:]
+    if count > _BLOCK:
+        blocks = -(-count // _BLOCK)
+        filled = np.ones((_BLOCK * blocks, *rest))
+        filled[:count] = factors
+        groups = filled.reshape(_BLOCK, blocks, *rest)
+        return np.reshape(_beside(groups) * _beside(groups.prod(axis=0)), filled.shape)[:count]
+    result, behind = np.ones_like(factors), np.ones(rest)
+    for i in range(1, count):
+        np.multiply(result[i - 1], factors[i - 1], out=result[i])
+    for i in range(count - 1, 0, -1):
+        behind *= factors[i]
+        result[i - 1] *= behind
+    return result
+
+
+# Nodes.  A series is a value, alone or with its derivative along a direction.
+
+Series = Sequence[Node]
+
+
+def others(axes: Axes, x: Node, along: Node | None = None) -> Node:
+    """Return the products of the others as products of pairs, in a tree; with `along` their derivative that way."""
+    order = in_front(axes, len(x.shape))
+    count, rest = size_of(tuple(x.shape[i] for i in axes)), tuple(x.shape[i] for i in order[len(axes) :])
+    if count < 2:
+        return const(0 if along else 1, x.shape)
+    level: Series = [reshape(transpose(n, order), (count, *rest)) for n in (x, along) if n is not None]
+    pairs: list[tuple[Series, Series]] = []
+    while (half := level[0].shape[0] // 2) > 0:
+        a, b = _rows(level, 0, half), _rows(level, half, 2 * half)
+        pairs.append((a, b))
+        level = _joined(_times(a, b), _rows(level, 2 * half, level[0].shape[0]))
+    a, b = pairs.pop()
+    passed = _joined(b, a)
+    for a, b in reversed(pairs):
+        half = a[0].shape[0]
+        head, tail = _rows(passed, 0, half), _rows(passed, half, passed[0].shape[0])
+        passed = _joined(_times(head, b), _times(head, a), tail)
+    return transpose(reshape(passed[-1], tuple(x.shape[i] for i in order)), inverse(order))
+
+
+def _times(a: Series, b: Series) -> Series:
+    return [a[0] * b[0], *(da * b[0] + a[0] * db for da, db in zip(a[1:], b[1:], strict=True))]
+
+
+def _rows(series: Series, start: int, stop: int) -> Series:
+    return [index(n, (range(start, stop),)) for n in series]
+
+
+def _joined(*parts: Series) -> Series:
+    return [concatenate(same, 0) for same in zip(*parts, strict=True)]
