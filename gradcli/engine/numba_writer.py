@@ -60,7 +60,7 @@ EXPRESSIONS = {
     "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
     "floor": "np.floor({})",
     "ceil": "np.ceil({})",
-    "floor_divide": "np.floor_divide({}, {})",
+    "floor_divide": "({} // {})",
     "lt": "({} < {})",
     "le": "({} <= {})",
     "gt": "({} > {})",

@@ -29,6 +29,14 @@ def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
     return elementwise("corner", condition, lift(there), elsewhere)
 
 
+def factor(slope: Node) -> Node:
+    """Return a choice as a slope that is multiplied: where it is 0, an infinite adjoint makes it nan, as in PyTorch.
+
+    A choice that is a slope itself selects the adjoint (see `vjp.scale`).
+    """
+    return elementwise("identity", slope)
+
+
 def equal(a: Node, b: Node | Exact) -> Node:
     """Return the node of the comparison `a == b`."""
     return compare("eq", a, lift(b))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gradcli.graph.construct import scatter, sum_to, where
+from gradcli.graph.construct import corner, scatter, sum_to, where
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, is_const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
@@ -176,11 +176,14 @@ def scale(adjoint: Node, local: Node, args: Sequence[Node]) -> Node:
     So does a slope that is 0 by its nature (`floor`, `x**0`). A 0 that is an argument is a factor: in `log(0*x)`
     it meets an infinite adjoint, and the gradient is nan.
     """
-    if local.op == "where":
+    if local.op in ("where", "corner"):
         condition, a, b = local.args
-        return where(condition, scale(adjoint, a, args), scale(adjoint, b, args))
+        choose = where if local.op == "where" else corner
+        return choose(condition, scale(adjoint, a, args), scale(adjoint, b, args))
     if local.op == "neg":
         return -scale(adjoint, local.args[0], args)
+    if local.op == "identity":
+        return adjoint * local.args[0]
     if is_const(local, 0) and local not in args:
         return const(0, adjoint.shape)
     if local.op == "div" and is_const(local.args[0], 1):

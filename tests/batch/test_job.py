@@ -12,7 +12,8 @@ from gradcli.batch.job import Job, Tally
 from gradcli.cli.many import GivenPoints
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes, Source, Span
-from gradcli.graph.node import Graph, Node, leaf
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, leaf
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import read_system
 
@@ -27,15 +28,13 @@ def system(text, **shapes):
 
 
 def test_a_long_chain_is_pickled():
-    x = leaf("x")
-    node = x
+    x = node = leaf()
     for _ in range(LONG):
         node = Node("add", (node, x), ())
-    graph = Graph.of([x], [node.called("y")])
+    graph = Graph.of({"x": x}, {"y": node})
     found = pickle.loads(pickle.dumps(graph))
     assert len(found.nodes) == len(graph.nodes) == LONG + 1
-    (y,) = found.outputs
-    assert float(evaluate(found, {"x": np.array([0.5])})[y][0]) == (LONG + 1) / 2
+    assert evaluate(found, {"x": np.array([0.5])})["y"].tolist() == [(LONG + 1) / 2]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +48,14 @@ def test_a_long_chain_is_pickled():
 def test_a_graph_is_the_same_after_a_pickle(graph):
     found = pickle.loads(pickle.dumps(graph))
     for one, two in zip(graph.nodes, found.nodes, strict=True):
-        assert (one.op, one.shape, one.params, one.name) == (two.op, two.shape, two.params, two.name)
+        assert (one.op, one.shape, one.settings, one.dtype) == (two.op, two.shape, two.settings, two.dtype)
     places = [{node: k for k, node in enumerate(g.nodes)} for g in (graph, found)]
-    for kind in ("inputs", "outputs"):
-        assert [places[0][n] for n in getattr(graph, kind)] == [places[1][n] for n in getattr(found, kind)]
+    both = (graph, found), places
+    for kind in ("inputs", "outputs", "names"):
+        before, after = ([(name, place[n]) for name, n in getattr(g, kind).items()] for g, place in zip(*both, strict=True))
+        assert before == after
     # What two nodes share is shared again: it is not computed twice.
-    arguments = [[[place[a] for a in n.args] for n in g.nodes] for g, place in zip((graph, found), places, strict=True)]
+    arguments = [[[place[a] for a in n.args] for n in g.nodes] for g, place in zip(*both, strict=True)]
     assert arguments[0] == arguments[1]
     assert pickle.dumps(found) == pickle.dumps(graph)
 
@@ -104,8 +105,8 @@ def test_a_job_is_the_same_after_a_pickle():
     ],
 )
 def test_the_block_holds_so_many_numbers(varying, outputs, block):
-    leaves = [leaf(name, shape) for name, shape in varying.items()]
-    nodes = [leaf(name, shape) for name, shape in outputs.items()]
+    leaves = {name: leaf(shape) for name, shape in varying.items()}
+    nodes = {name: leaf(shape) for name, shape in outputs.items()}
     found = Job(Graph.of(leaves, nodes), varying, {}, {})
     assert found.block == block
     assert isinstance(found.block, int)

@@ -166,6 +166,15 @@ def test_arrays(numba, text):
         check(run, points, expected_of(graph, points, count), assert_array_equal)
 
 
+def test_products_far_out(numba):
+    graph = parse("y = prod(M, axis=1)", M=(2, 4))
+    factors = np.array([1e-300, 5e-324, -1e-200, 0, 1, -3, 1e200, 1.7e308, np.inf, np.nan])
+    points = {"M": np.random.default_rng(0).choice(factors, (2, 4, 2000)), "y.v": np.ones((2, 2000))}
+    for g in (graph, vjp(graph)):
+        own = {n.name: points[n.name] for n in g.inputs}
+        check(compile_numba(g), own, expected_of(g, own, 2000), assert_array_equal)
+
+
 def test_net_with_weights_that_are_the_same(numba):
     graph = vjp(parse("y = tanh(M @ N + b)", **SHAPES), ["M", "b"])
     rng = np.random.default_rng(0)

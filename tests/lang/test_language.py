@@ -451,4 +451,4 @@ def test_ways_to_write_a_square(text):
 def test_statements_are_read_in_order():
     with pytest.raises(InputError, match="before it is assigned"):
         parse("y=t; t=x")
-    assert [n.name for n in parse("t=x; y=t").outputs] == ["y"]
+    assert list(parse("t=x; y=t").outputs) == ["y"]

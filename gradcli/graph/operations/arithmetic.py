@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from gradcli.graph.construct import call, corner, equal
+from gradcli.graph.construct import call, corner, equal, factor
 from gradcli.graph.node import Exact, Node, elementwise, is_const
 from gradcli.graph.operation import Operation, function, step
 
@@ -37,7 +37,7 @@ def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
     if a.value in ("pi", "e") or (isinstance(a.value, int | Fraction | Decimal) and a.value > 0):
         return y * call("log", a)
-    return corner(equal(a, 0) & (b >= 0), 0, y * call("log", a))
+    return factor(corner(equal(a, 0) & (b >= 0), 0, y * call("log", a)))
 
 
 ROWS: dict[str, Operation] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.graph.construct import call, corner, equal
+from gradcli.graph.construct import call, corner, equal, factor
 from gradcli.graph.node import Node, const
 from gradcli.graph.operation import Operation, function
 
@@ -34,8 +34,8 @@ ROWS: dict[str, Operation] = {
     "atan": function(lambda y, x: 1 / (1 + x**2)),
     # PyTorch: 0 at the origin, where the angle has no slope.
     "atan2": function(
-        lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
-        lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
+        lambda y, a, b: factor(corner(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2))),
+        lambda y, a, b: factor(corner(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2)))),
     ),
     # Hyperbolic
     "sinh": function(lambda y, x: call("cosh", x)),

@@ -1,0 +1,88 @@
+"""The slopes that the table states against those that SymPy works out."""
+
+import numpy as np
+import pytest
+import sympy
+from numpy.testing import assert_allclose
+from test_operations import DOMAINS
+
+from gradcli import evaluate
+from gradcli.algebra.functions import SYMPY, function
+from gradcli.graph.construct import call
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import compare, const, elementwise, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import slope
+
+# What each elementwise operation is to SymPy; a condition is given as a number that is positive where it holds.
+FORMS = {op: function(op) for op in SYMPY} | {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "pow": sympy.Pow,
+    "identity": lambda a: a,
+    "cbrt": lambda a: sympy.sign(a) * sympy.cbrt(sympy.Abs(a)),
+    "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
+    "atan2": sympy.atan2,
+    "sinh": sympy.sinh,
+    "cosh": sympy.cosh,
+    "tanh": sympy.tanh,
+    "sech": sympy.sech,
+    "digamma": sympy.digamma,
+    "polygamma": lambda a: sympy.polygamma(2, a),
+    "relu": lambda a: sympy.Max(a, 0),
+    "leaky_relu": lambda a, b: sympy.Piecewise((a, a > 0), (a * b, True)),
+    "sigmoid": lambda a: 1 / (1 + sympy.exp(-a)),
+    "softplus": lambda a: sympy.log(1 + sympy.exp(a)),
+    "silu": lambda a: a / (1 + sympy.exp(-a)),
+    "gelu": lambda a: a * (1 + sympy.erf(a / sympy.sqrt(2))) / 2,
+    "abs": sympy.Abs,
+    "maximum": sympy.Max,
+    "minimum": sympy.Min,
+    "clamp": lambda a, low, high: sympy.Min(sympy.Max(a, low), high),
+    "where": lambda c, a, b: sympy.Piecewise((a, c > 0), (b, True)),
+    "corner": lambda c, a, b: sympy.Piecewise((a, c > 0), (b, True)),
+}
+# SymPy does not differentiate a step, and so no remainder.
+WITHOUT_SLOPE = {"mod", "heaviside"}
+POINTS = 6
+
+
+def test_no_operation_is_forgotten():
+    assert set(FORMS) | WITHOUT_SLOPE == {op for op, row in OPERATIONS.items() if row.kind == "elementwise"}
+
+
+def node_of(op, *args):
+    """Return the node of an operation, and the number of its first argument that a form takes."""
+    if op in ("where", "corner"):
+        return elementwise(op, compare("gt", args[0], const(0)), *args[1:]), 0
+    if op == "polygamma":
+        return call(op, 2, *args), 1
+    return call(op, *args), 0
+
+
+@pytest.mark.parametrize("op", FORMS)
+def test_slopes_are_sympys(op):
+    domains = DOMAINS[op]
+    symbols = sympy.symbols(f"a0:{len(domains)}", real=True)
+    leaves = {s.name: leaf() for s in symbols}
+    y, first = node_of(op, *leaves.values())
+    rng = np.random.default_rng(0)
+    points = {name: rng.uniform(*domain, POINTS) for name, domain in zip(leaves, domains, strict=True)}
+    slopes = {s.name: slope(y, first + i) for i, s in enumerate(symbols)}
+    found = evaluate(Graph.of(leaves, slopes), points)
+    for symbol in symbols:
+        derivative = sympy.diff(FORMS[op](*symbols), symbol)
+        expected = [
+            derivative.subs({s: sympy.Rational(points[s.name][k]) for s in symbols}).evalf(30) for k in range(POINTS)
+        ]
+        assert_allclose(np.broadcast_to(found[symbol.name], POINTS), np.array(expected, dtype=float), rtol=1e-13)
+
+
+@pytest.mark.parametrize("op", [op for op, row in OPERATIONS.items() if row.kind == "step"])
+def test_steps_have_the_slope_0(op):
+    leaves = {f"a{i}": leaf() for i in range(OPERATIONS[op].arity)}
+    y = call(op, *leaves.values())
+    assert [slope(y, i).value for i in range(len(leaves))] == [0] * len(leaves)
