@@ -186,8 +186,8 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
     def build(*x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
         if len(x) == 1:
             return _extremum(op, x[0], axis, keepdims)
-        if axis is not None or keepdims:
-            raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
+        if not x:
+            raise InputError(f"`{op}` lacks an argument", hint=f"for example `{op}(x)`")
         if len(x) == 2 and type(x[1].value) is int:
             name, number = _shown(x[0]), x[1].value
             raise InputError(
@@ -195,6 +195,8 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
                 hint=f"element by element it is `{pairwise}({name}, {number})`, along an axis "
                 f"`{op}({name}, axis={number})`",
             )
+        if axis is not None or keepdims:
+            raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
         return _folded(pairwise, *x)
 
     return build

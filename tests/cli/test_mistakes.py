@@ -49,6 +49,11 @@ LANGUAGE = [
     # What the language lacks
     system("y = «x.__class__»", says="`.__class__` is not part of the language"),
     system("y = «x.real»", says="`.real` is not part of the language"),
+    system("y = «x.real»^2", says="`.real` is not part of the language"),
+    system("y = x^2 + x^2*«x.real»^2", says="`.real` is not part of the language"),
+    system("y = «(x^2).foo»^2", says="`.foo` is not part of the language"),
+    system("y = 2*«x.backward»()", says="`.backward` belongs to PyTorch's tensors", mend="gradcli backward"),
+    system("y = «F.backward»()", says="`.backward` belongs to PyTorch's tensors", mend="gradcli backward"),
     system("y = «().__class__.__bases__»", says="`.__bases__` is not part of the language"),
     system("y = «__import__('os').system»('true')", says="`.system` is not part of the language"),
     system("y = «__import__»('os')", says="unknown function `__import__`"),
@@ -192,6 +197,11 @@ LANGUAGE = [
     system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="`.T`"),
     system("y = «x @ 2»", says="`@` multiplies vectors and matrices", mend="--shape"),
     system("y = «x[5]»", "--shape", "x=3", says="there is no element 5 among 3", mend="from 0 to 2"),
+    system("y = «x[3]»", "--shape", "x=3", says="there is no element 3 among 3", mend="from 0 to 2"),
+    system("y = «x[-4]»", "--shape", "x=3", says="there is no element -4 among 3", mend="from 0 to 2"),
+    system("y = «x[-5]»", "--shape", "x=3", says="there is no element -5 among 3", mend="from 0 to 2"),
+    system("y = «x[0]» + x[0,1]", says="`x` is a scalar and has no elements", mend="--shape x=3"),
+    system("y = x[0] + «x[0,1]»", "--shape", "x=3", says="`x` is an array of 1 dimension", mend=""),
     system("y = «x[2:1]»", "--shape", "x=3", says="this slice is empty", mend=r"the array has shape \(3,\)"),
     system("y = «x[1.5]»", "--shape", "x=3", says="an index is a whole number", mend=r"x\[0\]"),
     system("y = «x[0]» + x", says="`x` is a scalar", mend="--shape x=3"),
@@ -205,6 +215,14 @@ LANGUAGE = [
     system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
     system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),
     system("y = «stack(x)»", says="a list of expressions is wanted", mend=r"stack\(\[a, b\]\)"),
+    system(
+        "y = «maximum(x)»", says="`maximum` takes two values or more", mend=r"`max\(x\)` is the maximum of an array"
+    ),
+    system("y = «Min(x)»", says="`minimum` takes two values or more", mend=r"`min\(x\)` is the minimum of an array"),
+    system("y = «maximum()»", says="`maximum` takes two values or more"),
+    system("y = «max()»", says="`max` lacks an argument", mend=r"`max\(x\)`"),
+    system("y = «max(x, 1, keepdim=True)»", says="PyTorch takes the 1 for an axis", mend=r"`max\(x, axis=1\)`"),
+    system("y = «max(x, z, axis=0)»", says="`max` of several values has no axis", mend=r"`max\(x, axis=0\)`"),
     system("y = «max(x, 1)»", says="PyTorch takes the 1 for an axis", mend=r"`maximum\(x, 1\)`, .* `max\(x, axis=1\)`"),
     system(
         "y = «min(2*x, -1)»",
