@@ -384,6 +384,15 @@ def test_numbers_are_exact(cli, text, slope):
     assert cli.json("jacobian", f"y={text}")["symbolic"] == [[slope]]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.1 + 0.2", 0.3), ("0.3 - 0.2", 0.1), ("1.1*1.1", 1.21), ("0.1*3", 0.3), ("0.7/7", 0.1), ("1.1**2", 1.21)],
+)
+def test_numbers_among_themselves_are_worked_out_exactly(text, expected):
+    assert float(value(f"y=({text})*x", x=1)) == expected
+    assert eval(text) != expected
+
+
 ZEROS = ["0.0", "-0.0", "-0.", "-0e3", "-0", "--0.0", "+(-0.0)", "-(1 - 1)", "-(0.5 - 0.5)", "0.0 - 0", "-0.0 - 0"]
 ZEROS += ["-0.0 + 0.0", "-0.0 + -0.0", "-0.0 - 0.0", "-0.0 - -0.0", "0.0*-3", "-0.0*-3", "-0.0/2", "0.0/-2"]
 ZEROS += ["(-0.0)**3", "(-0.0)**2", "-0.0**2", "-1e-400"]
