@@ -149,7 +149,7 @@ class SystemCommand(click.Command):
         known = {o for p in self.get_params(ctx) for o in p.opts if len(o) == _SHORT}
         marked = []
         for before, arg in zip(["", *args], args, strict=False):
-            expression = re.match(r"-\s*[\w.(\[]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
+            expression = re.match(r"-\s*[\w.(\[|√‖]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
             marked.append(f" {arg}" if expression and before not in ("-F", "--file") else arg)
         return super().parse_args(ctx, marked)
 

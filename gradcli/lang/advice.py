@@ -84,13 +84,13 @@ def unknown_attribute(tree: ast.Attribute, module: str | None) -> InputError:
     """Return what to tell of `x.name`, or of a module's function, where gradcli has no such method or function."""
     name = tree.attr
     plain = name if name in FUNCTIONS else _FUNCTION_KEYS.get(key(name))
+    if name in _AUTOGRAD:
+        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
     if module and (plain or name in CONSTANTS):
         what = "functions go" if plain else "constants go"
         return InputError(f"{what} without a module's name", hint=f"write `{plain}(…)`" if plain else f"write `{name}`")
     if module:
         return InputError(f"`{name}` is not one of gradcli's functions", hint=unknown_function(name).hint)
-    if name in _AUTOGRAD:
-        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
     hint = ELSEWHERE.get(key(name)) or _similar(name, [*METHODS, "T"]) or LANGUAGE
     return InputError(f"`.{name}` is not part of the language", hint=hint)
 

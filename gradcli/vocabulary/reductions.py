@@ -35,6 +35,8 @@ def _extremum_function(op: str, pairwise: str) -> Builder:
     def build(*x: Node, axis: Axis = None, keepdims: bool = False) -> Node:
         if len(x) == 1:
             return _extremum(op, x[0], axis, keepdims)
+        if not x:
+            raise InputError(f"`{op}` lacks an argument", hint=f"for example `{op}(x)`")
         if axis is not None or keepdims:
             raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
         return folded(pairwise, *x)

@@ -49,13 +49,12 @@ def test_a_graph_is_the_same_after_a_pickle(graph):
     found = pickle.loads(pickle.dumps(graph))
     for one, two in zip(graph.nodes, found.nodes, strict=True):
         assert (one.op, one.shape, one.settings, one.dtype) == (two.op, two.shape, two.settings, two.dtype)
-    places = [{node: k for k, node in enumerate(g.nodes)} for g in (graph, found)]
-    both = (graph, found), places
+    graphs = [(g, {node: k for k, node in enumerate(g.nodes)}) for g in (graph, found)]
     for kind in ("inputs", "outputs", "names"):
-        before, after = ([(name, place[n]) for name, n in getattr(g, kind).items()] for g, place in zip(*both, strict=True))
+        before, after = ([(name, place[n]) for name, n in getattr(g, kind).items()] for g, place in graphs)
         assert before == after
     # What two nodes share is shared again: it is not computed twice.
-    arguments = [[[place[a] for a in n.args] for n in g.nodes] for g, place in zip(*both, strict=True)]
+    arguments = [[[place[a] for a in n.args] for n in g.nodes] for g, place in graphs]
     assert arguments[0] == arguments[1]
     assert pickle.dumps(found) == pickle.dumps(graph)
 

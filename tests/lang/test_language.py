@@ -253,6 +253,31 @@ def test_functions_of_arrays(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "gradient"),
+    [
+        ("norm(x, p=inf)", [0.5, -0.5, 0]),
+        ("norm(x, p=inf, axis=0)", [0.5, -0.5, 0]),
+        ("norm(x, p=inf, axis=-1, keepdims=True)[0]", [0.5, -0.5, 0]),
+        ("norm(stack([x, -x]), p=inf, axis=1)[0]", [0.5, -0.5, 0]),
+        ("max(abs(x))", [0.5, -0.5, 0]),
+        ("max(abs(x), axis=0)", [1, 0, 0]),
+        ("abs(x).max()", [0.5, -0.5, 0]),
+        ("abs(x).max(0)", [1, 0, 0]),
+        ("amax(abs(x), axis=0)", [0.5, -0.5, 0]),
+        ("abs(x).amax(dim=0)", [0.5, -0.5, 0]),
+        ("max(abs(x), axis=(0,))", [0.5, -0.5, 0]),
+        ("min(-abs(x), axis=0)", [-1, 0, 0]),
+        ("amin(-abs(x), axis=0)", [-0.5, 0.5, 0]),
+        ("(-abs(x)).min()", [-0.5, 0.5, 0]),
+        ("maximum(x[0], -x[1])", [0.5, -0.5, 0]),
+    ],
+)
+def test_who_gets_the_gradient_of_a_tie(cli, text, gradient):
+    """PyTorch: an index along an axis has it all, and everything else is shared."""
+    assert cli.json("backward", f"y={text}", "--at", "x=[2,-2,1]")["grad"] == {"x": gradient}
+
+
+@pytest.mark.parametrize(
     "subscript",
     [
         "0",
@@ -359,6 +384,15 @@ def test_numbers_are_exact(cli, text, slope):
     assert cli.json("jacobian", f"y={text}")["symbolic"] == [[slope]]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.1 + 0.2", 0.3), ("0.3 - 0.2", 0.1), ("1.1*1.1", 1.21), ("0.1*3", 0.3), ("0.7/7", 0.1), ("1.1**2", 1.21)],
+)
+def test_numbers_among_themselves_are_worked_out_exactly(text, expected):
+    assert float(value(f"y=({text})*x", x=1)) == expected
+    assert eval(text) != expected
+
+
 ZEROS = ["0.0", "-0.0", "-0.", "-0e3", "-0", "--0.0", "+(-0.0)", "-(1 - 1)", "-(0.5 - 0.5)", "0.0 - 0", "-0.0 - 0"]
 ZEROS += ["-0.0 + 0.0", "-0.0 + -0.0", "-0.0 - 0.0", "-0.0 - -0.0", "0.0*-3", "-0.0*-3", "-0.0/2", "0.0/-2"]
 ZEROS += ["(-0.0)**3", "(-0.0)**2", "-0.0**2", "-1e-400"]
@@ -452,3 +486,13 @@ def test_statements_are_read_in_order():
     with pytest.raises(InputError, match="before it is assigned"):
         parse("y=t; t=x")
     assert list(parse("t=x; y=t").outputs) == ["y"]
+
+
+def test_another_name_is_the_same_node():
+    graph = parse("h=2*x; k=h; y=x; z=k+y; w=k")
+    x, h = graph.inputs["x"], graph.names["h"]
+    assert list(graph.names) == ["h", "k", "y", "z", "w"]
+    assert graph.names["k"] is graph.outputs["w"] is h
+    assert graph.names["y"] is x
+    assert [graph.labels[n] for n in (x, h, graph.outputs["z"])] == ["x", "h", "z"]
+    assert [n.op for n in graph.nodes] == ["input", "const", "mul", "add"]
