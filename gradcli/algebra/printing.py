@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -10,6 +10,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
+from gradcli.algebra.decimals import decimal_text, whole_text
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
 from gradcli.graph.operations import OPERATIONS
@@ -33,9 +34,12 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
     def _print_Pi(self, expr: Any) -> str:
         return "acos(-1)" if "pi" in self.taken else "pi"
 
+    def _print_Integer(self, expr: Any) -> str:
+        return whole_text(int(expr))
+
     def _print_Rational(self, expr: Any) -> str:
         short = _decimal(expr) if self.decimals else None
-        return short or str(super()._print_Rational(expr))
+        return short or f"{whole_text(expr.p)}/{whole_text(expr.q)}"
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()
@@ -82,14 +86,8 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
 
 
 def _decimal(number: Any) -> str | None:
-    """Return a number that is no whole number, or a very large one, as a decimal of at most 17 digits."""
-    if not number.is_Rational or (number.q == 1 and abs(number.p) < 10**15):
-        return None
-    try:
-        short = Decimal(repr(int(number.p) / int(number.q)))
-    except OverflowError:
-        return None
-    return str(short).replace("E", "e") if sympy.Rational(str(short)) == number else None
+    """Return a number that is no whole number as a decimal of at most 17 digits."""
+    return decimal_text(Fraction(number.p, number.q)) if number.is_Rational and number.q != 1 else None
 
 
 def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:
@@ -122,11 +120,16 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         text = rf"\left|{self._print(expr.args[0])}\right|"
         return text if exp is None else f"{text}^{{{exp}}}"
 
+    def _print_expm1(self, expr: Any, exp: Any = None) -> str:
+        text = rf"\operatorname{{expm1}}\left({self._print(expr.args[0])}\right)"  # SymPy's has a subscript 1
+        return text if exp is None else f"{text}^{{{exp}}}"
+
     def _print_table(self, expr: Any, exp: Any = None) -> str:
         infix = OPERATIONS[expr.op].infix
         if infix:
             sign = LATEX_INFIX.get(infix, infix)
-            text = rf"\left({f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
+            first = f"{sign} " if len(expr.args) == 1 else ""
+            text = rf"\left({first}{f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
         else:
             inside = ", ".join(self._print(a) for a in expr.args)
             text = rf"\operatorname{{{expr.op.replace('_', chr(92) + '_')}}}\left({inside}\right)"
@@ -146,9 +149,19 @@ def latex(expr: Any, decimals: bool = False) -> str:
     """
     if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
         return r"\mathrm{nan}"
-    if decimals:
-        shorts = {n: _decimal(abs(n)) for n in expr.atoms(sympy.Rational)}
-        expr = expr.xreplace(
-            {n: sympy.sign(n) * sympy.Symbol(latex_number(short)) for n, short in shorts.items() if short}
-        )
+    expr = expr.xreplace({n: _latex_rational(n, decimals) for n in expr.atoms(sympy.Rational)})
     return str(_LatexPrinter().doprint(expr))
+
+
+def _latex_rational(number: Any, decimals: bool) -> Any:
+    """Return a number with what is written as a decimal as symbols; a sign outside of them needs no brackets."""
+    sign, size = sympy.sign(number), abs(number)
+    if short := _decimal(size) if decimals else None:
+        return sign * sympy.Symbol(latex_number(short))
+    return sign * _latex_whole(size.p) / _latex_whole(size.q)
+
+
+def _latex_whole(number: int) -> Any:
+    """Return a whole number, as a symbol where it is not written digit by digit."""
+    text = whole_text(number)
+    return sympy.Integer(number) if text.isdigit() else sympy.Symbol(latex_number(text))

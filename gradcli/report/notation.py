@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from gradcli.algebra.decimals import whole_text
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
 from gradcli.graph.node import Node
@@ -100,14 +101,14 @@ class Notation:
         if self.implicit and (inner := spread_argument(node)) is not None and node not in self.names:
             return (self.names[inner], _ATOM) if inner in self.names else self._write(inner)
         if node.op == "const":
-            text = str(node.settings[0])
-            return text, 2 if isinstance(node.settings[0], Fraction) else 1 if text.startswith("-") else _ATOM
+            text = _constant_text(node)
+            return text, 1 if text.startswith("-") else 2 if "/" in text else _ATOM
         if node.op in self.infix:
             level = _LEVELS[node.op]
             left, right = node.args
             # Powers group to the right, the others to the left.
             a = self._argument(left, level + (node.op == "pow"))
-            b = self._argument(right, level + (node.op not in ("add", "mul", "pow")))
+            b = self._argument(right, level + (node.op not in ("add", "mul", "pow")), first=False)
             return f"{a}{self.infix[node.op]}{b}", level
         if node.op == "neg":
             return f"-{self._argument(node.args[0], 2)}", 1
@@ -115,15 +116,16 @@ class Notation:
             infix = OPERATIONS[node.op].infix
             if infix and len(node.args) == 2 and node.op != "mod":
                 return f" {infix} ".join(self._argument(a, 1) for a in node.args), 0
-            return self._function(node), _ATOM
+            return f"~{self._argument(node.args[0], 3)}" if node.op == "not" else self._function(node), _ATOM
         write: Callable[[Notation, Node], str] = _STRUCTURAL.get(node.op, _call)
         return write(self, node), _ATOM
 
-    def _argument(self, node: Node, level: int) -> str:
+    def _argument(self, node: Node, level: int, first: bool = True) -> str:
+        """Return an operand, in brackets if it binds less tightly, or begins with a sign behind another sign."""
         if node in self.names:
             return self.names[node]
         text, binds = self._write(node)
-        return text if binds >= level else f"({text})"
+        return text if binds >= level and (first or not text.startswith("-")) else f"({text})"
 
     def _function(self, node: Node) -> str:
         if node.op in ("identity", "corner"):
@@ -133,6 +135,13 @@ class Notation:
     def arguments(self, node: Node) -> list[str]:
         """Return the names of a node's arguments."""
         return [self.name(a) for a in node.args]
+
+
+def _constant_text(node: Node) -> str:
+    value = node.settings[0]
+    if isinstance(value, Fraction):
+        return f"{whole_text(value.numerator)}/{whole_text(value.denominator)}"
+    return whole_text(value) if isinstance(value, int) else str(value)
 
 
 def _call(notation: Notation, node: Node) -> str:
@@ -235,13 +244,13 @@ class LatexNotation:
         name = self.name
         match node.op, node.args:
             case "add", (a, b):
-                return f"{name(a)} + {self._argument(b, 1)}", 1
+                return f"{self._argument(a, 1)} + {self._argument(b, 1, first=False)}", 1
             case "sub", (a, b):
-                return f"{name(a)} - {self._argument(b, 2)}", 1
+                return f"{self._argument(a, 1)} - {self._argument(b, 2, first=False)}", 1
             case "mul" | "matmul", (a, b):
                 dot = r" \cdot " if b.op == "const" else " "
                 # A sign in front needs no brackets: -(a + b) c.
-                return f"{self._argument(a, 1 if a.op == 'neg' else 2)}{dot}{self._argument(b, 2)}", 2
+                return f"{self._argument(a, 1 if a.op == 'neg' else 2)}{dot}{self._argument(b, 2, first=False)}", 2
             case "div", (a, b):
                 return rf"\frac{{{name(a)}}}{{{name(b)}}}", 3
             case "pow", (a, b):
@@ -263,20 +272,26 @@ class LatexNotation:
                 return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.settings[0]))), 3
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
-                return rf"\begin{{cases}} {cases} \end{{cases}}", _ATOM
+                return rf"\begin{{cases}} {cases} \end{{cases}}", 2
+        infix = OPERATIONS[node.op].infix
+        sign = LATEX_INFIX.get(infix, infix)
+        if infix and len(node.args) == 2:
+            # Sums may be compared; the operands of other signs are in brackets unless they are simple.
+            level = 1 if infix in _COMPARISONS else 3
+            return f" {sign} ".join(self._argument(a, level) for a in node.args), 0
+        if infix:
+            return f"{sign} {self._argument(node.args[0], 3)}", _ATOM
         return self._call(node), _ATOM
 
-    def _argument(self, node: Node, level: int) -> str:
+    def _argument(self, node: Node, level: int, first: bool = True) -> str:
+        """Return an operand, in brackets if it binds less tightly, or begins with a sign behind another sign."""
         if node in self.names:
             return latex_name(self.names[node])
         text, binds = self._write(node)
-        return text if binds >= level else rf"\left({text}\right)"
+        return text if binds >= level and (first or not text.startswith("-")) else rf"\left({text}\right)"
 
     def _call(self, node: Node) -> str:
-        infix = OPERATIONS[node.op].infix
         arguments = [self.name(a) for a in node.args[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
-        if infix and len(node.args) == 2:
-            return f"{arguments[0]} {LATEX_INFIX.get(infix, infix)} {arguments[1]}"
         if node.op in ("stack", "concatenate"):
             return rf"\left[{', '.join(arguments)}\right]"
         function = rf"\{node.op}" if node.op in _LATEX_FUNCTIONS else rf"\operatorname{{{_latex_text(node.op)}}}"
@@ -284,14 +299,18 @@ class LatexNotation:
 
 
 _SHOWN = 6
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _LATEX_FUNCTIONS = frozenset(["sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max", "min"])
 
 
 def _latex_constant(node: Node) -> tuple[str, int]:
     value = node.settings[0]
     if isinstance(value, Fraction):
-        return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", 3 if value >= 0 else 1
-    text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(str(value), str(value))
+        parts = [latex_number(whole_text(part)) for part in abs(value).as_integer_ratio()]
+        sign = "-" if value < 0 else ""
+        return rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", 1 if sign else 3
+    text = _constant_text(node)
+    text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(text, text)
     written = latex_number(text)
     return written, 1 if text.startswith("-") else 2 if written != text else _ATOM
 
