@@ -5,24 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli import evaluate
-from gradcli.graph.elementwise import ELEMENTWISE
-from gradcli.graph.node import Graph, elementwise, leaf
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import compare, elementwise, leaf
+from gradcli.graph.operations import OPERATIONS
 
 
 def function_of(op):
     """Return an operation of the table as a function of arrays."""
+    node_of = compare if OPERATIONS[op].kind == "condition" else elementwise
 
     def call(*args):
-        arrays = [np.asarray(a, dtype=float) for a in args]
-        leaves = [leaf(f"a{k}", a.shape) for k, a in enumerate(arrays)]
-        node = elementwise(op, *leaves).called("y")
-        values = evaluate(Graph.of(leaves, [node]), {n.name: a[..., None] for n, a in zip(leaves, arrays, strict=True)})
-        return values[node][..., 0]
+        arrays = {f"a{k}": np.asarray(a, dtype=float) for k, a in enumerate(args)}
+        leaves = {name: leaf(a.shape) for name, a in arrays.items()}
+        graph = Graph.of(leaves, {"y": node_of(op, *leaves.values())})
+        return evaluate(graph, {name: a[..., None] for name, a in arrays.items()})["y"][..., 0]
 
     return call
 
 
-FUNCTIONS = {op: function_of(op) for op in ELEMENTWISE} | {
+FUNCTIONS = {op: function_of(op) for op, row in OPERATIONS.items() if row.broadcasts} | {
     "where": np.where,
     "sum": np.sum,
     "mean": np.mean,

@@ -41,8 +41,8 @@ SYSTEMS = [
     "y = softmax(x) + cumsum(z); u = concatenate([x, [a]])*2; w = a*(x @ z)",
 ]
 CONDITIONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
-# Rules in words, or of a part of the argument.
-WORDS = re.compile(r"dL/d\w+\[| through the pullback | where \w+ is | times the product |= zeros")
+# Rules in words.
+WORDS = re.compile(r" where \w+ is | times the product ")
 
 
 def worth(text, values):
@@ -53,7 +53,7 @@ def worth(text, values):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_steps_are_worth_what_stands_beside_them(cli, system):
-    names = [node.name for node in parse(system, **SHAPES).inputs]
+    names = list(parse(system, **SHAPES).inputs)
     at = ",".join(f"{name}={POINT[name]}" for name in names)
     steps = cli.json("backward", system, "--at", at, "--v", "ones", "--steps")["steps"]
     values = {row["node"]: np.array(row["value"]) for row in steps["forward"]}
@@ -62,14 +62,20 @@ def test_steps_are_worth_what_stands_beside_them(cli, system):
     for row in steps["forward"][len(names) :]:
         text = row["expression"]
         assert_allclose(worth(text, values), values[row["node"]], rtol=1e-12, err_msg=text)
-    adjoints = re.compile("|".join(bar(name) for name in values) + r"|\bv\b|\bȳ\b|ū")
+    bars = "|".join(bar(name) for name in sorted(values, key=len, reverse=True))  # t̄10 before t̄1
+    adjoints = re.compile(rf"{bars}|\bv\b|\bȳ\b|ū")
     read = 0
     for row in steps["reverse"]:
         if WORDS.search(row["rule"]):
             continue
-        text = adjoints.sub("adjoint", row["rule"].partition(" = ")[2])
-        found = worth(text, values | {"adjoint": np.array(row["adjoint"])})
+        left, text = re.split(r" \+?= ", row["rule"], maxsplit=1)
+        found = worth(adjoints.sub("adjoint", text), values | {"adjoint": np.array(row["adjoint"])})
         expected = np.array(row.get("local_derivative", row["contribution"]))
+        if "[" in left:  # of a part of the argument; the others get nothing
+            places = np.arange(expected.size).reshape(expected.shape)
+            part = worth(f"places{left[left.index('[') :]}", {"places": places})
+            assert not np.delete(expected, part).any()
+            expected = expected.reshape(-1)[part]
         assert_allclose(np.broadcast_to(found, expected.shape), expected, rtol=1e-10, err_msg=row["rule"])
         read += 1
     assert read > len(names)
@@ -79,9 +85,9 @@ def test_steps_are_worth_what_stands_beside_them(cli, system):
 def test_a_whole_expression_is_worth_the_output(system):
     """In terms of the leaves alone, so that operations stand within each other."""
     graph = parse(system, **SHAPES)
-    values = {node.name: np.array(POINT[node.name]) for node in graph.inputs}
+    values = {name: np.array(POINT[name]) for name in graph.inputs}
     outputs = evaluate(graph, {name: value[..., None] for name, value in values.items()})
-    notation = Notation({node: node.name for node in graph.inputs})
-    for y in graph.outputs:
+    notation = Notation({node: name for name, node in graph.inputs.items()})
+    for name, y in graph.outputs.items():
         text = notation.expression(y)
-        assert_allclose(worth(text, values), outputs[y][..., 0], rtol=1e-12, err_msg=text)
+        assert_allclose(worth(text, values), outputs[name][..., 0], rtol=1e-12, err_msg=text)
