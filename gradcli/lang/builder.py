@@ -18,7 +18,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
 from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
 from gradcli.lang.indices import element_name, index_of
-from gradcli.lang.settings import complaint, plan, signature_of, take, usage
+from gradcli.lang.settings import complaint, plan, signature_of, take, takes_nodes, usage
 from gradcli.lang.statements import Expression
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
 
@@ -165,6 +165,8 @@ class _Walk:
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
         function, name, given = self.callee(tree)
+        if not tree.keywords and len(given) == takes_nodes(function):
+            return given, lambda args: _checked(function(*args))
         signature = signature_of(function)
         keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in tree.keywords}
         try:

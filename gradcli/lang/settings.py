@@ -20,6 +20,16 @@ def signature_of(function: Builder) -> inspect.Signature:
     return inspect.signature(function)
 
 
+@cache
+def takes_nodes(function: Builder) -> int | None:
+    """Return how many arguments a function takes, if all are nodes that it must have; None for any other function."""
+    parameters = signature_of(function).parameters.values()
+    plain = all(
+        p.annotation == "Node" and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters
+    )
+    return len(parameters) if plain else None
+
+
 def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
     """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
     if isinstance(given, tuple):

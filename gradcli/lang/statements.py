@@ -10,8 +10,8 @@ import keyword
 import re
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.names import NAME, normal
@@ -23,6 +23,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 _TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
 _WIDE = re.compile(r"[\^\x80-\U0010ffff]")  # characters that `ast` counts as several
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_LINES = 1000  # that `ast` reads at a time
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
@@ -67,7 +68,9 @@ def read_statements(source: Source) -> list[Statement]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
-        return [_read(source, text, start) for text, start in _split(source)]
+        heads = [_head(source, text, start) for text, start in _split(source)]
+        trees = _trees([_seen(head.body) for head in heads])
+        return [head.statement(source, tree) for head, tree in zip(heads, trees, strict=True)]
 
 
 def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:
@@ -140,11 +143,26 @@ def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
     return Span(source, offset + match.start(), offset + match.end())
 
 
-def _read(source: Source, text: str, start: int) -> Statement:
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What stands before an expression, and the expression's text with its offset."""
+
+    name: str | None
+    key: tuple[int, ...] | None
+    declares: bool
+    span: Span
+    body: str
+    start: int
+
+    def statement(self, source: Source, tree: ast.expr | None) -> Statement:
+        """Return the statement; `tree` is what `ast` made of its expression, unless it has not been asked."""
+        return Statement(self.name, self.key, self.declares, _parse(source, self.body, self.start, tree), self.span)
+
+
+def _head(source: Source, text: str, start: int) -> _Head:
     match = _TARGET.match(text)
     if not match:
-        expression = _parse(source, text, start)
-        return Statement(None, None, False, expression, Span(source, start, start + len(text)))
+        return _Head(None, None, False, Span(source, start, start + len(text)), text, start)
     declares, typed, subscript = match.groups()
     name = normal(typed)
     span = Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
@@ -155,7 +173,8 @@ def _read(source: Source, text: str, start: int) -> Statement:
     key = _element(subscript, span) if subscript else None
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return Statement(name, key, bool(declares), _parse(source, body, start + match.end()), span)
+    stripped = body.lstrip()
+    return _Head(name, key, bool(declares), span, stripped, start + match.end() + len(body) - len(stripped))
 
 
 def check_name(name: str, span: Span) -> None:
@@ -174,22 +193,44 @@ def _element(subscript: str, span: Span) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _parse(source: Source, text: str, start: int) -> Expression:
+def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
+    """Yield what `ast` makes of each text, or None where it has to be asked about that one alone.
+
+    It reads many lines at once several times as fast as one after the other.
+    """
+    for start in range(0, len(texts), _LINES):
+        lines = texts[start : start + _LINES]
+        try:
+            body = ast.parse("\n".join(lines)).body
+        except (SyntaxError, RecursionError, MemoryError):
+            body = []
+        if [(type(s), s.lineno, s.end_lineno) for s in body] == [(ast.Expr, k, k) for k in range(1, len(lines) + 1)]:
+            yield from (s.value for s in body if isinstance(s, ast.Expr))
+        else:
+            yield from [None] * len(lines)
+
+
+def _seen(text: str) -> str:
+    """Return a text as `ast` sees it."""
+    return text.replace("^", "**")
+
+
+def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) -> Expression:
     start += len(text) - len(text.lstrip())
     text = text.strip()
-    seen = text.replace("^", "**")
+    wide = _wide(text) if "^" in text or not text.isascii() else ()
     try:
-        tree = ast.parse(seen, mode="eval").body
+        tree = tree or ast.parse(_seen(text), mode="eval").body
     except SyntaxError as error:
-        raise _syntax_error(error, Expression(ast.Constant(0), source, start, _wide(text)), text) from None
+        raise _syntax_error(error, Expression(ast.Constant(0), source, start, wide), text) from None
     except (RecursionError, MemoryError):
         raise InputError(
             "this expression is nested too deeply",
             Span(source, start, start + len(text)),
             "give parts of it names of their own: t1 = …; y = t1 + …",
         ) from None
-    expression = Expression(tree, source, start, _wide(text))
-    return replace(expression, names=tuple(_names_in(expression)))
+    names = _names_in(Expression(tree, source, start, wide))
+    return Expression(tree, source, start, wide, tuple(names))
 
 
 def _wide(text: str) -> tuple[tuple[int, int], ...]:
