@@ -16,22 +16,24 @@ A system of statements is a graph; `vjp` maps it to the graph of its gradients; 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from gradcli.errors import InputError
 from gradcli.version import VERSION as __version__
 
+TYPE_CHECKING = False  # as in typing, whose import takes as long as a third of `gradcli --version`
 if TYPE_CHECKING:
+    from typing import Any
+
     from gradcli.algebra.jacobian import symbolic_jacobian
     from gradcli.engine.evaluate import evaluate
     from gradcli.engine.jacobian import numeric_jacobian
+    from gradcli.errors import InputError
     from gradcli.graph.graph import Graph
     from gradcli.graph.vjp import vjp
 
 __all__ = ["InputError", "__version__", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
 
-# `gradcli --help` imports this module, and neither NumPy nor SymPy.
+# The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
+    "InputError": "gradcli.errors",
     "evaluate": "gradcli.engine.evaluate",
     "numeric_jacobian": "gradcli.engine.jacobian",
     "symbolic_jacobian": "gradcli.algebra.jacobian",

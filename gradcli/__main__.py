@@ -1,6 +1,36 @@
-"""`python -m gradcli`."""
+"""`python -m gradcli`, and the command `gradcli`: what is in place before anything is imported that takes time."""
 
-from gradcli.cli.main import main
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+def _end(number: int, frame: object = None) -> NoReturn:
+    """End at once. There is nothing to tidy up yet, and an exception would be shown with its place in some import."""
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(128 + number)
+
+
+try:
+    import signal
+except KeyboardInterrupt:  # this takes a moment, too
+    _end(2)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # and not ignored, as a shell's `&` does
+        signal.signal(signal.SIGINT, _end)
+    from gradcli.cli.main import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

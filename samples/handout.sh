@@ -5,6 +5,7 @@
 set -eu
 system=${1:-$(dirname "$0")/vector_to_vector.grad}
 if [ $# -gt 0 ]; then shift; else set -- --v 1,10,100; fi
+formulas=$(gradcli backward -F "$system" "$@" -f latex)  # first: where this fails, nothing is written
 
 cat <<'END'
 \documentclass{article}
@@ -13,7 +14,4 @@ cat <<'END'
 \section*{The vector--Jacobian product}
 The Jacobian is $J_{ij} = \partial y_i / \partial x_j$. A call \verb|y.backward(v)| leaves $v^{\top} J$ in \verb|.grad|.
 END
-gradcli backward -F "$system" "$@" -f latex
-cat <<'END'
-\end{document}
-END
+printf '%s\n' "$formulas" '\end{document}'

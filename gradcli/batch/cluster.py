@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 from gradcli.batch.job import Job, Tally
 from gradcli.data.parquet_points import parts
 from gradcli.data.points import open_points
-from gradcli.data.replacement import cannot_write, writing
+from gradcli.data.replacement import Hidden, cannot_write, writing
 from gradcli.data.result import create_result
 from gradcli.engine.compiled import cores
 from gradcli.errors import InputError, Notes
@@ -146,13 +145,11 @@ def _folder(output: str) -> Iterator[Path]:
     target = Path(os.path.abspath(output))
     if os.path.lexists(target):
         raise cannot_write(output, "it is there already, and a data set is not replaced")
-    temporary = target.with_name(f".gradcli-{secrets.token_hex(6)}.tmp")
     with writing(output):
-        temporary.mkdir()
+        hidden = Hidden(target, Path.mkdir)
     try:
-        yield temporary
+        yield hidden.path
         with writing(output):
-            temporary.rename(target)
+            hidden.commit()
     finally:
-        with suppress(FileNotFoundError):  # under another name, nobody writes there any more
-            shutil.rmtree(temporary.rename(temporary.with_suffix(".gone")), ignore_errors=True)
+        hidden.discard()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 
 import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.jacobian import jacobian
-from gradcli.cli.run import DONE, TERMINATED, leave, run
+from gradcli.cli.memory import watched
+from gradcli.cli.run import run
+from gradcli.cli.signals import tidily
+from gradcli.cli.status import leave
+from gradcli.cli.streams import hold_closed
 from gradcli.version import VERSION
 
 
@@ -34,12 +36,8 @@ gradcli.add_command(backward)
 
 
 def main() -> None:
-    """Run the command line and exit; when the system asks for the end, there is still time to tidy up."""
+    """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    try:
-        status = run(gradcli)
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else DONE
-    leave(status)
+    hold_closed()
+    leave(watched(lambda: tidily(lambda: run(gradcli))))

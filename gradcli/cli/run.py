@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.cli.memory import lacking, shortage
+from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
+from gradcli.cli.streams import discard, flush, tell, why_not_printed
+
 if TYPE_CHECKING:
     from gradcli.errors import Notes
-
-DONE, MISTAKE, INTERRUPTED = 0, 2, 130
-TERMINATED = 143  # 128 + SIGTERM, as a shell reports it
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +25,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     output = sys.stdout
     try:
         result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
-        _flush()
+        flush()
         return result if isinstance(result, int) else DONE
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -42,31 +41,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, SystemExit) and sys.stdout is output:
             raise
         sys.stdout = output
-        _discard_output()  # the reader (`| head`) has seen enough
+        discard()  # the reader (`| head`) has seen enough
         return DONE
     except Exception as error:
         return _mistake(error)
-
-
-def leave(status: int) -> NoReturn:
-    """End the process with a status.
-
-    pyarrow's threads may still be at work when Python takes its libraries down, and then the process is aborted, once
-    in some hundred times (apache/arrow issue 39862).  So it ends without that, when all else is done.
-    """
-    if "pyarrow" in sys.modules:
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):  # it is full, closed, or there is none
-                stream.flush()
-        os._exit(status)
-    sys.exit(status)
-
-
-def tell(text: str) -> None:
-    """Print a note or an error to standard error; where that is full or closed, there is nobody to tell."""
-    with contextlib.suppress(OSError):
-        click.echo(text, err=True)
 
 
 def _usage(error: click.ClickException) -> str:
@@ -81,32 +59,19 @@ def _usage(error: click.ClickException) -> str:
     return f"`{path} --help` shows what it takes"
 
 
-def _flush() -> None:
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
-def _discard_output() -> None:
-    """Send what is still buffered nowhere: Python would try to write it once more at its end, and complain."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _mistake(error: Exception) -> int:
     """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
     from gradcli.errors import InputError
 
+    if lacking(error):
+        tell(shortage())
+        return MISTAKE
     if isinstance(error, InputError):
         tell(f"error: {error.render()}")
         return MISTAKE
-    if isinstance(error, MemoryError):
-        tell("error: this needs more memory than there is")
-        return MISTAKE
     if isinstance(error, OSError):
-        from gradcli.files import reason
-
-        tell(f"error: the result cannot be written: {reason(error)}")
-        _discard_output()
+        tell(f"error: the result cannot be written: {why_not_printed(error)}")
+        discard()
         return MISTAKE
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
@@ -126,6 +91,6 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
 
 def tell_notes(notes: Notes) -> None:
     """Print the notes to standard error, after all that standard output has."""
-    _flush()
+    flush()
     for line in notes.lines:
         tell(line)

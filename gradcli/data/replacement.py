@@ -1,17 +1,117 @@
-"""A file that takes the place of another one whole, or not at all."""
+"""A file, or a folder, that takes the place of another one whole, or not at all."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import platform
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from gradcli.data.mistakes import because, label
 from gradcli.errors import InputError
+
+_PREFIX = ".gradcli-"
+_BOOT = "/proc/sys/kernel/random/boot_id"  # of this computer, since it was started
+
+
+class Hidden:
+    """A file or a folder that has a hidden name beside a target, until it takes its place.
+
+    Other runs leave it alone as long as this process lives, which holds a lock on it. What a process leaves that is
+    killed is removed by the next run to the same target. It has to be on the same computer: one may not see the
+    locks of another, on a folder that they share.
+    """
+
+    def __init__(self, target: Path, make: Callable[[Path], object]) -> None:
+        """Make the file or the folder.
+
+        Errors: `OSError` where there cannot be one.
+        """
+        self.target = target
+        prefix = f"{_PREFIX}{_key(target)}-"
+        if not target.parent.name.startswith(_PREFIX):  # which is removed as a whole, and may have thousands of files
+            _remove_left_behind(target.parent, prefix)
+        self._lock: int | None = None
+        while self._lock is None:
+            self.path = target.with_name(f"{prefix}{secrets.token_hex(6)}.tmp")
+            make(self.path)
+            self._lock = _held(self.path)
+
+    def commit(self) -> None:
+        """Put it in its place."""
+        os.replace(self.path, self.target)
+        self._release()
+
+    def discard(self) -> None:
+        """Remove it, if it is still there."""
+        _remove(self.path)
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _key(target: Path) -> str:
+    """Return what stands for a target on this computer."""
+    try:
+        computer = Path(_BOOT).read_text()
+    except OSError:
+        computer = platform.node()
+    return hashlib.sha256(computer.encode() + os.fsencode(target.name)).hexdigest()[:12]
+
+
+def _opened(path: Path) -> int:
+    """Open a file or a folder so that it can be locked: on NFS, a file that is to be written."""
+    return os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+
+
+def _held(path: Path) -> int | None:
+    """Lock what has just been made, and return the descriptor; None if it was taken for left behind before that."""
+    try:
+        descriptor = _opened(path)
+    except FileNotFoundError:
+        return None
+    with suppress(OSError):  # some file systems have no locks: nothing is taken for left behind there
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.stat(path), os.fstat(descriptor)):
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _remove_left_behind(folder: Path, prefix: str) -> None:
+    """Remove what has such a name, and nobody holds; what cannot be removed stays."""
+    with suppress(OSError):
+        for name in [name for name in os.listdir(folder) if name.startswith(prefix)]:
+            path = folder / name
+            with suppress(OSError):
+                if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+                    continue
+                descriptor = _opened(path)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(path)
+                finally:
+                    os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    with suppress(FileNotFoundError):
+        if path.is_dir():  # under another name, nobody writes there any more
+            shutil.rmtree(path.rename(path.with_suffix(".gone")), ignore_errors=True)
+        else:
+            path.unlink()
 
 
 class Replacement:
@@ -27,23 +127,23 @@ class Replacement:
         Errors: `OSError` where there cannot be one.
         """
         self.target = Path(os.path.realpath(path))
-        self._temporary = self.target.with_name(f".gradcli-{secrets.token_hex(6)}.tmp")
-        self.file: BinaryIO = self._temporary.open("x+b")
+        self._hidden = Hidden(self.target, lambda new: new.touch(exist_ok=False))
+        self.file: BinaryIO = self._hidden.path.open("r+b")
 
     def commit(self) -> None:
         """Put the file in its place, once it is on the disk."""
         self.file.flush()
         os.fsync(self.file.fileno())
         with suppress(FileNotFoundError):
-            os.chmod(self._temporary, stat.S_IMODE(self.target.stat().st_mode))
+            os.chmod(self._hidden.path, stat.S_IMODE(self.target.stat().st_mode))
         self.file.close()
-        os.replace(self._temporary, self.target)
+        self._hidden.commit()
 
     def discard(self) -> None:
         """Remove the file."""
         with suppress(OSError):  # what could not be written before cannot be on closing
             self.file.close()
-        self._temporary.unlink(missing_ok=True)
+        self._hidden.discard()
 
 
 def check_target(path: str) -> None:

@@ -15,13 +15,15 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import HANG, environment
 
-from gradcli.batch import job
+from gradcli.batch import cluster, job
 from gradcli.cli import many
+from gradcli.data import replacement
 
 OLD = b"the old file"
 ROWS = 20_000
@@ -44,14 +46,22 @@ def interruptible():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
 
 
+def limited():
+    interruptible()
+    resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+
+
+limiting = pytest.mark.skipif(sys.platform != "linux", reason="needs a system that limits memory")
+
+
 @contextlib.contextmanager
-def in_the_middle(*arguments, **options):
+def in_the_middle(*arguments, preexec_fn=interruptible, **options):
     """Run gradcli on a pipe p.csv that stays open; give the process and the pipe once HEAD has been read.
 
     gradcli reads more only when the results of what it has read are written.
     """
     os.mkfifo("p.csv")
-    with start(*arguments, "--points", "p.csv", preexec_fn=interruptible, **options) as process:
+    with start(*arguments, "--points", "p.csv", preexec_fn=preexec_fn, **options) as process:
         try:
             with feed(process) as pipe:
                 pipe.write(HEAD)
@@ -111,8 +121,13 @@ def needs(ending):
 @pytest.mark.parametrize(("ending", "old"), [("csv", False), ("npz", True), ("parquet", True)])
 @pytest.mark.parametrize(
     ("signum", "status", "says"),
-    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGKILL, -signal.SIGKILL, "")],
-    ids=["SIGINT", "SIGTERM", "SIGKILL"],
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGHUP, 129, ""),
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+    ],
+    ids=["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"],
 )
 def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
     needs(ending)
@@ -143,7 +158,7 @@ def test_a_run_that_is_not_interrupted_ends_well(ending):
         assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS + b"7.0,5.0\n"
 
 
-@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_what_is_printed(signum, status):
     with open("out", "w+b") as out, in_the_middle("backward", "y=a*b", stdout=out) as (process, _):
         process.send_signal(signum)
@@ -152,6 +167,136 @@ def test_a_signal_ends_what_is_printed(signum, status):
         assert out.readline() == b"a.grad,b.grad\n"
     assert process.returncode == status
     assert err.decode().strip() == ("interrupted" if signum == signal.SIGINT else "")
+
+
+def hangup_ignored():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def test_under_nohup_a_run_goes_on():
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", preexec_fn=hangup_ignored) as (process, pipe):
+        process.send_signal(signal.SIGHUP)
+        pipe.write(b"5,7\n")
+        pipe.close()
+        assert process.communicate(timeout=HANG) == (b"", b"")
+    assert process.returncode == 0
+    assert contents("r.csv").endswith(b"\n7.0,5.0\n")
+
+
+@limiting
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("to", ["process", "group"])
+def test_a_signal_where_memory_is_limited(signum, status, to):
+    """A terminal sends it to both of the processes that there are then, `kill` to one."""
+    options = {"preexec_fn": limited, "start_new_session": True}
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", **options) as (process, _):
+        if to == "group":
+            os.killpg(process.pid, signum)
+        else:
+            process.send_signal(signum)
+        _, err = process.communicate(timeout=HANG)
+    assert process.returncode == status
+    assert err.decode().strip() == ("interrupted" if signum == signal.SIGINT else "")
+    assert os.listdir() == ["p.csv"]
+
+
+@limiting
+def test_where_memory_is_limited_no_process_outlives_the_other():
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", preexec_fn=limited) as (process, _):
+        process.kill()
+        process.communicate(timeout=HANG)  # until nobody has the pipes any more
+
+
+# What is left behind
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_a_killed_run_left_is_removed_by_the_next_one(cli, ending):
+    needs(ending)
+    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, _):
+        process.kill()
+    assert len(os.listdir()) == 2
+    points(3)
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"r.{ending}")
+    assert sorted(os.listdir()) == ["p.csv", "p.npz", f"r.{ending}"]
+
+
+def test_what_a_killed_run_left_is_not_in_the_way_of_another_output(cli):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, _):
+        process.kill()
+    left = os.listdir()
+    points(3)
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "other.csv")
+    assert sorted(os.listdir()) == sorted([*left, "p.npz", "other.csv"])
+
+
+def test_a_run_that_is_alive_is_left_alone(cli):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+        during = set(os.listdir())
+        points(3)
+        cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
+        assert {*os.listdir()} == {*during, "p.npz", "r.csv"}
+        pipe.close()
+        assert process.communicate(timeout=HANG) == (b"", b"")
+    assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS
+    assert sorted(os.listdir()) == ["p.csv", "p.npz", "r.csv"]
+
+
+def test_what_another_computer_has_there_is_left_alone(cli, monkeypatch):
+    """Its locks may not be seen here."""
+    monkeypatch.setattr(replacement, "_BOOT", "boot")
+    Path("boot").write_text("this one")
+    hidden = replacement.Hidden(Path("r.csv"), Path.touch)
+    os.close(hidden._lock)
+    Path("boot").write_text("another one")
+    points(3)
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
+    assert hidden.path.exists()
+    Path("boot").write_text("this one")
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
+    assert not hidden.path.exists()
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gradcli.batch.cluster import _folder
+with _folder("r.parquet") as folder:
+    (folder / "part.0.parquet").touch()
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_folder_that_a_killed_run_left_is_removed_by_the_next_one():
+    pytest.importorskip("pyarrow")
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as process:
+        left = process.stdout.readline().strip()
+        with cluster._folder("r.parquet") as folder:
+            assert sorted(os.listdir()) == sorted([os.path.basename(left), folder.name])
+        os.rmdir("r.parquet")
+        process.kill()
+    assert os.listdir(left) == ["part.0.parquet"]
+    with cluster._folder("r.parquet"):
+        assert not os.path.exists(left)
+    assert os.listdir() == ["r.parquet"]
+
+
+def test_what_is_taken_for_left_behind_before_it_is_locked_is_made_again():
+    """Another run may look between the two."""
+    made = []
+
+    def make(path):
+        path.touch()
+        if not made:
+            path.unlink()
+        made.append(path)
+
+    hidden = replacement.Hidden(Path("r.csv"), make)
+    assert made == [made[0], hidden.path]
+    assert hidden.path.exists()
+    hidden.discard()
+    assert os.listdir() == []
 
 
 def test_a_mistake_at_the_end_of_a_pipe():

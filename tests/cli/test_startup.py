@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,13 @@ def test_help_needs_neither_numpy_nor_sympy(process, arguments):
     found = imported(process, *arguments)
     assert {"gradcli", "click"} <= found
     assert not found & {"numpy", "sympy", "scipy", "rich"}
+
+
+def test_what_is_imported_before_an_interrupt_is_heard():
+    """An interrupt in it would be shown with a traceback."""
+    source = "import sys, re; before = {*sys.modules}; import gradcli.__main__; print(*sorted({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, check=True, text=True)
+    assert set(done.stdout.split()) <= {"__future__", "gradcli", "gradcli.__main__", "gradcli.version", "signal"}
 
 
 def test_completion_needs_neither_numpy_nor_sympy(process):

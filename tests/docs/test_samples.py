@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 
 import pytest
-from documents import README, ROOT, SAMPLES, SCRIPTS, execute, execute_all, promised_examples, rounded, same
+from documents import (
+    README,
+    ROOT,
+    SAMPLES,
+    SCRIPTS,
+    environment,
+    execute,
+    execute_all,
+    promised_examples,
+    rounded,
+    same,
+)
 
 SYSTEMS = sorted(SAMPLES.glob("*.grad"))
 PROMISES = [
@@ -78,6 +90,45 @@ def test_a_script_is_run_and_documented_and_stops_at_its_first_error(path):
     text = path.read_text("utf-8")
     assert text.startswith("#!/bin/sh\n# ")
     assert "\nset -eu\n" in text
+
+
+def outcome(script, *arguments):
+    """Run a script, and return its status and what it writes to standard output."""
+    command = ["sh", str(SAMPLES / script), *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, encoding="utf-8", check=False)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
+@pytest.mark.parametrize(
+    ("function", "derivative", "points", "status", "verdicts"),
+    [
+        ("sum(x**2)", "2*x", ["x=[1,2,3]"], 0, ["right"]),
+        ("sum(x**2)", "[2*x[0], x[1]]", ["x=[1,2]"], 1, ["wrong: 2, not 4"]),
+        ("sum(x**2)", "2", ["x=[1,2]"], 1, ["wrong: size 1, not 2"]),
+        ("[x**2, 3*x]", "[2*x, 3]", ["x=2"], 0, ["right"]),
+        ("x**2", "diag(2*x)", ["x=[1,2]"], 0, ["right"]),
+        ("sum(M**2)", "2*M", ["M=[[1,2],[3,4]]"], 0, ["right"]),
+        ("sqrt(x)", "1/(2*sqrt(x))", ["x=0"], 0, ["right"]),
+        ("sqrt(x)", "-1/(2*sqrt(x))", ["x=0"], 1, ["wrong: -Infinity, not Infinity"]),
+        ("sqrt(x)", "x", ["x=0"], 1, ["wrong: 0, not Infinity"]),
+        ("x**2", "2*x + log(x-3)", ["x=2"], 1, ["wrong: NaN, not 4"]),
+        ("log(x)", "1/x", ["x=-1"], 2, ["undecided: the function is not finite"]),
+        ("log(x)", "1/x", ["x=-1", "x=2"], 2, ["undecided: the function is not finite", "right"]),
+        ("log(x)", "x", ["x=2", "x=-1"], 1, ["wrong: 2, not 0.5", "undecided: the function is not finite"]),
+        ("1/x", "-1/x**2", ["x=0"], 2, ["undecided: the function is not finite"]),
+        ("sqrt(x)**2", "1", ["x=0"], 2, ["undecided: the derivative is not a number"]),
+    ],
+)
+def test_a_derivative_is_judged(function, derivative, points, status, verdicts):
+    shown = "".join(f"{point}: {verdict}\n" for point, verdict in zip(points, verdicts, strict=True))
+    name = "M" if "M" in function else "x"
+    assert outcome("check_gradient.sh", function, name, derivative, *points) == (status, shown)
+
+
+def test_a_handout_that_fails_is_not_begun(tmp_path):
+    (tmp_path / "bad.grad").write_text("y = sinn(x)")
+    assert outcome("handout.sh", str(tmp_path / "bad.grad")) == (2, "")
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")

@@ -1,0 +1,68 @@
+"""The signals that ask for the end: Ctrl-C, `kill`, and a terminal that is closed."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gradcli.cli.status import DONE, INTERRUPTED
+from gradcli.cli.streams import tell
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def hear(handler: Callable[[int, Any], object] | signal.Handlers) -> None:
+    """Handle the signals from now on; one that is ignored stays so, as under `nohup` and behind a shell's `&`."""
+    for name in _NAMES:
+        number = getattr(signal, name, None)  # not every system has each
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def tidily(work: Callable[[], int]) -> int:
+    """Return the status of `work`; a signal ends it as an exception does, and its status is the one a shell reports.
+
+    The first signal counts: others wait until all is tidied up, and end the process at once then.
+    """
+    show = sys.unraisablehook
+    sys.unraisablehook = lambda lost: _again(lost, show)
+    try:
+        try:
+            hear(_end)
+            return work()
+        finally:
+            hear(signal.SIG_DFL)
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return INTERRUPTED
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else DONE
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    hear(lambda number, frame: None)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _again(lost: UnraisableHookArgs, show: Callable[[UnraisableHookArgs], object]) -> None:
+    """Raise once more, a moment later, what a signal raised in a callback, such as imports have: Python goes on there.
+
+    What else is lost so is shown.
+    """
+    error = lost.exc_value
+    if not isinstance(error, KeyboardInterrupt | SystemExit):
+        show(lost)
+        return
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise error
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)

@@ -1,0 +1,271 @@
+"""Standard streams that are closed, signals at any moment, and memory that is limited: one sentence, and the status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HANG, Outcome, environment
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = ("-m", "gradcli")
+ENTRY, _, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["gradcli"].partition(
+    ":"
+)
+SCRIPT = ("-c", f"import sys; from {ENTRY} import {FUNCTION}; sys.exit({FUNCTION}())")  # as pip writes it
+ONE = ("backward", "y=x**2", "--at", "x=3")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments, python=MODULE, stub="", **options):
+    """Run gradcli; a module in the folder `stub` takes the place of another one."""
+    path = os.pathsep.join(filter(None, (stub, os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, *python, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(PYTHONPATH=path),
+        timeout=2 * HANG,
+        check=False,
+        **options,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def stub(name, text):
+    """Write a module, and return its folder."""
+    Path("stub").mkdir()
+    Path("stub", f"{name}.py").write_text(f"import os, signal, time\n{text}\n")
+    return os.path.abspath("stub")
+
+
+# Streams
+
+
+def redirected(redirection, *arguments):
+    """Run gradcli with a redirection of a shell's."""
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, *MODULE, *arguments]
+    return subprocess.run(
+        command, env=environment(), stderr=subprocess.PIPE, timeout=HANG, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def points():
+    np.savez("p.npz", x=np.arange(3.0))
+    return "backward", "y=x**2", "--points", "p.npz"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirection"),
+    [
+        *(((*ONE, "-f", style), ">&-") for style in ("table", "json", "csv", "latex", "markdown")),
+        (("jacobian", "y=x**2"), ">&- <&-"),
+        (("jacobian", "y=x**2"), "1</dev/null"),
+        (("--version",), ">&-"),
+        (("jacobian", "--help"), ">&-"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_a_closed_standard_output_is_told(arguments, redirection):
+    done = redirected(redirection, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.decode() == "error: the result cannot be written: standard output is closed\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--output", "-"), ("-f", "csv"), ("-f", "json")], ids=" ".join)
+def test_a_closed_standard_output_is_told_of_many_points(options):
+    done = redirected(">&-", *points(), *options)
+    assert done.returncode == 2
+    assert done.stderr.decode() == "error: the result cannot be written: standard output is closed\n"
+
+
+def test_where_both_streams_are_closed_the_status_tells():
+    assert redirected(">&- 2>&-", *ONE).returncode == 2
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_a_file_needs_no_streams(ending):
+    """A file that is opened while they are closed does not get their descriptors: some library may print there."""
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    given = (*points(), "--output", f"r.{ending}")
+    assert redirected("", *given).returncode == 0
+    expected = Path(f"r.{ending}").read_bytes()
+    done = redirected("<&- >&- 2>&-", *given)
+    assert done.returncode == 0
+    assert Path(f"r.{ending}").read_bytes() == expected
+
+
+def test_no_file_gets_the_descriptor_of_a_closed_stream():
+    told = "import os\nfrom gradcli.cli.streams import hold_closed\nhold_closed()\nraise SystemExit(os.dup(0))"
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", told], check=False)
+    assert done.returncode >= 3
+
+
+# Signals
+
+
+def interruptible():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
+
+
+@pytest.mark.parametrize("python", [MODULE, SCRIPT], ids=["-m", "gradcli"])
+@pytest.mark.parametrize("module", ["click", "numpy", "sympy"])
+def test_an_interrupt_in_an_import(python, module):
+    folder = stub(module, "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(1)")
+    outcome = run("jacobian", "y=x**2", python=python, stub=folder, preexec_fn=interruptible)
+    assert outcome.err.strip() == "interrupted"
+    assert (outcome.status, outcome.out) == (130, "")
+
+
+def test_an_interrupt_that_is_ignored_stays_so():
+    folder = stub("numpy", "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nraise SystemExit(7)")
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    assert run(*ONE, stub=folder, **ignoring) == Outcome(7, "", "")
+
+
+IN_A_CALLBACK = """
+import os, signal, time, weakref
+from gradcli.cli.signals import tidily
+class Thing: pass
+def callback(_):
+    os.kill(os.getpid(), {number})
+    time.sleep(0.01)
+def work():
+    thing = Thing()
+    kept = weakref.ref(thing, callback)
+    del thing
+    time.sleep({long})
+    return 7
+raise SystemExit(tidily(work))
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_in_a_callback_is_not_lost(number, status):
+    """Imports have callbacks, and Python goes on from an exception in one."""
+    source = IN_A_CALLBACK.format(number=int(number), long=HANG)
+    outcome = run(python=("-c", source), preexec_fn=interruptible)
+    assert outcome == Outcome(status, "", "interrupted\n" if number == signal.SIGINT else "")
+
+
+TWICE = """
+import os, signal, time
+from gradcli.cli.signals import tidily
+def work():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        print("tidied up")
+raise SystemExit(tidily(work))
+"""
+
+
+def test_the_first_signal_counts():
+    assert run(python=("-c", TWICE), preexec_fn=interruptible) == Outcome(143, "tidied up\n", "")
+
+
+# Memory
+
+limiting = pytest.mark.skipif(sys.platform != "linux", reason="needs a system that limits memory")
+
+
+def at_most(mebibytes):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes * 2**20,) * 2)
+        interruptible()
+
+    return {"preexec_fn": limited}
+
+
+def sentence(mebibytes):
+    return f"error: this needs more memory than there is\n  `ulimit` allows {mebibytes:,} MiB\n"
+
+
+@limiting
+@pytest.mark.parametrize(
+    "text",
+    [
+        "os.abort()",
+        "os.kill(os.getpid(), signal.SIGSEGV)",
+        "os.write(2, b'no memory')\nos._exit(1)",
+        "raise MemoryError",
+        "raise ImportError('failed to map segment from shared object')",
+        "raise SystemError('error return without exception set')",
+        "raise RuntimeError('cannot start new thread')",
+        "raise OSError('could not find/load shared object')",
+        "raise OSError(12, 'Cannot allocate memory')",
+        "class Lost:\n    def __del__(self):\n        raise MemoryError\nLost()\nraise MemoryError",
+    ],
+)
+def test_a_library_that_gets_no_memory(text):
+    outcome = run(*ONE, stub=stub("numpy", text), **at_most(4000))
+    assert outcome == Outcome(2, "", sentence(4000))
+
+
+def parquet(values):
+    pa = pytest.importorskip("pyarrow")
+    importlib.import_module("pyarrow.parquet").write_table(pa.table({"x": values}), "p.parquet")
+    return "backward", "y=sin(x)", "--points", "p.parquet", "--output", "r.parquet"
+
+
+@limiting
+@pytest.mark.parametrize(
+    ("module", "engine"), [("pyarrow", "numpy"), ("numba", "numba"), ("distributed", "dask")], ids=lambda name: name
+)
+def test_a_library_that_cannot_be_loaded_is_not_missing(module, engine):
+    pytest.importorskip(module)
+    given = parquet([1.0])
+    folder = stub(module, "raise ImportError('failed to map segment from shared object')")
+    assert run(*given, "--engine", engine, stub=folder, **at_most(4000)) == Outcome(2, "", sentence(4000))
+
+
+def test_a_limit_that_is_wide_enough_changes_nothing():
+    arguments = ("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0")
+    assert run(*arguments, **at_most(4000)) == run(*arguments)
+    assert run("backward", "y=)", **at_most(4000)) == run("backward", "y=)")
+
+
+def test_a_mistake_of_the_parser_s_is_no_lack_of_memory():
+    deep = "y=" + "(" * 5000 + "x" + ")" * 5000
+    outcome = run("jacobian", deep, **at_most(4000))
+    assert outcome.status == 2
+    assert "more memory" not in outcome.err
+
+
+@limiting
+@pytest.mark.parametrize("mebibytes", [30, 75, 125, 240, 300, 4000])
+@pytest.mark.parametrize("form", ["page", "csv", "parquet"])
+def test_a_limit_of_memory(form, mebibytes):
+    given = ONE
+    if form == "csv":
+        np.savetxt("p.csv", np.arange(50_000), header="x", comments="")
+        given = ("backward", "y=sin(x)", "--points", "p.csv")
+    if form == "parquet":
+        given = parquet(np.arange(50_000.0))
+    outcome = run(*given, **at_most(mebibytes))
+    assert "Traceback" not in outcome.err
+    assert "gradcli failed" not in outcome.err
+    if mebibytes < 100:
+        assert outcome == Outcome(2, "", sentence(mebibytes))
+    elif mebibytes == 4000:
+        assert outcome.status == 0
+    else:
+        assert outcome.status in (0, 2)
+        assert re.fullmatch(r"(error: .*\n(  .*\n)?)?", outcome.err)
