@@ -523,6 +523,12 @@ def test_headers_of_all_versions(tmp_path, version):
     assert read(path)[0]["x"].tolist() == [1, 2]
 
 
+def test_fortran_order_of_single_numbers(tmp_path):
+    member = npy((3,), np.array([1.0, 2.0, 3.0]).tobytes(), fortran=True)
+    assert read(archive(tmp_path / "p.npz", [("x.npy", member)]), size=2)[0]["x"].tolist() == [1, 2, 3]
+    assert "is a single number" in refused(archive(tmp_path / "q.npz", [("x.npy", npy((), bytes(8), fortran=True))]))
+
+
 def test_headers_of_python_2(tmp_path):
     member = npy("(2L,)", np.array([1.0, 2.0]).tobytes(), (1, 0))
     assert read(archive(tmp_path / "p.npz", [("x.npy", member)]))[0]["x"].tolist() == [1, 2]
