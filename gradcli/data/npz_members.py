@@ -93,7 +93,7 @@ def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> 
     shape, fortran, dtype = _parsed(start, label)
     if any(n < 0 for n in shape):
         raise unreadable(label, "its shape is negative")
-    return Member(label, info, start.tell(), shape, fortran and len(shape) > 1, dtype)
+    return Member(label, info, start.tell(), shape, fortran, dtype)
 
 
 def _parsed(start: BinaryIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:

@@ -523,6 +523,12 @@ def test_headers_of_all_versions(tmp_path, version):
     assert read(path)[0]["x"].tolist() == [1, 2]
 
 
+def test_fortran_order_of_single_numbers(tmp_path):
+    member = npy((3,), np.array([1.0, 2.0, 3.0]).tobytes(), fortran=True)
+    assert read(archive(tmp_path / "p.npz", [("x.npy", member)]), size=2)[0]["x"].tolist() == [1, 2, 3]
+    assert "is a single number" in refused(archive(tmp_path / "q.npz", [("x.npy", npy((), bytes(8), fortran=True))]))
+
+
 def test_headers_of_python_2(tmp_path):
     member = npy("(2L,)", np.array([1.0, 2.0]).tobytes(), (1, 0))
     assert read(archive(tmp_path / "p.npz", [("x.npy", member)]))[0]["x"].tolist() == [1, 2]
@@ -742,6 +748,13 @@ def test_a_folder_of_any_name(parquet, tmp_path, name):
     assert read(name)[0]["x0"].tolist() == [1, 1]
 
 
+def test_parts_stand_in_the_order_of_their_numbers(parquet, tmp_path):
+    names = ["part.2", "part.007", "part.7", "part.10", "part.0100", "part.b", "z.PARQUET"]
+    for k, name in enumerate(names):
+        parquet([("x0", [float(k)])], f"set/{name}" if "PARQUET" in name else f"set/{name}.parquet")
+    assert read(tmp_path / "set")[0]["x0"].tolist() == list(range(len(names)))
+
+
 def test_files_of_a_folder_that_differ(parquet, tmp_path):
     parquet([("x[0]", [1.0]), ("b", [1.0])], "set/1.parquet")
     parquet([("x[0]", [1.0]), ("x[1]", [1.0]), ("b", [1.0])], "set/2.parquet")
@@ -817,8 +830,9 @@ def test_memory_does_not_grow_with_the_number_of_points(tmp_path, layout):
     source = "p.parquet" if layout == "parquet" else "p.npz"
     for count in (10**5, 10**6):
         if layout == "parquet":
+            rng = np.random.default_rng(0)  # of numbers that cannot be packed
             with create_result(source, {"a": (), "x": (2,)}) as result:
-                result.write({"a": np.arange(count), "x": np.ones((2, 1))})
+                result.write({"a": rng.random(count), "x": rng.random((2, count))})
         else:
             np.savez(source, a=np.ones(count), x=np.ones((count, 2), order=layout))
         peaks.append(peak(source))

@@ -156,6 +156,9 @@ def test_parquet_as_pyarrow_reads_it(tmp_path):
     assert table.column_names == ["x[0].grad", "x[1].grad"] == column_names("x.grad", (2,))
     assert table.column(0).to_pylist() == [1, 2]
     assert table.column(1).null_count == 0
+    # Gradients seldom repeat: a dictionary of them would be made for nothing.
+    column = pq.ParquetFile(tmp_path / "r.parquet").metadata.row_group(0).column(0)
+    assert not column.has_dictionary_page
 
 
 def test_many_variables_need_few_open_files(tmp_path):
