@@ -15,7 +15,7 @@ _WINDOW = 76
 _LONG = re.compile(r"`([^`]{40})[^`]{20,}`")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     """A text the user gave, and where it came from (`None` for the command line)."""
 

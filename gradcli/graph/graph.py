@@ -14,7 +14,7 @@ from gradcli.errors import Span
 from gradcli.graph.node import Node
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Nodes in the order in which they are computed, with the inputs (leaves) and the outputs by name.
 
@@ -26,6 +26,8 @@ class Graph:
     >>> graph = Graph.of({"x": x}, {"y": 2 * x})
     >>> [n.op for n in graph.nodes], graph.labels[x]
     (['input', 'const', 'mul'], 'x')
+    >>> graph
+    Graph of 3 nodes, from x to y
     """
 
     nodes: tuple[Node, ...]
@@ -46,6 +48,10 @@ class Graph:
         """Return the graph that computes `outputs`, and before them the nodes `first`, in their order."""
         nodes = scheduled([*first, *outputs.values()], inputs.values())
         return cls(nodes, inputs, outputs, outputs if names is None else names, spans or {})
+
+    def __repr__(self) -> str:
+        shown = ["; ".join(list(d)[:4]) + "; …" * (len(d) > 4) for d in (self.inputs, self.outputs)]
+        return f"Graph of {len(self.nodes)} nodes, from {shown[0]} to {shown[1]}"
 
     @cached_property
     def labels(self) -> dict[Node, str]:

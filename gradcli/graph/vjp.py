@@ -35,7 +35,7 @@ class Pass:
         return self.node.args[self.position]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep:
     """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and who is whose.
 
