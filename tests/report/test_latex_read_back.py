@@ -42,12 +42,15 @@ POINTS = [{"x": 0.7, "z": 1.6}, {"x": 2.3, "z": 0.4}]
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_statement_and_jacobian_can_be_read_back(cli, expression):
     text = cli.done("jacobian", f"y={expression}+0*x*z", "-f", "latex").out
-    (statement,) = re.findall(r"^y &= (.*) \\\\$", text, re.MULTILINE)
-    ((entries),) = re.findall(r"^J &= \\begin\{pmatrix\} (.*) \\end\{pmatrix\}$", text, re.MULTILINE)
-    by_x, by_z = split(entries)
+    lines = re.findall(r"^(\S+) &= (.*?)(?: \\\\)?$", text, re.MULTILINE)
+    (_, statement), (name, jacobian), *definitions = lines
+    assert name == "J"
+    by_x, by_z = split(jacobian.removeprefix(r"\begin{pmatrix} ").removesuffix(r" \end{pmatrix}"))
     for point in POINTS:
         found = cli.json("jacobian", f"y={expression}+0*x*z", "--at", ",".join(f"{n}={v}" for n, v in point.items()))
         assert_allclose(worth(statement, point), found["value"]["y"], rtol=1e-9, err_msg=statement)
+        for name, definition in definitions:  # of what entries mention
+            point = point | {name: worth(definition, point)}
         for entry, expected in zip((by_x, by_z), found["jacobian"][0], strict=True):
             assert_allclose(worth(entry, point), expected, rtol=1e-9, atol=1e-13, err_msg=entry)
 
