@@ -72,7 +72,7 @@ READABLE = [
     "inf*a; nan*b + a; -inf*a*b",
     "a; sum(x)*a; mean(M, axis=0)",
     "prod(x)*a; prod(M, axis=1)",
-    "floor_divide(a, b)*a; floor_divide(x, 0.3)@z",
+    "floor_divide(a, b)*a; floor_divide(x, 0.35) @ z",
     "max(x)*a; max(M, axis=0); amax(M, axis=1)",
     "max(x, axis=0)*b; max(z, axis=-1); min(-x, axis=0); min(-z)",
     "min(M)*a; min(M, axis=1); amin(x)**2",
