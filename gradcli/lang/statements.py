@@ -294,7 +294,7 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x")
     if not message or message.startswith(("invalid syntax", "f-string", "invalid character")):
         message = "this cannot be read as an expression"
-    if "cannot assign" in message or "==" in message or "assignment" in message:
+    if "assign" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
     hint = hint or "an operator, a number, a name or a comma is missing here, or one too many"
     return InputError(message[0].lower() + message[1:], span, hint)

@@ -309,6 +309,26 @@ def test_indices(subscript):
 
 
 @pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("x[1]", (2,)),
+        ("x[0]*x[2] + x[1]", (3,)),
+        ("x[1,0] + x[0,2]", (2, 3)),
+        ("sin(x[0])[None] + x[1].exp()", (2,)),
+        ("x", ()),
+    ],
+)
+def test_an_input_that_is_read_by_element_is_as_small_as_they_allow(text, shape):
+    assert [n.shape for n in parse(f"y={text}").inputs] == [shape]
+
+
+@pytest.mark.parametrize("text", ["x[0] + x", "x[-1]", "x[0:1]", "x[0] + x[1:]", "x[0] + x[0,1]", "x[0] + sum(x)"])
+def test_an_input_that_is_read_as_a_whole_needs_a_shape(text):
+    with pytest.raises(InputError, match="`x` is a scalar"):
+        parse(f"y={text}")
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("[x, 2*x]", [3, 6]),
