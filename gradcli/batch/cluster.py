@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +103,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         if scheduler is None:
+            _start_tracker()
             local = LocalCluster(
                 n_workers=workers or cores(),
                 threads_per_worker=1,
@@ -119,6 +122,16 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
                 hint=f"`dask worker {scheduler}` starts one, on each host that is to compute",
             ) from None
         yield client
+
+
+def _start_tracker() -> None:
+    """Start the process that keeps track of what the local processes share, so that SIGHUP does not end it.
+
+    A terminal that closes sends it to all of them, and this one would leave tracebacks if it did not end last.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # which it inherits
+    resource_tracker.ensure_running()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
 
 def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:

@@ -261,7 +261,11 @@ def test_a_local_cluster(process):
 
 @pytest.mark.parametrize(
     ("where", "signum", "status", "says"),
-    [("there", signal.SIGTERM, 143, ""), ("local", signal.SIGINT, 130, "interrupted")],
+    [
+        ("there", signal.SIGTERM, 143, ""),
+        ("local", signal.SIGINT, 130, "interrupted"),
+        ("local", signal.SIGHUP, 129, ""),
+    ],
 )
 def test_a_signal_leaves_nothing_behind(processes, cluster, large, where, signum, status, says):
     options = on(cluster) if where == "there" else ("--engine", "dask", "--threads", "1")
