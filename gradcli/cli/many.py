@@ -21,6 +21,7 @@ from gradcli.data.points import open_points
 from gradcli.data.result import column_names, create_result
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
+from gradcli.graph.construct import reduce
 from gradcli.graph.jacobian import MAX_SINGLE, jacobian
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Graph, Node, Shape, const
@@ -134,6 +135,7 @@ class ManyPoints:
             grads = [swept.graph.output(f"{name}.grad") for name in (*self.wrt, *retain)]
             graph = Graph(swept.graph.nodes, swept.graph.inputs, tuple(grads))
             tally = self._run(graph, {g.name or "": column_names(g.name or "", g.shape) for g in grads})
+        self._warn_of_values(tally.checked)
         if tally.not_finite:
             at = {name: value[..., None] for name, value in tally.at.items()} | self.same
             grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
@@ -179,8 +181,9 @@ class ManyPoints:
             if not names:
                 raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
             tally = self._run(graph, {n: [n] for n in names}) if sparse else self._run(*self._with_zeros(graph))
+        self._warn_of_values(tally.checked)
         if tally.not_finite:
-            at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
+            at = self._point(tally)
             matrix = numeric_jacobian(self.graph, self.wrt, at)
             if np.isfinite(matrix).all():  # a sum in another order
                 first = "an entry is not finite: it arises where contributions are added"
@@ -203,7 +206,10 @@ class ManyPoints:
 
     def _run(self, graph: Graph, columns: Mapping[str, Sequence[str]]) -> Tally:
         """Compute the outputs of a graph at all points, and write them."""
-        job = Job(graph, self.varying, self.same, columns, self.files.engine, self.files.threads)
+        checks = [_check_of(y) for y in self.graph.outputs]
+        checked = Graph.of(graph.inputs, [*graph.outputs, *checks], graph.nodes)
+        names = frozenset(y.name or "" for y in checks)
+        job = Job(checked, self.varying, self.same, columns, self.files.engine, self.files.threads, names)
         if self.files.engine == "dask":
             return self._run_on_cluster(job)
         output = self.files.output or "-"
@@ -241,7 +247,7 @@ class ManyPoints:
 
     def _print_backward(self, calls: list[Call] | None, wanted: explain.Wanted) -> Tally:
         """Print what `--at` prints, for each point of the file."""
-        tally = Tally()
+        tally = Tally(checked=Tally())
         names = [y.name or "" for y in self.graph.outputs]
         for block, points in self._blocks():
             vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
@@ -249,18 +255,34 @@ class ManyPoints:
             result = explain.backward(self.graph, self.wrt, points, own, wanted, self.notes)
             for line in render(result, "json"):
                 click.echo(line)
+            self._check_values(tally, block, [p.value for p in result.points])
             grads = [p.grad | p.retained for p in result.points]
             tally.add(block, {f"{n}.grad": np.stack([g[n] for g in grads], axis=-1) for n in grads[0]})
         return tally
 
     def _print_jacobian(self) -> Tally:
-        tally = Tally()
+        tally = Tally(checked=Tally())
         for block, points in self._blocks():
             result = explain.jacobian(self.graph, self.wrt, points, self.notes, warn=False)
             for line in render(result, "json"):
                 click.echo(line)
+            self._check_values(tally, block, [p.value for p in result.points])
             tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})
         return tally
+
+    def _check_values(self, tally: Tally, block: Block, values: Sequence[Named]) -> None:
+        if tally.checked is not None:
+            tally.checked.add(block, {n: np.stack([v[n] for v in values], axis=-1) for n in values[0]})
+
+    def _point(self, tally: Tally) -> Named:
+        """Return the first point that was not finite."""
+        return tally.at | {name: value[..., 0] for name, value in self.same.items()}
+
+    def _warn_of_values(self, tally: Tally | None) -> None:
+        if tally is not None and tally.not_finite:
+            told = explain.not_finite_values(self.graph, self._point(tally))
+            # A sum in another order may be finite.
+            self._warn(tally, "values", told[0] if told else "a value is not finite: it arises where terms are added")
 
     def _warn(self, tally: Tally, what: str, first: str) -> None:
         self.notes.add(
@@ -294,6 +316,12 @@ def _check(files: Files, at: Sequence[str], style: str | None) -> None:
             "--engine dask reads and writes Parquet data sets",
             hint="for example: --points points.parquet --output result.parquet, each a folder of files",
         )
+
+
+def _check_of(y: Node) -> Node:
+    """Return a number that is finite where the output is, under its name."""
+    number = reduce("sum", 0 * y, tuple(range(len(y.shape)))) if y.shape else y
+    return Node("identity", (number,), (), (), y.name)
 
 
 def _same_file(a: str, b: str) -> bool:

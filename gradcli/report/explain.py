@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -49,11 +49,13 @@ def jacobian(
     found = []
     matrices = map(NumericJacobian(graph, wrt), points) if points else ()
     for at, matrix in zip(points, matrices, strict=True):
-        matrix = _structural_zeros(matrix, symbolic)
         values = _evaluate(graph, at)
+        if warn:
+            _warn_of_values(graph, at, values, notes)
         if warn and not np.isfinite(matrix).all():
             notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
         found.append(JacobianPoint(at, {y.name or "": values[y] for y in graph.outputs}, matrix))
+    symbolic = _with_cancelled(symbolic, [p.jacobian for p in found])
     return JacobianResult(graph, tuple(wrt), symbolic, *_style(graph), points=tuple(found))
 
 
@@ -74,7 +76,7 @@ class Wanted:
     retain: tuple[str, ...] = ()
     steps: bool = False
     formulas: bool = False  # the Jacobian, with its formulas
-    warn: bool = True  # of gradients that are not finite
+    warn: bool = True  # of values and gradients that are not finite
 
 
 @np.errstate(all="ignore")
@@ -98,16 +100,19 @@ def backward(
     rows, columns = _dimensions(graph, wrt)
     if not points or (wanted.formulas and rows * columns <= SHOWN_ENTRIES and _formulas_of(graph) <= SHOWN_FORMULAS):
         symbolic = _symbolic(graph, wrt)
-    common = (graph, tuple(wrt), symbolic, *_style(graph, calls[0]))
     if points:
         numeric = None if symbolic is None else NumericJacobian(graph, wrt)
-        found = _Numbers(graph, wrt, swept, wanted, symbolic, numeric, notes).points(points, calls)
+        found = _Numbers(graph, wrt, swept, wanted, numeric, notes).points(points, calls)
+        symbolic = _with_cancelled(symbolic, [p.jacobian for p in found])
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, symbolic)]
     shown = {*retain, *graph.outputs}
     forgotten = [n.name or "" for n in named if n not in shown and "[" not in (n.name or "")]
     return BackwardResult(
-        *common,
+        graph,
+        tuple(wrt),
+        symbolic,
+        *_style(graph, calls[0]),
         points=tuple(found),
         numeric=bool(points),
         steps=wanted.steps,
@@ -159,12 +164,14 @@ def _evaluate(graph: Graph, at: Mapping[str, Array]) -> dict[Node, Array]:
     return {n: v[..., 0].astype(float) for n, v in found.items()}
 
 
-def _structural_zeros(matrix: Array, symbolic: Any) -> Array:
-    """Return J with 0 where there is no dependence: 0·inf in the sweep of a neighbour is no derivative."""
-    mask = np.zeros(matrix.shape, dtype=bool)
-    for place in symbolic.entries:
-        mask[place] = True
-    return np.where(mask | np.isfinite(matrix), matrix, 0.0)
+def _with_cancelled(symbolic: Any, matrices: Sequence[Array | None]) -> Any:
+    """Return the symbolic Jacobian with the entries whose formula is 0, and whose number is not: 0·inf is nan."""
+    found = {(int(i), int(j)) for m in matrices if m is not None for i, j in np.argwhere(m)}
+    if symbolic is None or found <= symbolic.entries.keys():
+        return symbolic
+    import sympy
+
+    return replace(symbolic, entries=dict(sorted((dict.fromkeys(found, sympy.S.Zero) | symbolic.entries).items())))
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,6 @@ class _Numbers:
     wrt: Sequence[str]
     swept: Sweep
     wanted: Wanted
-    symbolic: Any
     numeric: NumericJacobian | None
     notes: Notes
 
@@ -208,11 +214,13 @@ class _Numbers:
             for k, v in enumerate(calls)
         ]
         inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
+        values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
+        if self.wanted.warn:
+            _warn_of_values(self.graph, at, values, self.notes)
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)
-        matrix = None if self.numeric is None else _structural_zeros(self.numeric(at), self.symbolic)
-        values = {n: found[n][..., 0].astype(float) for n in self.graph.nodes if n in found}
+        matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
             at,
             {y.name or "": values[y] for y in self.graph.outputs},
@@ -284,14 +292,29 @@ def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:
 def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
     """Return what to tell of gradients that are not finite, with the operation where the first such number arose."""
     where = steps.origin(swept, inputs)
-    found = []
-    for name, grad in grads.items():
-        bad = ~np.isfinite(grad)
-        if bad.any():
-            place = element_names(f"{name}.grad", grad.shape)[int(np.argmax(bad.reshape(-1)))]
-            value = number_text(grad.reshape(-1)[int(np.argmax(bad.reshape(-1)))])
-            found.append(f"{place} is {value}: {where}")
-    return found
+    told = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
+    return [f"{what}: {where}" for what in told if what]
+
+
+def not_finite_values(graph: Graph, at: Named) -> list[str]:
+    """Return what to tell of outputs that are not finite at a point, with the operations where that arose."""
+    values = evaluate(graph, {n: v[..., None] for n, v in at.items()}, graph.nodes)
+    told = [(_first_not_finite(y.name or "", values[y][..., 0]), y) for y in graph.outputs]
+    return [f"{what}: {steps.value_origin(y, values)}" for what, y in told if what]
+
+
+def _warn_of_values(graph: Graph, at: Named, values: Mapping[Node, Array], notes: Notes) -> None:
+    if not all(np.isfinite(values[y]).all() for y in graph.outputs):
+        for text in not_finite_values(graph, at):
+            notes.add("warning", text)
+
+
+def _first_not_finite(name: str, array: Array) -> str:
+    """Return the first element that is not finite, with its number; nothing where there is none."""
+    bad = np.flatnonzero(~np.isfinite(array))
+    if not len(bad):
+        return ""
+    return f"{element_names(name, array.shape)[bad[0]]} is {number_text(array.reshape(-1)[bad[0]])}"
 
 
 def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:

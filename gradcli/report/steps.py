@@ -190,20 +190,37 @@ def origin(swept: Sweep, inputs: Named) -> str:
     values = evaluate(traced, inputs, traced.nodes)
 
     def bad(node: Node) -> bool:
-        return not np.isfinite(values[node]).all()
+        return node.op != "const" and not np.isfinite(values[node]).all()
 
-    for node in swept.graph.inputs:
-        if bad(node):
-            what = "v itself" if (node.name or "").endswith(".v") else f"the input {node.name} itself"
-            return f"{what} is not finite"
-    passes = {p.node for p in swept.passes}
-    for node in traced.nodes:
-        if bad(node) and node in passes:
-            return f"it arises in {_words(node)}, whose value is not finite"
+    if any(bad(n) for n in swept.graph.inputs if (n.name or "").endswith(".v")):
+        return "v itself is not finite"
     for p in swept.passes:
         if bad(p.contribution):
+            if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
+                return value_origin(known, values)
             return f"it arises in {_words(p.node)}, whose local derivative is not finite here"
     return "it arises where contributions are added"
+
+
+def value_origin(y: Node, values: Mapping[Node, Array]) -> str:
+    """Return where a node's first number arose that is not finite, in words; `values` has all that it depends on."""
+    node = y
+    while (reads := _not_finite_argument(node, values)) is not None:
+        node = reads
+    if node.op == "input":
+        return f"the input {node.name} itself is not finite"
+    return f"it arises in {_words(node)}, whose value is not finite"
+
+
+def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | None:
+    """Return an argument that is not finite where the node reads it."""
+    for k, argument in enumerate(node.args):
+        bad = ~np.isfinite(values[argument])
+        if node.op == "where" and k > 0:
+            bad = bad & (values[node.args[0]].astype(bool) == (k == 1))
+        if bad.any() and argument.op != "const":
+            return argument
+    return None
 
 
 def _words(node: Node) -> str:
