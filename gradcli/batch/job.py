@@ -33,6 +33,7 @@ class Tally:
     first: int = 0
     at: dict[str, Array] = field(default_factory=dict)
     found: dict[str, Array] = field(default_factory=dict)
+    checked: Tally | None = None  # the same of what is computed to be checked, and not written
 
     def add(self, block: Block, results: Mapping[str, Array]) -> None:
         """Count the points of a block."""
@@ -57,6 +58,9 @@ class Tally:
             self.first, self.at, self.found = self.points + other.first, other.at, other.found
         self.not_finite += other.not_finite
         self.points += other.points
+        if other.checked is not None:
+            self.checked = self.checked or Tally()
+            self.checked.join(other.checked)
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Job:
     """A graph to be run at many points; it can be sent to another process.
 
     `varying` names the inputs that a file gives, with their shapes, `same` holds the others, with a last axis of
-    length 1.  `shapes` are those of the outputs, and `columns` the names of the elements
-    of those outputs that have names of their own.
+    length 1.  `shapes` are those of the outputs, and `columns` the names of the elements of those outputs that have
+    names of their own.  Outputs in `checked` are not written: it is counted only where they are not finite.
     """
 
     graph: Graph
@@ -74,16 +78,17 @@ class Job:
     columns: Mapping[str, Sequence[str]]
     engine: str = "numpy"
     threads: int | None = None
+    checked: frozenset[str] = frozenset()
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """The shape of each output."""
-        return {name: y.shape for name, y in self.graph.outputs.items()}
+        """The shape of each output that is written."""
+        return {name: y.shape for name, y in self.graph.outputs.items() if name not in self.checked}
 
     @property
     def block(self) -> int:
         """The number of points that are read at a time."""
-        numbers = sum(map(size_of, (*self.varying.values(), *self.shapes.values())))
+        numbers = sum(map(size_of, (*self.varying.values(), *self.shapes.values()))) + len(self.checked)
         return int(np.clip(_BLOCK // max(1, numbers), 1, _LONGEST))
 
     def run(
@@ -94,13 +99,15 @@ class Job:
         Errors: `InputError` for points that cannot be read, results that cannot be written, an engine that is missing.
         """
         compiled = Compiled(self.graph, self.same, self.engine, self.threads, notes)
-        tally = Tally()
+        tally = Tally(checked=Tally() if self.checked else None)
         memory: dict[str, Array] = {}
         for block in points.blocks(list(self.varying), self.block):
             count = next(iter(block.values())).shape[-1]
             reusable = memory and next(iter(memory.values())).shape[-1] == count
             results = compiled(block, memory if reusable else None)
             memory = {name: a for name, a in results.items() if a.shape[-1] == count and a.flags.writeable}
+            if tally.checked is not None:
+                tally.checked.add(block, {name: results.pop(name) for name in self.checked})
             tally.add(block, results)
             # All of them may be the same at all points.
             result.write({name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})

@@ -28,6 +28,7 @@ from gradcli.explain.backward import backward as explained_backward
 from gradcli.explain.jacobian import jacobian as explained_jacobian
 from gradcli.explain.origin import not_finite, not_finite_entry
 from gradcli.explain.shared import check_entries
+from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.names import element_names
@@ -141,6 +142,7 @@ class ManyPoints:
             grads = {f"{name}.grad": swept.gradients[name] for name in (*self.wrt, *retain)}
             tally = self._run(Graph.of(swept.graph.inputs, grads), {})
         self._note_no_points(tally)
+        self._warn_of_values(tally.checked)
         if tally.not_finite:
             at = {name: value[..., None] for name, value in tally.at.items()} | self.same
             grad = {name.removesuffix(".grad"): value for name, value in tally.found.items()}
@@ -181,8 +183,9 @@ class ManyPoints:
             check_entries(self.graph, self.wrt, "--sparse writes only those that are not zero everywhere")
         tally = self._print_jacobian() if self.json else self._run(*(self._single() if sparse else self._whole()))
         self._note_no_points(tally)
+        self._warn_of_values(tally.checked)
         if tally.not_finite:
-            at = tally.at | {name: value[..., 0] for name, value in self.same.items()}
+            at = self._point(tally)
             matrix = numeric_jacobian(self.graph, self.wrt, at)
             if np.isfinite(matrix).all():  # a sum in another order
                 first = "an entry is not finite: it arises where contributions are added"
@@ -217,7 +220,9 @@ class ManyPoints:
 
     def _run(self, graph: Graph, columns: Mapping[str, Sequence[str]]) -> Tally:
         """Compute the outputs of a graph at all points, and write them."""
-        job = Job(graph, self.varying, self.same, columns, self.files.engine, self.files.threads)
+        checks = {name: _check_of(y) for name, y in self.graph.outputs.items()}
+        checked = Graph.of(graph.inputs, {**graph.outputs, **checks})
+        job = Job(checked, self.varying, self.same, columns, self.files.engine, self.files.threads, frozenset(checks))
         if self.files.engine == "dask":
             return self._run_on_cluster(job)
         output = self.files.output or "-"
@@ -255,7 +260,7 @@ class ManyPoints:
 
     def _print_backward(self, calls: list[Call] | None, wanted: Wanted) -> Tally:
         """Print what `--at` prints, for each point of the file."""
-        tally = Tally()
+        tally = Tally(checked=Tally())
         names = list(self.graph.outputs)
         for block, points in self._blocks():
             vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
@@ -263,22 +268,25 @@ class ManyPoints:
             result = explained_backward(self.graph, self.wrt, points, own, wanted, self.notes)
             for line in render(result, "json"):
                 click.echo(line)
+            self._check_values(tally, block, [p.value for p in result.points])
             grads = [p.grad | p.retained for p in result.points]
             tally.add(block, {f"{n}.grad": np.stack([g[n] for g in grads], axis=-1) for n in grads[0]})
         return tally
 
     def _print_jacobian(self) -> Tally:
-        tally = Tally()
+        tally = Tally(checked=Tally())
         for block, points in self._blocks():
             result = explained_jacobian(self.graph, self.wrt, points, self.notes, warn=False)
             for line in render(result, "json"):
                 click.echo(line)
+            self._check_values(tally, block, [p.value for p in result.points])
             tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})
         return tally
 
     def _note_no_points(self, tally: Tally) -> None:
         if not tally.points:
             self.notes.add("note", f"{self._label} holds no points, so the result has no rows")
+        self._warn_of_values(tally.checked)
 
     def _warn(self, tally: Tally, what: str, first: str) -> None:
         self.notes.add(
@@ -320,6 +328,11 @@ def _is_parquet(path: str | None) -> bool:
 def _is_data_set(path: str | None) -> bool:
     """Tell whether points are Parquet: a file or a folder of that ending, or a folder of any name."""
     return _is_parquet(path) or os.path.isdir(path or "-")
+
+
+def _check_of(y: Node) -> Node:
+    """Return a number that is finite where the output is."""
+    return reduce("sum", 0 * y, tuple(range(len(y.shape)))) if y.shape else y
 
 
 def _same_file(a: str, b: str) -> bool:

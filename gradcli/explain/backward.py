@@ -12,7 +12,7 @@ from gradcli.engine.evaluate import values_of
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain import steps
-from gradcli.explain.origin import not_finite, not_finite_values
+from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
 from gradcli.graph.graph import Graph
@@ -114,9 +114,7 @@ class _Numbers:
         inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
         values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
         if self.wanted.warn:
-            outputs = {name: values[name] for name in self.graph.outputs}
-            for text in not_finite_values(self.graph, at, outputs):
-                self.notes.add("warning", text)
+            warn_of_values(self.graph, at, {name: values[name] for name in self.graph.outputs}, self.notes)
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.explain.origin import not_finite_entry, not_finite_values
+from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import JacobianPoint, JacobianResult, Named
 from gradcli.explain.shared import check_entries, outputs_at, style, symbolic
 from gradcli.graph.graph import Graph
@@ -29,8 +29,7 @@ def jacobian(
     for at, matrix in zip(points, matrices, strict=True):
         values = outputs_at(graph, at)
         if warn:
-            for text in not_finite_values(graph, at, values):
-                notes.add("warning", text)
+            warn_of_values(graph, at, values, notes)
             if not np.isfinite(matrix).all():
                 notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
         found.append(JacobianPoint(at, values, matrix))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import Span
+from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
@@ -19,40 +19,75 @@ from gradcli.report.numbers import number_text
 
 def origin(swept: Sweep, inputs: Named) -> str:
     """Return where in a sweep the first number arose that is not finite, in words."""
-    nodes = swept.traced()
-    values = values_of(swept.graph, inputs, nodes)
+    values = values_of(swept.graph, inputs, swept.traced())
 
     def bad(node: Node) -> bool:
-        return not np.isfinite(values[node]).all()
+        return node.op != "const" and not np.isfinite(values[node]).all()
 
-    vectors = set(swept.cotangents.values())
-    for name, node in swept.graph.inputs.items():
-        if bad(node):
-            return f"{'v' if node in vectors else f'the input {name}'} itself is not finite"
-    spans = swept.graph.spans
-    passes = {p.node for p in swept.passes}
-    for node in nodes:
-        if bad(node) and node in passes:
-            return f"it arises in {_words(node, spans)}, whose value is not finite"
+    if any(map(bad, swept.cotangents.values())):
+        return "v itself is not finite"
     for p in swept.passes:
         if bad(p.contribution):
-            return f"it arises in {_words(p.node, spans)}, whose local derivative is not finite here"
+            if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
+                return _value_origin(swept.graph, known, values)
+            return f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
     return "it arises where contributions are added"
 
 
-def _words(node: Node, spans: Mapping[Node, Span]) -> str:
+def _value_origin(graph: Graph, y: Node, values: Mapping[Node, Array]) -> str:
+    """Return where a node's first number arose that is not finite, in words; `values` has all that it depends on."""
+    node = y
+    while (reads := _not_finite_argument(node, values)) is not None:
+        node = reads
+    if node.op == "input":
+        return f"the input {graph.labels[node]} itself is not finite"
+    return f"it arises in {_words(node, graph)}, whose value is not finite"
+
+
+def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | None:
+    """Return an argument that is not finite where the node reads it."""
+    for k, argument in enumerate(node.args):
+        bad = ~np.isfinite(values[argument])
+        if node.op == "where" and k > 0:
+            bad = bad & (values[node.args[0]].astype(bool) == (k == 1))
+        if bad.any() and argument.op != "const":
+            return argument
+    return None
+
+
+def _words(node: Node, graph: Graph) -> str:
     """Return an operation with the place where the user wrote it."""
-    return f"`{node.op}` ({' '.join(spans[node].text.split())[:60]})" if node in spans else f"`{node.op}`"
+    written = f" ({' '.join(graph.spans[node].text.split())[:60]})" if node in graph.spans else ""
+    return f"`{node.op}`{written}"
 
 
 def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
     """Return what to tell of gradients that are not finite, with the operation where the first such number arose."""
-    where = origin(swept, inputs)
-    found = []
-    for name, grad in grads.items():
-        if not np.isfinite(grad).all():
-            found.append(f"{_first_bad(f'{name}.grad', grad)}: {where}")
-    return found
+    told = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
+    where = origin(swept, inputs) if any(told) else ""
+    return [f"{what}: {where}" for what in told if what]
+
+
+def not_finite_values(graph: Graph, at: Named) -> list[str]:
+    """Return what to tell of outputs that are not finite at a point, with the operations where that arose."""
+    values = values_of(graph, {n: a[..., None] for n, a in at.items()}, graph.nodes)
+    told = [(_first_not_finite(name, values[y][..., 0]), y) for name, y in graph.outputs.items()]
+    return [f"{what}: {_value_origin(graph, y, values)}" for what, y in told if what]
+
+
+def warn_of_values(graph: Graph, at: Named, values: Named, notes: Notes) -> None:
+    """Add warnings of the outputs that are not finite."""
+    if not all(np.isfinite(value).all() for value in values.values()):
+        for text in not_finite_values(graph, at):
+            notes.add("warning", text)
+
+
+def _first_not_finite(name: str, array: Array) -> str:
+    """Return the first element that is not finite, with its number; nothing where there is none."""
+    bad = np.flatnonzero(~np.isfinite(array))
+    if not len(bad):
+        return ""
+    return f"{element_names(name, array.shape)[bad[0]]} is {number_text(array.reshape(-1)[bad[0]])}"
 
 
 def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:
@@ -67,29 +102,3 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array)
     inputs = {n: a[..., None] for n, a in at.items()} | {f"{name}.v": v.reshape(*y.shape, 1)}
     row = element_names(name, y.shape)[k]
     return f"d{row}/d{column} is {number_text(matrix[i, j])}: {origin(alone, inputs)}"
-
-
-def not_finite_values(graph: Graph, at: Named, values: Named) -> list[str]:
-    """Return what to tell of outputs that are not finite, with the operation where the first such number arose."""
-    return [
-        f"{_first_bad(name, value)}: {_value_origin(graph, at)}"
-        for name, value in values.items()
-        if not np.isfinite(value).all()
-    ]
-
-
-def _first_bad(name: str, value: Array) -> str:
-    """Return the first element that is not finite, with its value."""
-    flat = value.reshape(-1)
-    k = int(np.argmax(~np.isfinite(flat)))
-    return f"{element_names(name, value.shape)[k]} is {number_text(flat[k])}"
-
-
-def _value_origin(graph: Graph, at: Named) -> str:
-    """Return where in the forward pass the first number arose that is not finite, in words."""
-    values = values_of(graph, {n: a[..., None] for n, a in at.items()}, graph.nodes)
-    for name, node in graph.inputs.items():
-        if not np.isfinite(values[node]).all():
-            return f"the input {name} itself is not finite"
-    node = next(n for n in graph.nodes if not np.isfinite(values[n]).all())
-    return f"it arises in {_words(node, graph.spans)}"

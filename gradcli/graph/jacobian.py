@@ -5,6 +5,9 @@ since each of its results belongs to a single row.  Where columns share less tha
 linear in u as vᵀJ is in v, and is the sweep of a sweep.  Sources: Curtis, Powell and Reid, "On the estimation of sparse
 Jacobian matrices" (IMA J. Appl. Math. 13, 1974); for Ju, J. Townsend, "A new trick for calculating Jacobian vector
 products" (2017).
+
+A slope that selects meets an infinite one in the other order then, as in PyTorch's forward mode: of `relu(log(x))` at 0
+a row has 0·inf, which is nan, and a column 0.
 """
 
 from __future__ import annotations

@@ -378,7 +378,7 @@ POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_poles_are_counted_in_one_warning(cli, monkeypatch, options, form, size):
+def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
     needs(form)
     monkeypatch.setattr(job, "_LONGEST", size)
     monkeypatch.setattr(many, "_JSON_BLOCK", size)
@@ -388,6 +388,8 @@ def test_poles_are_counted_in_one_warning(cli, monkeypatch, options, form, size)
     jacobian = options[0] == "jacobian"
     what, name = ("Jacobians", "dy/da") if jacobian else ("gradients", "a.grad")
     assert outcome.err == (
+        "warning: the values of 3 of 7 points are not finite;\n"
+        "  at the first, point 3, y is inf: it arises in `div` (1/a), whose value is not finite\n"
         f"warning: the {what} of 3 of 7 points are not finite;\n"
         f"  at the first, point 3, {name} is -inf: it arises in `div` (1/a), whose value is not finite\n"
     )
@@ -421,15 +423,51 @@ def test_poles_are_counted_in_one_warning(cli, monkeypatch, options, form, size)
 def test_the_operation_is_named(cli, style, command, system, a, count, says):
     np.savez("p.npz", a=a)
     err = cli.done(command, system, "--points", "p.npz", "-f", style).err
-    assert count in err
-    assert says in err.partition("at the first")[2]
-    assert err.count("warning: ") == 1
-    assert len(err.splitlines()) == 2
+    derivatives = err[err.index("warning: the " + ("gradients" if command == "backward" else "Jacobians")) :]
+    assert count in derivatives
+    assert says in derivatives.partition("at the first")[2]
+    assert len(derivatives.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("system", "a", "count", "says"),
+    [
+        (
+            "y=log(a)",
+            [1, -1, -2, 0],
+            "3 of 4 points are not finite;\n  at the first, point 2",
+            "y is nan: it arises in",
+        ),
+        ("y=log(a)*[1,2]", [1, 0], "1 of 2 points are not finite", "y[0] is -inf: it arises in `log` (log(a))"),
+        ("y=[1,2,a]*1e300; z=y*1e9", [1, 2], "2 of 2 points are not finite", "z[0] is inf: it arises in `mul` (y*1e9)"),
+        ("y=where(a>0,log(a),1/(a+1))", [1, -1], "at the first, point 2", "y is inf: it arises in `div` (1/(a+1))"),
+        ("y=floor(a*1e300)*0+a", [1, 1e9], "1 of 2 points are not finite", "y is nan: it arises in `mul` (a*1e300)"),
+        ("input b = inf\ny=a+b", [1, 2], "2 of 2 points are", "y is inf: the input b itself is not finite"),
+    ],
+)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("engine", ["numpy", "numba", "json"])
+def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count, says):
+    if engine == "numba":
+        pytest.importorskip("numba")
+    np.savez("p.npz", a=np.array(a, dtype=float))
+    options = ("-f", "json") if engine == "json" else ("--engine", engine)
+    v = ("--v", "ones") if command == "backward" else ()
+    outcome = cli.done(command, system, "--points", "p.npz", "--wrt", "a", *v, *options)
+    values, _, _ = outcome.err.partition("\nwarning: ")
+    assert values.startswith("warning: the values of ")
+    assert count in values
+    assert says in values
+    if engine != "json":  # what is checked is not written
+        names = outcome.out.splitlines()[0].split(",")
+        assert all(name == "a.grad" or name.endswith("/da") for name in names)
 
 
 def test_where_all_is_finite_nothing_is_told(cli):
     np.savez("p.npz", a=[1.0, 2.0])
     assert cli.done("backward", "y=1/a", "--points", "p.npz").err == ""
+    # Neither of elements whose sum is not finite.
+    assert cli.done("jacobian", "y=[1.7e308,1.7e308,a]", "--points", "p.npz").err == ""
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -443,9 +481,8 @@ def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
     np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
     outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)
     bad = len(re.findall("nan|inf", outcome.out))
-    assert outcome.err.startswith(
-        f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" if bad else ""
-    )
+    if bad:
+        assert f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" in outcome.err
     assert bool(outcome.err) == bool(bad)
 
 

@@ -1,0 +1,83 @@
+"""What is said of numbers that are not finite: which, and in which operation they arose; and that no 0 hides them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+VALUE = "whose value is not finite"
+SLOPE = "whose local derivative is not finite here"
+
+# a system, the options of `backward`, what is not finite, and the operation that is told for all of it
+TOLD = [
+    ("y=log(x)", "--at x=-1", ["y is nan"], f"it arises in `log` (log(x)), {VALUE}"),
+    ("y=log(x)", "--at x=0", ["y is -inf", "x.grad is inf"], f"it arises in `log` (log(x)), {VALUE}"),
+    ("y=log(x)*0", "--at x=1 --at x=0", ["y is nan", "x.grad is nan"], f"it arises in `log` (log(x)), {VALUE}"),
+    ("y=sqrt(x)", "--at x=0", ["x.grad is inf"], f"it arises in `sqrt` (sqrt(x)), {SLOPE}"),
+    ("y=3*(2+log(x)); z=x", "--at x=-1", ["y is nan"], f"it arises in `log` (log(x)), {VALUE}"),
+    ("y=where(log(x)<0, 1, x)", "--at x=0", [], ""),
+    ("y=[x,2,1/x]*2", "--at x=0", ["y[2] is inf", "x.grad is -inf"], f"it arises in `div` (1/x), {VALUE}"),
+    # A branch that is not chosen, and an input that is not read, have nothing to do with it.
+    ("y=where(x>0, log(x), x/0)", "--at x=-1", ["y is -inf", "x.grad is inf"], f"it arises in `div` (x/0), {VALUE}"),
+    ("y=1/b + sqrt(x)", "--at x=0,b=inf", ["x.grad is inf"], f"it arises in `sqrt` (sqrt(x)), {SLOPE}"),
+    ("y=2*x*b", "--at x=1,b=inf", ["y is inf", "x.grad is inf"], "the input b itself is not finite"),
+    ("y=x+inf", "--at x=1", ["y is inf"], f"it arises in `add` (x+inf), {VALUE}"),
+    ("y=2*x", "--at x=1 --v inf", ["x.grad is inf"], "v itself is not finite"),
+]
+
+
+@pytest.mark.parametrize(("system", "options", "what", "where"), TOLD)
+def test_the_operation_is_named(cli, system, options, what, where):
+    v = [] if "--v" in options else ["--v", "ones"]
+    outcome = cli.done("backward", system, *options.split(), *v)
+    assert outcome.err.splitlines() == [f"warning: {number}: {where}" for number in what]
+
+
+def test_values_are_told_beside_a_jacobian(cli):
+    outcome = cli.done("jacobian", "y=log(x)", "z=1/x", "--at", "x=-1", "--at", "x=1", "--at", "x=0")
+    assert outcome.err.splitlines() == [
+        f"warning: y is nan: it arises in `log` (log(x)), {VALUE}",
+        f"warning: y is -inf: it arises in `log` (log(x)), {VALUE}",
+        f"warning: z is inf: it arises in `div` (1/x), {VALUE}",
+        f"warning: dy/dx is inf: it arises in `log` (log(x)), {VALUE}",
+    ]
+
+
+# A formula that cancels to 0 is no structural zero: the number is nan.
+CANCELLED = [
+    ("y=exp(x)*x-x*exp(x)", "x=1000"),
+    ("y=x/x", "x=0"),
+    ("y=log(x)*0", "x=0"),
+    ("y=floor(1/x)", "x=0"),
+    ("y=0*sqrt(x)", "x=0"),
+]
+
+
+@pytest.mark.parametrize(("system", "at"), CANCELLED)
+def test_a_cancelled_formula_hides_no_number(cli, system, at):
+    found = cli.json("jacobian", system, "--at", at)
+    assert (found["symbolic"], found["jacobian"]) == ([["0"]], [["NaN"]])
+    assert cli.json("backward", system, "--at", at)["grad"] == {"x": "NaN"}
+    for command in ("jacobian", "backward"):
+        assert "y   0 = nan" in cli.done(command, system, "--at", at).out
+        assert r"\mathrm{nan}" in cli.done(command, system, "--at", at, "-f", "latex").out
+    at_points = cli.done("jacobian", system, "--points", "-", stdin=f"x\n{at.removeprefix('x=')}\n").out
+    assert at_points.splitlines() == ["dy/dx", "nan"]
+
+
+def test_a_formula_that_is_0_at_finite_numbers_is_shown_as_0(cli):
+    outcome = cli.done("jacobian", "y=x/x", "--at", "x=0", "--at", "x=2")
+    first, second = outcome.out.split("at x = 2")
+    assert "  y   0 = nan\n" in first
+    assert second.endswith("  y   0\n")
+
+
+@pytest.mark.parametrize("command", ["jacobian", "backward"])
+def test_where_there_is_no_dependence_there_is_a_0(cli, command):
+    """The sweep of y[1] passes 0·inf on to x[0], as PyTorch's does; dy[1]/dx[0] is 0 all the same."""
+    system = ("y=log(x)", "--at", "x=[0,1]")
+    found = cli.json("jacobian", *system)
+    assert found["jacobian"] == [["Infinity", 0.0], [0.0, 1.0]]
+    assert "y[1]   0" in cli.done(command, *system, *(["--v", "0,1"] if command == "backward" else [])).out
+    assert json.loads(cli.done("backward", *system, "--v", "0,1", "-f", "json").out)["grad"]["x"] == ["NaN", 1.0]
