@@ -288,6 +288,20 @@ class ManyPoints:
             self.notes.add("note", f"{self._label} holds no points, so the result has no rows")
         self._warn_of_values(tally.checked)
 
+    def _check_values(self, tally: Tally, block: Block, values: Sequence[Named]) -> None:
+        if tally.checked is not None:
+            tally.checked.add(block, {n: np.stack([v[n] for v in values], axis=-1) for n in values[0]})
+
+    def _point(self, tally: Tally) -> Named:
+        """Return the first point that was not finite."""
+        return tally.at | {name: value[..., 0] for name, value in self.same.items()}
+
+    def _warn_of_values(self, tally: Tally | None) -> None:
+        if tally is not None and tally.not_finite:
+            told = not_finite_values(self.graph, self._point(tally))
+            # A sum in another order may be finite.
+            self._warn(tally, "values", told[0] if told else "a value is not finite: it arises where terms are added")
+
     def _warn(self, tally: Tally, what: str, first: str) -> None:
         self.notes.add(
             "warning",
