@@ -26,7 +26,7 @@ from gradcli.errors import InputError, Notes, did_you_mean
 from gradcli.explain.backward import Wanted
 from gradcli.explain.backward import backward as explained_backward
 from gradcli.explain.jacobian import jacobian as explained_jacobian
-from gradcli.explain.origin import not_finite, not_finite_entry
+from gradcli.explain.origin import not_finite, not_finite_entry, not_finite_values
 from gradcli.explain.shared import check_entries
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
@@ -286,7 +286,6 @@ class ManyPoints:
     def _note_no_points(self, tally: Tally) -> None:
         if not tally.points:
             self.notes.add("note", f"{self._label} holds no points, so the result has no rows")
-        self._warn_of_values(tally.checked)
 
     def _check_values(self, tally: Tally, block: Block, values: Sequence[Named]) -> None:
         if tally.checked is not None:

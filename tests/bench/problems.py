@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import parse, vjp
-from gradcli.graph.node import Graph
+from gradcli.graph.graph import Graph
 
 Array = np.ndarray[Any, Any]
 
