@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "engine": {"graph"},
     "data": {"graph"},
     "algebra": {"graph"},
-    "notation": {"graph"},
+    "notation": {"graph", "algebra"},
     "explain": {"graph", "engine", "algebra", "notation"},
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "batch": {"graph", "engine", "data"},

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gradcli import numeric_jacobian, parse, symbolic_jacobian
-from gradcli.algebra.printing import code
 from gradcli.engine.evaluate import values_of
 from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.formulas import code
 
 # A system and the rows of its Jacobian, up to the order of factors and terms; 0 is an entry that is absent.
 TEXTBOOK = [

@@ -11,7 +11,7 @@ from operations import FUNCTIONS
 
 from gradcli import evaluate, parse
 from gradcli.graph.names import bar
-from gradcli.report.notation import Notation
+from gradcli.notation.nodes import Notation
 
 POINT = {
     "a": 0.7,
