@@ -14,7 +14,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
-from gradcli.report.numbers import number_text
+from gradcli.notation.numbers import number_text
 
 
 def origin(swept: Sweep, inputs: Named) -> str:

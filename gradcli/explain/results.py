@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
-from gradcli.report.notation import Notation, node_names
+from gradcli.notation.nodes import Notation, node_names
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
@@ -106,7 +106,7 @@ class Shown:
 
     def formula(self, expr: Any) -> str:
         """Return an expression as gradcli reads it."""
-        from gradcli.algebra.printing import code
+        from gradcli.notation.formulas import code
 
         return code(expr, self.decimals, self.taken)
 

@@ -13,7 +13,7 @@ from gradcli.graph.names import bar, latex_index, latex_name
 from gradcli.graph.node import Node, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass
-from gradcli.report.notation import LatexNotation, Notation, subscript
+from gradcli.notation.nodes import LatexNotation, Notation, subscript
 
 # Rules that say less in formulas than in words.
 _WORDS = {"max": "where {} is largest", "min": "where {} is smallest", "prod": "times the product of the others"}

@@ -18,8 +18,8 @@ from gradcli.explain.results import (
     Shown,
 )
 from gradcli.graph.names import bar, latex_name, latex_number
-from gradcli.report.notation import LatexNotation, readable_names
-from gradcli.report.numbers import number_text
+from gradcli.notation.nodes import LatexNotation, readable_names
+from gradcli.notation.numbers import number_text
 
 MAX_MATRIX = 40  # rows or columns of a matrix that is set as one
 
@@ -139,7 +139,7 @@ def number(value: float) -> str:
 
 def formula(expr: Any, result: Shown) -> str:
     """Return a formula as LaTeX."""
-    from gradcli.algebra.printing import latex
+    from gradcli.notation.formulas import latex
 
     return "0" if expr == 0 else latex(expr, result.decimals)
 

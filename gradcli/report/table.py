@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
 from gradcli.graph.names import element_names
-from gradcli.report.numbers import number_text
+from gradcli.notation.numbers import number_text
 from gradcli.report.words import (
     accumulation,
     arithmetic,

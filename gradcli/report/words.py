@@ -20,7 +20,7 @@ from gradcli.explain.results import (
 )
 from gradcli.graph.names import bar, element_names
 from gradcli.graph.node import Node
-from gradcli.report.numbers import array_text, number_text
+from gradcli.notation.numbers import array_text, number_text
 
 Outputs = Mapping[str, Node]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gradcli.algebra.decimals import whole_text
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.decimals import whole_text
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
 _ATOM = 9

@@ -10,10 +10,10 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from gradcli.algebra.decimals import decimal_text, whole_text
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
 from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.decimals import decimal_text, whole_text
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
