@@ -171,7 +171,7 @@ def test_products_far_out(numba):
     factors = np.array([1e-300, 5e-324, -1e-200, 0, 1, -3, 1e200, 1.7e308, np.inf, np.nan])
     points = {"M": np.random.default_rng(0).choice(factors, (2, 4, 2000)), "y.v": np.ones((2, 2000))}
     for g in (graph, vjp(graph)):
-        own = {n.name: points[n.name] for n in g.inputs}
+        own = {name: points[name] for name in g.inputs}
         check(compile_numba(g), own, expected_of(g, own, 2000), assert_array_equal)
 
 
