@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,11 @@ class Outcome:
         assert "gradcli failed" not in self.err
         assert len(self.err.splitlines()) <= 8
         return self.err
+
+
+def said(err: str) -> str:
+    """Return a refusal without its excerpt of what the user typed: a word found there has not been said by gradcli."""
+    return re.sub(r"\n  .*\n *\^+(?=\n|$)", "", err)
 
 
 def _no_json(constant: str) -> None:

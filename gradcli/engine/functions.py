@@ -15,6 +15,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_MAX_ORDER = 171  # of a derivative: its factorial is beyond float64
+
 
 def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """Return `a` where the condition holds and `b` elsewhere."""
@@ -64,7 +66,36 @@ def digamma(x: Array, out: Array | None = None) -> Array:
 
 def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
     """Return the n-th derivative of digamma."""
-    return _special("polygamma", _polygamma)(n, x, out=out)
+    return _into(_reflected)(n, x, out=out)
+
+
+def _reflected(n: Array, x: Array) -> Array:
+    """Return polygamma, below -1 from its value at 1 - x.
+
+    SciPy and SymPy add up as many terms as x lies below 0, without end at -1e15.
+    """
+    function = _special("polygamma", _polygamma)
+    below = (x < -1) & (x > np.floor(x)) & (n > 0)
+    if not below.any():
+        return function(n, x)
+    mirrored = function(n, np.where(below, 1 - x, x))
+    rest = x - np.round(x)
+    quarter = np.sign(rest) * (0.5 - np.abs(rest))  # exact, where the cotangent is near 0
+    cot = np.where(np.abs(rest) < 0.25, 1 / np.tan(np.pi * rest), np.tan(np.pi * quarter))
+    orders = np.clip(np.nan_to_num(n), 0, _MAX_ORDER).astype(int)
+    slopes = np.select(
+        [orders == order for order in np.unique(orders)], [_cotangent(o)(cot) for o in np.unique(orders)]
+    )
+    return np.where(below, np.where(n % 2 == 0, mirrored, -mirrored) - slopes, mirrored)
+
+
+@cache
+def _cotangent(order: int) -> np.polynomial.Polynomial:
+    """Return the derivative of π·cot(πx) of an order, as a polynomial in cot(πx)."""
+    slope = np.polynomial.Polynomial([0, np.pi])
+    for _ in range(order):
+        slope = -np.pi * np.polynomial.Polynomial([1, 0, 1]) * slope.deriv()
+    return slope
 
 
 @cache
@@ -76,6 +107,8 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
         return _into(np.vectorize(_with_poles(name, fallback), otypes=[float]))
     if name == "polygamma":
         return _into(_scipy_polygamma)
+    if name == "gammaln":
+        return _into(_scipy_lgamma)
     function: Callable[..., Array] = getattr(scipy.special, name)
     return function
 
@@ -99,6 +132,14 @@ def _scipy_polygamma(n: Array, x: Array) -> Array:
     return np.asarray(np.where(n == 0, scipy.special.psi(x), scipy.special.polygamma(n, x)))
 
 
+def _scipy_lgamma(x: Array) -> Array:
+    import scipy.special
+
+    # SciPy's is inf at 1e-310, and -inf at -inf.
+    size = np.abs(x)
+    return np.asarray(np.where(size < 1e-300, -np.log(size), np.where(size == np.inf, size, scipy.special.gammaln(x))))
+
+
 def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., float]:
     def at(*args: float) -> float:
         try:
@@ -108,7 +149,7 @@ def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., floa
                 return math.inf
             return math.copysign(math.inf, args[-1]) if args[-1] == 0 else math.nan
         except OverflowError:
-            return math.inf
+            return math.copysign(math.inf, args[-1]) if name == "gamma" else math.inf
 
     return at
 
@@ -116,9 +157,9 @@ def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., floa
 def _polygamma(n: float, x: float) -> float:
     import sympy
 
-    if x <= 0 and x == math.floor(x):
+    if x == -math.inf or (x <= 0 and x == math.floor(x)):
         if n == 0:
-            return -math.inf if x == 0 else math.nan
+            return -math.copysign(math.inf, x) if x == 0 else math.nan
         return math.inf if n % 2 else -math.inf
     if not math.isfinite(x):
         return math.nan if x != math.inf else (math.inf if n == 0 else 0.0)
