@@ -69,10 +69,8 @@ def _lowered(node: Node) -> Node:
         return node.args[0].args[0]
     row = OPERATIONS.get(node.op)
     definition = row.for_engines if row is not None else None
-    if definition is None:
-        return node
-    simpler = definition(*node.settings, *node.args)
-    if simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
+    simpler = definition(*node.settings, *node.args) if definition is not None else None
+    if simpler is None or simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
         return node
     # Simplification may have taken the definition to an argument's argument: -(-x) is x.
     new = {n: n for arg in node.args for n in (arg, *arg.args)}

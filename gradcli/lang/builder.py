@@ -16,7 +16,8 @@ from typing import Any
 from gradcli.errors import InputError, Span, did_you_mean, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
-from gradcli.lang.indices import element_name, index_of
+from gradcli.graph.places import pick
+from gradcli.lang.indices import Key, element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, usage
 from gradcli.lang.statements import Expression, is_module
 from gradcli.vocabulary import FUNCTIONS, KEYWORDS, METHODS, Builder
@@ -315,8 +316,8 @@ def _constant(tree: ast.Constant) -> Node:
     raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
 
 
-def _element(x: Node, key: construct.Index) -> Node:
-    node = construct.index(x, key)
+def _element(x: Node, key: Sequence[Key]) -> Node:
+    node = pick(x, key)
     if not node.size:
         raise InputError("this slice is empty", hint=f"the array has shape {x.shape}, counted from 0")
     return node

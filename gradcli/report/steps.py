@@ -18,7 +18,12 @@ from gradcli.report.results import Array, ForwardStep, Named, ReverseStep
 
 _READABLE = 15  # operations in a structural rule that is written out
 # Rules that say less in formulas than in words.
-_WORDS = {"max": "where {} is largest", "min": "where {} is smallest", "prod": "times the product of the others"}
+_WORDS = {
+    "max": "where {} is largest",
+    "min": "where {} is smallest",
+    "median": "where {} is the median",
+    "prod": "times the product of the others",
+}
 
 Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
 

@@ -126,7 +126,9 @@ def test_the_entries_are_the_pattern(pattern):
         for x in (x for x, there in zip(leaves.values(), row, strict=True) if there):
             outputs[f"y{i}"] += x**2
     graph = jacobian(Graph.of(leaves, outputs))
-    assert set(graph.outputs) == {f"dy{i}/dx{j}" for i, row in enumerate(pattern) for j, there in enumerate(row) if there}
+    assert set(graph.outputs) == {
+        f"dy{i}/dx{j}" for i, row in enumerate(pattern) for j, there in enumerate(row) if there
+    }
     found = values(graph, {f"x{j}": j + 1.0 for j in range(4)})
     assert all(value == 2 * (int(name[-1]) + 1) for name, value in found.items())
 
