@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "lang": {"graph", "vocabulary"},
     "engine": {"graph"},
     "data": {"graph"},
-    "algebra": {"graph"},
+    "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
     "explain": {"graph", "engine", "algebra", "notation"},
     "report": {"graph", "engine", "algebra", "notation", "explain"},

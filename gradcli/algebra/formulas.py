@@ -7,7 +7,7 @@ definition is kept beside them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import sympy
 from gradcli.algebra.arrays import ARRAYS
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
+from gradcli.engine.numpy_target import forward
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Node, bits
@@ -127,11 +128,9 @@ class _Interpreter:
             return self.inline(simpler, dict(zip(node.args, args, strict=True)))
         if node.op in ARRAYS:
             return ARRAYS[node.op](node, *args)
-        if node.op in _ARRAYS:
-            result = _ARRAYS[node.op](*node.settings, *args)
-        else:
-            assert row.move is not None  # or it has a rule, which a test makes sure of
-            result = row.move(*node.settings, *(a[..., None] for a in args))[..., 0]
+        if node.op == "matmul" and max(a.ndim for a in args) <= len(("row", "column")):
+            return _array(list(_products(*args)), node)
+        result = forward(node)(*(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
@@ -209,17 +208,8 @@ def _flat(node: Node, args: list[Exprs]) -> list[Any]:
     return [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
 
 
-def _matmul(a: Exprs, b: Exprs) -> Exprs:
-    """Return a product of matrices or vectors; most factors in a derivative are 0."""
-    if max(a.ndim, b.ndim) > len(("row", "column")):
-        return np.asarray(np.matmul(a, b))
-    elements = list(_products(a, b))
-    result = np.empty(len(elements), dtype=object)
-    result[:] = elements
-    return result.reshape((*a.shape[:-1], *b.shape[1:]))
-
-
 def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
+    """Yield the elements of a product of matrices or vectors; most factors in a derivative are 0."""
     rows = a if a.ndim > 1 else a[None]
     columns = b.T if b.ndim > 1 else b[None]
     for row in rows:
@@ -272,10 +262,3 @@ def _array(elements: list[Any], node: Node) -> Exprs:
 
 def _own_size(expr: Any) -> int:
     return 1 + bits(max(abs(expr.p), expr.q)) // _WORD if expr.is_Rational else 1
-
-
-# The primitive operations on arrays that do not just move elements.
-_ARRAYS: dict[str, Callable[..., Exprs]] = {
-    "cumsum": lambda axis, x: np.add.accumulate(x, axis=axis),
-    "matmul": _matmul,
-}
