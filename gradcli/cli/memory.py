@@ -73,6 +73,8 @@ def watched(work: Callable[[], int]) -> int:
             status = work()
         except MemoryError:  # there was none to tell of the first one
             os._exit(MISTAKE)
+        except SystemError:  # nor for Python to say what it lacked
+            os._exit(1)
         os.write(writer, bytes([status & 0xFF]))
         return status
     os.close(writer)

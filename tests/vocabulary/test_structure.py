@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gradcli.algebra.printing import code
+from gradcli.notation.formulas import code
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, parse, symbolic_jacobian, vjp
