@@ -64,9 +64,11 @@ def watched(work: Callable[[], int]) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     reader, writer = os.pipe()
     parent = os.getpid()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:  # the number of processes is limited, too
+        return work()
     if child == 0:
-        os.close(reader)
         _end_with(parent)
         _silence()
         try:
@@ -78,7 +80,17 @@ def watched(work: Callable[[], int]) -> int:
         os.write(writer, bytes([status & 0xFF]))
         return status
     os.close(writer)
-    hear(lambda number, frame: os.kill(child, number))
+    return _awaited(child, reader)
+
+
+def _awaited(child: int, reader: int) -> int:
+    """Return the status that the child has written, or what its end means, and pass it the signals until then."""
+
+    def forward(number: int, frame: object) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    hear(forward)
     told = os.read(reader, 1)
     ending = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if told:
