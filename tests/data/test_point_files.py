@@ -501,6 +501,10 @@ def test_ragged_arrays(npz):
     path = npz(a=np.ones(3), b=np.ones(3), c=np.ones((4, 2)))
     assert "is ragged: `a` and `c` have 3 and 4 points" in refused(path)
     assert len(read(path, ["a", "b"])[0]["a"]) == 3
+    with closing(open_points(str(path))) as points:
+        assert points.count is points.fraction is None
+        next(points.blocks(["c"], 1))
+        assert (points.count, points.fraction) == (4, 0.25)
 
 
 def npy(shape, values=b"", version=(2, 0), descr="<f8", fortran=False):
@@ -527,6 +531,14 @@ def test_fortran_order_of_single_numbers(tmp_path):
     member = npy((3,), np.array([1.0, 2.0, 3.0]).tobytes(), fortran=True)
     assert read(archive(tmp_path / "p.npz", [("x.npy", member)]), size=2)[0]["x"].tolist() == [1, 2, 3]
     assert "is a single number" in refused(archive(tmp_path / "q.npz", [("x.npy", npy((), bytes(8), fortran=True))]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+@pytest.mark.parametrize("fortran", [False, True])
+def test_headers_without_points(tmp_path, shape, fortran):
+    path = archive(tmp_path / "p.npz", [("x.npy", npy(shape, fortran=fortran))])
+    with closing(open_points(str(path))) as points:
+        assert list(points.blocks(["x"], 10)) == []
 
 
 def test_headers_of_python_2(tmp_path):
