@@ -148,6 +148,8 @@ def test_npz_as_numpy_reads_it(tmp_path):
     before = (tmp_path / "r.npz").read_bytes()
     write(tmp_path / "r.npz", [written, written], shapes)
     assert (tmp_path / "r.npz").read_bytes() == before
+    with zipfile.ZipFile(tmp_path / "r.npz") as archive:  # the time of the run would make another file of each
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_npz_of_any_length(tmp_path, monkeypatch):
