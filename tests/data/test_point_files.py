@@ -251,7 +251,8 @@ def test_endings_are_read_in_any_case(csv):
 
 def test_names_are_printed_without_what_a_terminal_obeys(csv, tmp_path):
     assert "p�[2J" in refused(tmp_path / "p\x1b[2J.csv")
-    assert refused(tmp_path / "p\0.csv")
+    for ending in (".csv", ".npz", ".parquet", ""):
+        assert refused(f"p\0{ending}") == f"`p�{ending}` cannot be read: a name has no NUL characters"
     assert "`1\ufffd[2J`" in refused(csv("x0\n1\x1b[2J\n"))
     assert f"`{'1a' * 20}…`" in refused(csv(f"x0\n{'1a' * 1000}\n"))
 
@@ -335,6 +336,24 @@ def test_errors_have_line_numbers_beyond_the_first_chunk(csv, monkeypatch):
     assert "line 301, column `x1`: `z`" in refused(csv("\n".join(lines)))
     lines[300] = "1,\0"
     assert "line 301: a NUL byte" in refused(csv("\n".join(lines)))
+
+
+def test_a_byte_order_mark_stands_at_the_beginning_only(csv, monkeypatch):
+    monkeypatch.setattr(csv_chunks, "_FIRST", 1)
+    assert "line 2, column `x0`" in refused(csv("\ufeffx0\n\ufeff1\n"))
+    assert "line 2, column `x0`" in refused(csv("x0\n\ufeff1\n"))
+
+
+def test_a_file_that_grows_is_never_read_to_more_than_its_end(csv, monkeypatch):
+    monkeypatch.setattr(csv_chunks, "CHUNK", 10)
+    monkeypatch.setattr(csv_chunks, "_FIRST", 10)
+    path = csv("x0\n" + "1\n" * 20)
+    with closing(open_points(str(path))) as points:
+        with open(path, "a") as file:
+            file.write("1\n" * 40)
+        fractions = [points.fraction for _ in points.blocks(["x0"], 100)]
+    assert max(fractions) == fractions[-1] == 1
+    assert fractions[0] < 0.5
 
 
 def test_endless_rows_are_refused(csv, monkeypatch):
@@ -501,6 +520,10 @@ def test_ragged_arrays(npz):
     path = npz(a=np.ones(3), b=np.ones(3), c=np.ones((4, 2)))
     assert "is ragged: `a` and `c` have 3 and 4 points" in refused(path)
     assert len(read(path, ["a", "b"])[0]["a"]) == 3
+    with closing(open_points(str(path))) as points:
+        assert points.count is points.fraction is None
+        next(points.blocks(["c"], 1))
+        assert (points.count, points.fraction) == (4, 0.25)
 
 
 def npy(shape, values=b"", version=(2, 0), descr="<f8", fortran=False):
@@ -527,6 +550,14 @@ def test_fortran_order_of_single_numbers(tmp_path):
     member = npy((3,), np.array([1.0, 2.0, 3.0]).tobytes(), fortran=True)
     assert read(archive(tmp_path / "p.npz", [("x.npy", member)]), size=2)[0]["x"].tolist() == [1, 2, 3]
     assert "is a single number" in refused(archive(tmp_path / "q.npz", [("x.npy", npy((), bytes(8), fortran=True))]))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+@pytest.mark.parametrize("fortran", [False, True])
+def test_headers_without_points(tmp_path, shape, fortran):
+    path = archive(tmp_path / "p.npz", [("x.npy", npy(shape, fortran=fortran))])
+    with closing(open_points(str(path))) as points:
+        assert list(points.blocks(["x"], 10)) == []
 
 
 def test_headers_of_python_2(tmp_path):

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import zipfile
 from contextlib import closing
 
 import numpy as np
@@ -147,6 +148,16 @@ def test_npz_as_numpy_reads_it(tmp_path):
     before = (tmp_path / "r.npz").read_bytes()
     write(tmp_path / "r.npz", [written, written], shapes)
     assert (tmp_path / "r.npz").read_bytes() == before
+    with zipfile.ZipFile(tmp_path / "r.npz") as archive:  # the time of the run would make another file of each
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_npz_of_any_length(tmp_path, monkeypatch):
+    """How long an array will be is not known when its place in the archive is taken: the place must suffice."""
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1000)
+    write(tmp_path / "r.npz", [{"b": np.arange(200.0)}], {"b": ()})
+    with np.load(tmp_path / "r.npz") as found:
+        np.testing.assert_array_equal(found["b"], np.arange(200.0))
 
 
 def test_parquet_as_pyarrow_reads_it(tmp_path):
