@@ -63,6 +63,23 @@ def test_a_long_number_is_a_power_of_ten_where_that_is_shorter(cli, arguments, g
     assert cli.json("backward", *arguments)["grad"] == {"x": grad}
 
 
+@pytest.mark.parametrize(
+    ("expression", "entry"),
+    [
+        ("-0.3*x", "-0.3"),
+        ("-0.25*x**2", "-0.5*x"),
+        ("-1e-7*x**2", "-2e-7*x"),
+        ("-0.5*x*z", "-0.5*z"),
+    ],
+)
+def test_a_negative_decimal_keeps_its_sign(cli, expression, entry):
+    assert cli.json("jacobian", f"y={expression}")["symbolic"][0][0] == entry
+    latex = entry.replace("*", " ").replace("e-7", r" \times 10^{-7}")
+    out = cli.done("jacobian", f"y={expression}", "-f", "latex").out
+    (shown,) = re.findall(r"J &= \\begin\{pmatrix\} (.*?) (?:&|\\end)", out)
+    assert sorted(shown.replace(" ", "")) == sorted(latex.replace(" ", ""))
+
+
 def test_a_long_number_can_be_given_back(cli):
     grad = cli.json("backward", "y=x**2/3", "--v", "1.5e300")["grad"]["x"]
     assert cli.json("jacobian", f"y={grad}", "--at", "x=2")["value"] == {"y": 1.5e300 * 4 / 3}
