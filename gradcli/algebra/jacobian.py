@@ -53,7 +53,7 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     """
     leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
     with distribute(False):  # 2*(x - z) stays as it is
-        best = _best(graph, entries(graph, leaves))
+        best = _best(graph, dict(sorted(entries(graph, leaves).items())))
     return SymbolicJacobian(_names(graph.outputs), _names(leaves), best.entries, best.where)
 
 

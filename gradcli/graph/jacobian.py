@@ -80,14 +80,14 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
 def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, int], Node]:
     """Return the entries of the Jacobian that are not zero everywhere, each a scalar node, by row and column.
 
-    Rows are the elements of all outputs, columns those of the leaves `wrt`.
+    Rows are the elements of all outputs, columns those of the leaves `wrt`; entries stand block by block.
 
     Errors: `InputError` for more than `MAX_SINGLE` entries.
 
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf((2,)), leaf()
     >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
-    [(0, 0), (0, 2), (1, 1), (1, 2), (2, 2)]
+    [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
     leaves = _leaves(graph, wrt)
     blocks = _blocks(graph, leaves)
@@ -104,12 +104,12 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
         for start, x in zip(below, leaves.values(), strict=False):
             for place, node in _single(blocks.parts.get((y, x), ()), blocks.along):
                 found[first + place[0], start + place[1]] = node
-    return dict(sorted(found.items()))
+    return found
 
 
 def _single(parts: Sequence[_Part], along: int) -> Iterator[tuple[tuple[int, int], Node]]:
     """Yield the entries of a block with their places in it."""
-    for p in parts:
+    for p in sorted(parts, key=lambda p: p.element):
         flat = reshape(p.adjoint, (p.adjoint.size,))
         for k in range(p.start, p.stop):
             yield (p.element, k) if along == 0 else (k, p.element), index(flat, (k,))

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gradcli.notation.formulas import code
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, parse, symbolic_jacobian, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.graph.graph import Graph
 from gradcli.graph.sparsity import dependencies
+from gradcli.notation.formulas import code
 
 RECORDED = json.loads(Path(__file__).with_name("pytorch_structure.json").read_text())["cases"]
 
