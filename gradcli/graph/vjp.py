@@ -98,7 +98,8 @@ def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
     active = set(wanted)
     for node in graph.nodes:
-        if not active.isdisjoint(node.args) and OPERATIONS[node.op].passes_on:
+        # A condition passes nothing on.
+        if not active.isdisjoint(node.args) and node.dtype != "bool":
             active.add(node)
     return active
 
