@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
+from gradcli.algebra.arrays import ARRAYS
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
 from gradcli.engine.numpy_target import forward
@@ -123,8 +124,10 @@ class _Interpreter:
         if node.op in ("sum", "prod"):
             combine = sympy.Add if node.op == "sum" else sympy.Mul
             return _array([combine(*column) for column in _columns(node, args[0])], node)
-        if (definition := row.definition or row.formula) is not None:
-            return self.inline(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+        if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
+            return self.inline(simpler, dict(zip(node.args, args, strict=True)))
+        if node.op in ARRAYS:
+            return ARRAYS[node.op](node, *args)
         if node.op == "matmul" and max(a.ndim for a in args) <= len(("row", "column")):
             return _array(list(_products(*args)), node)
         result = forward(node)(*(a[..., None] for a in args))[..., 0]

@@ -70,7 +70,8 @@ class Code:
     """The source of a function `kernel(count, x0, x1, …, u, w, y0, y1, …)`.
 
     Inputs `x` and outputs `y` are `(points,)` for scalars and `(elements, points)` for arrays; `u` are the values
-    `same` that do not vary, one after the other, and `w` is a scratch array of that size.
+    `same` that do not vary, tables of the numbers of elements among them, one after the other, and `w` is a scratch
+    array of that size.
     """
 
     source: str
@@ -91,7 +92,7 @@ def write(schedule: Schedule) -> Code:
     w = Writer()
     for i, node in enumerate(schedule.inputs.values()):
         w.copy(w.take(node), node.shape, _outside(f"x{i}t", node))
-    same = _constants(w, schedule)
+    _constants(w, schedule)
     _steps(w, schedule)
     for j, node in enumerate(schedule.outputs.values()):
         w.copy(_outside(f"y{j}t", node), node.shape, w.places[node])
@@ -99,6 +100,7 @@ def write(schedule: Schedule) -> Code:
         raise NotInNumbaError(f"{loops} loops are too many for Numba to compile")
     # Rows a power of two apart would share one set of the cache's lines.
     tile = int(np.clip(_TILE_BYTES // 8 // w.rows // 64, _SHORTEST, _LONGEST)) * 64 + 8
+    same = np.concatenate(w.same or [np.zeros(1)])
     return Code("\n".join([*_head(schedule, tile), *w.lines, ""]), same, w.rows * tile)
 
 
@@ -108,15 +110,11 @@ def _outside(name: str, node: Node) -> Place:
     return Place(f"{name}[{{}}, i]" if node.shape else f"{name}[i]", index)
 
 
-def _constants(w: Writer, schedule: Schedule) -> Array:
-    """Give the values that do not vary their places, and return them."""
-    start = 0
-    for node in schedule.same:
-        index = np.arange(start, start + node.size).reshape(node.shape)
-        w.places[node] = Place("u[{}]", index, node.dtype == "bool")
-        start += node.size
-    values = [np.broadcast_to(v, (*n.shape, 1)).astype(float).reshape(-1) for n, v in schedule.same.items()]
-    return np.concatenate(values) if values else np.zeros(1)
+def _constants(w: Writer, schedule: Schedule) -> None:
+    """Give the values that do not vary their places."""
+    for node, value in schedule.same.items():
+        start = w.table(np.broadcast_to(value, (*node.shape, 1)))
+        w.places[node] = Place("u[{}]", start + np.arange(node.size).reshape(node.shape), node.dtype == "bool")
 
 
 def _steps(w: Writer, schedule: Schedule) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 
 from gradcli.engine.numba_writer import Place, Writer, moved
 from gradcli.engine.products import FAR
+from gradcli.graph.einsum import parts
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
+
+Array = np.ndarray[Any, Any]
 
 
 def _split(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
@@ -90,35 +93,58 @@ def _number(mantissa: str, exponent: str) -> str:
     return f"math.ldexp({mantissa}, int(min(max({exponent}, -{FAR}), {FAR})))"
 
 
-def _cumsum(w: Writer, node: Node, out: Place, x: Place) -> None:
-    axes = node.settings
-    outer, (n,) = _split(node.shape, axes)
-    with w.loops(outer) as k:
-        w.line(f"{out.at(_merge(k, ['0'], axes))} = {x.at(_merge(k, ['0'], axes))}")
-    with w.loops((*outer, n - 1)) as (*k, m):
-        here = _merge(k, [f"({m} + 1)"], axes)
-        w.line(f"{out.at(here)} = {out.at(_merge(k, [m], axes))} + {x.at(here)}")
+def _scan(update: str) -> Callable[..., None]:
+    """Return what writes a scan: it begins with the first element of the last argument.
+
+    `update` has the result so far, the argument's next element and, of another argument, the one before that.
+    """
+
+    def write(w: Writer, node: Node, out: Place, *args: Place) -> None:
+        axes, x = node.settings, args[-1]
+        outer, (n,) = _split(node.shape, axes)
+        with w.loops(outer) as k:
+            w.line(f"{out.at(_merge(k, ['0'], axes))} = {x.at(_merge(k, ['0'], axes))}")
+        with w.loops((*outer, n - 1)) as (*k, m):
+            here, before = _merge(k, [f"({m} + 1)"], axes), _merge(k, [m], axes)
+            w.line(f"{out.at(here)} = {update.format(out.at(before), x.at(here), args[0].at(before))}")
+
+    return write
 
 
-def _mask(better: str) -> Callable[..., None]:
+def _argument(better: str) -> Callable[..., None]:
     """Return what writes where the first extremum stands; as for NumPy, the first NaN is one."""
 
     def write(w: Writer, node: Node, out: Place, x: Place) -> None:
         axes = node.settings
-        outer, inner = _split(node.shape, axes)
-        best, where = (w.take(Node(name, (), outer)) for name in ("best", "where"))
-        value = w.fresh()
+        outer, inner = _split(node.args[0].shape, axes)
+        scratch = Node("best", (), outer)
+        best, value = w.take(scratch), w.fresh()
         with w.loops(outer) as k:
             w.line(f"{best.at(k)} = {x.at(_merge(k, ['0'], axes))}")
-            w.line(f"{where.at(k)} = 0.0")
+            w.line(f"{out.at(k)} = 0.0")
         with w.loops((*outer, *inner)) as (*k, m):
             w.line(f"{value} = {x.at(_merge(k, [m], axes))}")
             so_far = best.at(k)
             w.line(f"if {value} {better} {so_far} or ({value} != {value} and {so_far} == {so_far}):")
             w.line(f"    {so_far} = {value}")
-            w.line(f"    {where.at(k)} = {m}")
+            w.line(f"    {out.at(k)} = {m}")
+        w.give_back(scratch)
+
+    return write
+
+
+def _mask(better: str) -> Callable[..., None]:
+    """Return what writes for each element whether it is the first extremum."""
+
+    def write(w: Writer, node: Node, out: Place, x: Place) -> None:
+        axes = node.settings
+        outer, inner = _split(node.shape, axes)
+        scratch = Node("where", (), outer)
+        where = w.take(scratch)
+        _argument(better)(w, node, where, x)
         with w.loops((*outer, *inner)) as (*k, m):
             w.store(out, _merge(k, [m], axes), f"{where.at(k)} == {m}")
+        w.give_back(scratch)
 
     return write
 
@@ -133,6 +159,47 @@ def _matmul(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
         w.line(f"{out.at(k)} += {a.at(first)} * {b.at(second)}")
 
 
+def _einsum(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
+    first, second, result = parts(node.settings[0])
+    sizes = dict(zip(first + second, node.args[0].shape + node.args[1].shape, strict=True))
+    inner = [c for c in first if c not in result]
+    w.copy(out, node.shape, "0.0")
+    with w.loops((*node.shape, *(sizes[c] for c in inner))) as k:
+        at = dict(zip([*result, *inner], k, strict=True))
+        w.line(f"{out.at(k[: len(result)])} += {a.at([at[c] for c in first])} * {b.at([at[c] for c in second])}")
+
+
+def _take(w: Writer, node: Node, out: Place, x: Place) -> None:
+    axis, places = node.settings
+    _from_table(w, out, out.index, x, x.index.take(places.numbers, axis=axis), "=")
+
+
+def _put(w: Writer, node: Node, out: Place, x: Place) -> None:
+    axis, places, _ = node.settings
+    w.copy(out, node.shape, "0.0")
+    _from_table(w, out, out.index.take(places.numbers, axis=axis), x, x.index, "+=")
+
+
+def _from_table(w: Writer, to: Place, targets: Array, x: Place, sources: Array, sign: str) -> None:
+    """Write a loop over elements whose numbers stand in tables."""
+    k, target, source = w.fresh("k"), w.fresh(), w.fresh()
+    w.line(f"for {k} in range({targets.size}):")
+    for name, numbers in ((target, targets), (source, sources)):
+        w.line(f"    {name} = int(u[{w.table(numbers)} + {k}])")
+    w.line("    for i in range(n):")
+    w.line(f"        {to.base.format(target)} {sign} {x.base.format(source)}")
+
+
+def _triangle(sign: str) -> Callable[..., None]:
+    """Return what writes one triangle of each matrix, and zeros beside it."""
+
+    def write(w: Writer, node: Node, out: Place, x: Place) -> None:
+        with w.loops(node.shape) as k:
+            w.line(f"{out.at(k)} = {x.at(k)} if {k[-1]} - {k[-2]} {sign} {node.settings[0]} else 0.0")
+
+    return write
+
+
 def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
     w.copy(out, node.shape, "0.0")
     for key, arg, part in zip(node.settings[1], node.args, parts, strict=True):
@@ -143,7 +210,7 @@ def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
 
 def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
     w.copy(out, node.shape, "0.0")
-    w.copy(out.seen(np.diagonal(out.index)), node.args[0].shape, x)
+    w.copy(out.seen(moved(Node("diagonal"), out.index)), node.args[0].shape, x)
 
 
 def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
@@ -171,10 +238,19 @@ RULES: dict[str, Callable[..., None]] = {
     "prod_others": _prod_others,
     "max": _reduce("{}", "np.maximum({}, {})"),
     "min": _reduce("{}", "np.minimum({}, {})"),
-    "cumsum": _cumsum,
+    "cumsum": _scan("{} + {}"),
+    "cumprod": _scan("{} * {}"),
+    "recurrence": _scan("{1} + {2} * {0}"),
     "argmax_mask": _mask(">"),
     "argmin_mask": _mask("<"),
+    "argmax": _argument(">"),
+    "argmin": _argument("<"),
     "matmul": _matmul,
+    "einsum": _einsum,
+    "take": _take,
+    "put": _put,
+    "triu": _triangle(">="),
+    "tril": _triangle("<="),
     "scatter": _scatter,
     "from_diagonal": _from_diagonal,
     "concatenate": _concatenate,

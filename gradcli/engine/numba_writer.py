@@ -119,6 +119,8 @@ class Writer:
         self.free: dict[int, list[int]] = {}
         self.names = 0
         self.places: dict[Node, Place] = {}
+        self.same: list[Array] = []  # values that do not vary, in the order in which they stand in `u`
+        self.fixed = 0  # how many these are
 
     def line(self, text: str) -> None:
         """Write a line, indented by the loops around it."""
@@ -128,6 +130,13 @@ class Writer:
         """Return a new name."""
         self.names += 1
         return f"{letter}{self.names}"
+
+    def table(self, values: Array) -> int:
+        """Keep values that do not vary; return where in `u` they begin."""
+        start = self.fixed
+        self.same.append(values.astype(float).reshape(-1))
+        self.fixed += values.size
+        return start
 
     @contextmanager
     def loops(self, shape: Shape) -> Iterator[list[str]]:

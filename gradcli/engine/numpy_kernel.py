@@ -16,6 +16,7 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.engine.schedule import Schedule, is_view, owners
+from gradcli.graph.einsum import products
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
@@ -142,6 +143,6 @@ def _step(node: Node, args: Sequence[int], place: int) -> Step:
 def _block(schedule: Schedule, kinds: Sequence[Kind]) -> int:
     """Return the number of points on which a thread works at best."""
     live = max(1, sum(size_of(shape) * np.dtype(kind).itemsize for shape, kind in kinds))
-    product = max((n.size * n.args[0].shape[-1] for n in schedule.steps if n.op == "matmul"), default=1)
+    product = max((products(n) for n in schedule.steps if OPERATIONS[n.op].kind == "contraction"), default=1)
     best = max(min(_CACHE // live, _PRODUCT // product), schedule.fewest)
     return max(1, min(best, _LONGEST, _MEMORY // live))

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine import functions, products
+from gradcli.engine import functions, linear_algebra, products, sorting
+from gradcli.engine.linear_algebra import into
 from gradcli.graph.construct import Index
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.operations.movement import basic, same_points
+from gradcli.graph.operations.movement import basic, grouped, same_points
+from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 
 Array = np.ndarray[Any, Any]
@@ -48,10 +50,36 @@ def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | 
     return result
 
 
+def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = None) -> Array:
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
+    result = np.empty(shape, dtype=x.dtype) if out is None else out
+    result[...] = 0
+    at, sums = grouped(axis, places, x)
+    result[at] = sums
+    return result
+
+
+def _moved(op: str) -> Callable[..., Array]:
+    """Return an operation that only moves elements, with an argument `out`."""
+    move = OPERATIONS[op].move
+    assert move is not None
+    return lambda *args, out=None: into(out, move(*args))
+
+
+def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    points = max(a.shape[-1], b.shape[-1])
+    result = np.empty((*b.shape[:-1], points), dtype=b.dtype) if out is None else np.moveaxis(out, axis, 0)
+    result[0] = b[0]
+    for k in range(1, len(result)):
+        result[k] = b[k] + a[k - 1] * result[k - 1]
+    return np.moveaxis(result, 0, axis)
+
+
 def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
     result = np.empty((*shape, x.shape[-1]), dtype=x.dtype) if out is None else out
     result[...] = 0
-    places = np.arange(min(shape))
+    places = np.arange(min(shape[:2]))
     result[places, places] = x
     return result
 
@@ -68,14 +96,7 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     else:
         rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
         return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))
-    return _into(out, result)
-
-
-def _into(out: Array | None, result: Array) -> Array:
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return into(out, result)
 
 
 def _stacked_matmul(a: Array, b: Array) -> Array:
@@ -132,10 +153,21 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "max": lambda axes, ties, x, out=None: x.max(axis=axes, out=out),
     "min": lambda axes, ties, x, out=None: x.min(axis=axes, out=out),
     "cumsum": lambda axis, x, out=None: np.add.accumulate(x, axis=axis, out=out),
+    "cumprod": lambda axis, x, out=None: np.multiply.accumulate(x, axis=axis, out=out),
+    "recurrence": _recurrence,
     "argmax_mask": lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),
     "argmin_mask": lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out),
+    "argmedian_mask": lambda axis, x, out=None: _first_mask(axis, sorting.median_place(axis, x), x, out),
+    "argmax": lambda axis, x, out=None: into(out, x.argmax(axis=axis).astype(float)),
+    "argmin": lambda axis, x, out=None: into(out, x.argmin(axis=axis).astype(float)),
+    **{op: getattr(sorting, op) for op in ("sort", "argsort", "take_along", "put_along", "median")},
     "matmul": _matmul,
+    **{op: getattr(linear_algebra, op) for op in ("einsum", "det", "inv", "solve", "cofactors")},
     "scatter": _scatter,
+    "put": _put,
+    "take": lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
+    "triu": _moved("triu"),
+    "tril": _moved("tril"),
     "from_diagonal": _from_diagonal,
     "concatenate": lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
     "stack": lambda axis, *parts, out=None: np.stack(same_points(parts), axis=axis, out=out),

@@ -16,7 +16,12 @@ from gradcli.graph.vjp import Pass
 from gradcli.notation.nodes import LatexNotation, Notation, subscript
 
 # Rules that say less in formulas than in words.
-_WORDS = {"max": "where {} is largest", "min": "where {} is smallest", "prod": "times the product of the others"}
+_WORDS = {
+    "max": "where {} is largest",
+    "min": "where {} is smallest",
+    "median": "where {} is the median",
+    "prod": "times the product of the others",
+}
 
 
 class Rule(NamedTuple):

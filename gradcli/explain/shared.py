@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
+from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
 from gradcli.graph.operations import OPERATIONS
 
@@ -41,11 +42,14 @@ def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
 
 
 def formulas_of(graph: Graph) -> int:
-    """Return how many elements of arrays are computed; a contraction counts what goes into it."""
+    """Return how many elements of arrays are computed; a contraction, or a whole matrix, counts what goes into it."""
     total = 0
     for n in graph.nodes:
-        if n.op == "matmul":
-            total += n.size * n.args[0].shape[-1]
+        kind = OPERATIONS[n.op].kind if n.args else ""
+        if kind == "contraction":
+            total += products(n)
+        elif kind == "matrix":
+            total += n.size * n.args[0].size
         elif n.args:
             total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
     return total

@@ -85,7 +85,7 @@ def reduce(op: str, x: Node, axes: Axes) -> Node:
 
 
 def extremum(op: str, x: Node, axes: Axes, ties: str) -> Node:
-    """Return `max` or `min` over the axes.
+    """Return `max`, `min` or `median` over the axes; of an even number of elements, the lower of the two in the middle.
 
     At a tie the gradient goes to the `first`, or is shared, `even`ly as by PyTorch's max, or by `factors` as by amax:
     these differ where the value is NaN, and where the gradient is infinite.
@@ -110,14 +110,39 @@ def softmax(x: Node, axis: int) -> Node:
     return Node("softmax", (x,), x.shape, (axis,))
 
 
-def cumsum(x: Node, axis: int) -> Node:
-    """Return the running sums along the axis."""
-    return Node("cumsum", (x,), x.shape, (axis,))
+def cumulative(op: str, x: Node, axis: int) -> Node:
+    """Return the running sums or products along the axis: `cumsum` or `cumprod`."""
+    return Node(op, (x,), x.shape, (axis,))
+
+
+def recurrence(a: Node, b: Node, axis: int) -> Node:
+    """Return y with `y[0] = b[0]` and `y[k] = b[k] + a[k-1]*y[k-1]` along the axis; `a` has one element less there."""
+    return Node("recurrence", (a, b), b.shape, (axis,))
 
 
 def argument_mask(op: str, x: Node, axis: int) -> Node:
-    """Return where the first extremum along an axis stands: `argmax_mask` or `argmin_mask`."""
+    """Return where the first extremum, or the median, along an axis stands: `argmax_mask` and its like."""
     return Node(op, (x,), x.shape, (axis,), "bool")
+
+
+def ordered(op: str, x: Node, axis: int, descending: bool) -> Node:
+    """Return the elements in order along the axis (`sort`), or from which places they come (`argsort`)."""
+    return Node(op, (x,), x.shape, (axis, descending))
+
+
+def take_along(x: Node, order: Node, axis: int) -> Node:
+    """Return the elements along the axis in an order of their places."""
+    return Node("take_along", (x, order), x.shape, (axis,))
+
+
+def put_along(x: Node, order: Node, axis: int) -> Node:
+    """Return the elements along the axis, each put at the place that the order has where it stands."""
+    return Node("put_along", (x, order), x.shape, (axis,))
+
+
+def argument(op: str, x: Node, axis: int) -> Node:
+    """Return the place of the first extremum along the axis, as a number: `argmax` or `argmin`."""
+    return Node(op, (x,), without(x.shape, (axis,)), (axis,))
 
 
 def matmul(a: Node, b: Node) -> Node:
@@ -152,23 +177,26 @@ def outer(a: Node, b: Node) -> Node:
 
 def trace(x: Node) -> Node:
     """Return the sum of a matrix's diagonal."""
-    _matrix("trace", x)
+    check_matrix("trace", x)
     return Node("trace", (x,), ())
 
 
 def diagonal(x: Node) -> Node:
-    """Return a matrix's diagonal as a vector."""
-    _matrix("diag", x)
-    return Node("diagonal", (x,), (min(x.shape),))
+    """Return a matrix's diagonal as a vector; of an array with more axes, that of the first two."""
+    return Node("diagonal", (x,), (min(x.shape[:2]), *x.shape[2:]))
 
 
-def _matrix(name: str, x: Node) -> None:
+def check_matrix(name: str, x: Node) -> None:
+    """Refuse what is no matrix.
+
+    Errors: `InputError`.
+    """
     if len(x.shape) != 2:
         raise InputError(f"`{name}` takes a matrix, not an array of shape {x.shape}")
 
 
 def from_diagonal(x: Node, shape: Shape) -> Node:
-    """Return a matrix of that shape with the vector on its diagonal and zeros elsewhere."""
+    """Return an array of that shape with `x` on the diagonal of its first two axes and zeros elsewhere."""
     return Node("from_diagonal", (x,), check_size(shape), (shape,))
 
 
@@ -242,6 +270,11 @@ def index(x: Node, key: Index) -> Node:
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
     return Node("index", (x,), check_size(result), (key,))
+
+
+def flip(x: Node, axes: Axes) -> Node:
+    """Return the array with its elements in opposite order along the axes."""
+    return index(x, tuple(range(n)[::-1] if i in axes else range(n) for i, n in enumerate(x.shape)))
 
 
 def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:

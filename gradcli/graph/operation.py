@@ -26,8 +26,11 @@ Kind = Literal[
     "scatter",  # adds elements into zeros
     "reduction",  # over the axes that are its first setting
     "scan",  # along the axis that is its first setting, each element made of those before it
+    "along",  # along the axis that is its first setting, each element made of all
     "mask",  # of booleans, along an axis: it passes nothing on
+    "place",  # of whole numbers that tell where elements stand along an axis: it passes nothing on
     "contraction",  # sums products of two arrays
+    "matrix",  # of each matrix of a stack as a whole
     "whole",  # every element depends on all of the arguments
 ]
 
@@ -41,8 +44,10 @@ class Operation:
     passes to it; both are written in operations of the table, so that a derivative can be derived again.
     `definition(*settings, *arguments)` spells the operation in simpler ones, for formulas and for engines; `lowered`
     does for engines alone, where the textbook's definition is numerically poor, and `formula` for formulas alone.  An
-    operation with neither of the first two is primitive: each engine has a rule for it.  `move(*settings, *arrays)` is
-    where elements go, for NumPy arrays of anything with an added last axis.
+    operation with neither of the first two is primitive: each engine has a rule for it.  So it is where they return
+    None: the inverse of a large matrix, for one, is not written out.  `move(*settings, *arrays)` is where elements go,
+    for NumPy arrays of anything with an added last axis; a scatter's takes `join` too, which puts together what falls
+    on one place.
     """
 
     kind: Kind
@@ -50,21 +55,31 @@ class Operation:
     settings: tuple[str, ...] = ()
     slopes: tuple[Slope, ...] = ()
     pullback: Callable[..., Sequence[Node]] | None = None
-    definition: Callable[..., Node] | None = None
-    lowered: Callable[..., Node] | None = None
-    formula: Callable[..., Node] | None = None
+    definition: Callable[..., Node | None] | None = None
+    lowered: Callable[..., Node | None] | None = None
+    formula: Callable[..., Node | None] | None = None
     move: Callable[..., Array] | None = None
     infix: str = ""
 
     @property
-    def for_engines(self) -> Callable[..., Node] | None:
+    def for_engines(self) -> Callable[..., Node | None] | None:
         """What engines compute instead, or None for a primitive operation."""
         return self.lowered or self.definition
+
+    @property
+    def for_formulas(self) -> Callable[..., Node | None] | None:
+        """What formulas have instead, and what says which elements depend on which."""
+        return self.definition or self.formula
 
     @property
     def broadcasts(self) -> bool:
         """Whether it works element by element."""
         return self.kind in ("elementwise", "step", "condition")
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether a derivative may go through it: not through a condition, nor through a place."""
+        return self.kind not in ("condition", "mask", "place")
 
 
 def function(*slopes: Slope, lowered: Callable[..., Node] | None = None, infix: str = "") -> Operation:

@@ -69,10 +69,8 @@ def _lowered(node: Node) -> Node:
     if node.op == "neg" and node.args[0].op == "neg":
         return node.args[0].args[0]
     definition = _COMPOSITE.get(node.op)
-    if definition is None:
-        return node
-    simpler = definition(*node.settings, *node.args)
-    if simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
+    simpler = definition(*node.settings, *node.args) if definition is not None else None
+    if simpler is None or simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
         return node
     # Simplification may have taken the definition to an argument's argument: -(-x) is x.
     new = {n: n for arg in node.args for n in (arg, *arg.args)}

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.einsum import labels
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.operations.movement import basic
 
 Array = np.ndarray[Any, Any]
 
@@ -76,16 +76,15 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
     nothing = np.zeros(node.shape, dtype=object)
-    if not args or node.dtype == "bool":
+    if not args or not (row := OPERATIONS[node.op]).passes_on:
         return nothing
-    row = OPERATIONS[node.op]
     if row.kind == "step" and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
         return nothing
     if row.broadcasts:
         numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
         return np.asarray(np.broadcast_to(reduce(np.bitwise_or, numbers), node.shape), dtype=object)
-    if (definition := row.definition or row.formula) is not None:
-        return _through(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+    if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
+        return _through(simpler, dict(zip(node.args, args, strict=True)))
     if row.move is not None and row.kind != "scatter":
         return row.move(*node.settings, *(a[..., None] for a in args))[..., 0]
     return _RULES[row.kind](node, args)
@@ -106,19 +105,50 @@ def _is_given(node: Node) -> bool:
     return not node.args
 
 
+def _scan(node: Node, args: list[Array]) -> Array:
+    """Return the union of all sets so far; an argument that is shorter along the axis begins later."""
+    (axis,) = node.settings
+    own = np.zeros(node.shape, dtype=object)
+    for sets in args:
+        later = (slice(None),) * axis + (slice(node.shape[axis] - sets.shape[axis], None),)
+        own[later] |= sets
+    return np.asarray(np.bitwise_or.accumulate(own, axis=axis))
+
+
+def _along(node: Node, args: list[Array]) -> Array:
+    """Return for each element the union of all sets along the axis."""
+    axis = node.settings[0]
+    return _everywhere(node, [_union(sets, [axis]) for sets in args], (axis,))
+
+
+def _matrix(node: Node, args: list[Array]) -> Array:
+    """Return for each element the union of all sets of its matrix."""
+    sets = [_union(a, [a.ndim - 2, a.ndim - 1]) for a in args]
+    rank = sets[0].ndim
+    return _everywhere(node, sets, tuple(range(rank, len(node.shape))))
+
+
+def _everywhere(node: Node, sets: list[Array], axes: tuple[int, ...]) -> Array:
+    """Return the union of the sets, spread over the axes that were reduced."""
+    joined = np.expand_dims(np.asarray(reduce(np.bitwise_or, sets), dtype=object), axes)
+    return np.asarray(np.broadcast_to(joined, node.shape), dtype=object)
+
+
 def _contraction(node: Node, args: list[Array]) -> Array:
-    a, b = args
-    rows, columns = _union(a, [a.ndim - 1]), _union(b, [max(0, b.ndim - 2)])
-    if a.ndim > 1 and b.ndim > 1:
-        rows, columns = rows[..., None], columns[..., None, :]
-    return np.asarray(rows | columns, dtype=object)
+    *factors, result = labels(node)
+    found: list[Array] = []
+    for sets, own in zip(args, factors, strict=True):
+        left = [label for label in own if label in result]
+        sets = _union(sets, [i for i, label in enumerate(own) if label not in result])
+        sets = sets.transpose([left.index(label) for label in result if label in left])
+        found.append(np.expand_dims(sets, tuple(i for i, label in enumerate(result) if label not in left)))
+    return np.asarray(reduce(np.bitwise_or, found), dtype=object)
 
 
 def _scatter(node: Node, args: list[Array]) -> Array:
-    result = np.zeros(node.shape, dtype=object)
-    for key, part in zip(node.settings[1], args, strict=True):
-        result[basic(key)] |= part
-    return result
+    move = OPERATIONS[node.op].move
+    assert move is not None
+    return move(*node.settings, *(a[..., None] for a in args), join=np.bitwise_or)[..., 0]
 
 
 def _whole(node: Node, args: list[Array]) -> Array:
@@ -128,7 +158,9 @@ def _whole(node: Node, args: list[Array]) -> Array:
 
 _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
     "reduction": lambda node, args: _union(args[0], node.settings[0]),
-    "scan": lambda node, args: np.bitwise_or.accumulate(args[0], axis=node.settings[0]),
+    "scan": _scan,
+    "along": _along,
+    "matrix": _matrix,
     "contraction": _contraction,
     "scatter": _scatter,
     "whole": _whole,

@@ -16,8 +16,9 @@ from typing import Any
 from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
+from gradcli.graph.places import pick
 from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
-from gradcli.lang.indices import element_name, index_of
+from gradcli.lang.indices import Key, element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, takes_nodes, usage
 from gradcli.lang.statements import Expression
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
@@ -312,8 +313,8 @@ def _constant(tree: ast.Constant) -> Node:
     raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
 
 
-def _element(x: Node, key: construct.Index) -> Node:
-    node = construct.index(x, key)
+def _element(x: Node, key: Sequence[Key]) -> Node:
+    node = pick(x, key)
     if not node.size:
         raise InputError("this slice is empty", hint=f"the array has shape {x.shape}, counted from 0")
     return node

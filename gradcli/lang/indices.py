@@ -1,14 +1,18 @@
-"""Subscripts: `x[0]`, `x[-1]`, `x[1:3]`, `x[..., None]`, as whole numbers from the front and ranges."""
+"""Subscripts: `x[0]`, `x[-1]`, `x[1:3]`, `x[..., None]`, `x[[0, 2]]`, as whole numbers from the front and ranges."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
 
 from gradcli.errors import InputError
-from gradcli.graph import construct
 from gradcli.graph.node import Node
+from gradcli.graph.places import Places, flattened, is_mask, places_of, places_where
 from gradcli.lang.settings import read_setting
+
+Key = int | range | Places | None
 
 
 def element_name(name: str, key: ast.expr) -> str | None:
@@ -19,14 +23,14 @@ def element_name(name: str, key: ast.expr) -> str | None:
     return None
 
 
-def index_of(key: ast.expr, x: Node, written: ast.expr) -> construct.Index:
-    """Return a subscript of a node, which was written so, as whole numbers from the front and ranges.
+def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
+    """Return a subscript of a node, which was written so: whole numbers from the front, ranges and lists of places.
 
     Errors: `InputError` for an index outside of the array, or too many of them.
     """
-    keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
-    dots = [i for i, k in enumerate(keys) if isinstance(k, ast.Constant) and k.value is ...]
-    axes = sum(1 for k in keys if not (isinstance(k, ast.Constant) and k.value is None)) - len(dots)
+    keys = [_read(k) for k in (key.elts if isinstance(key, ast.Tuple) else [key])]
+    dots = [i for i, k in enumerate(keys) if k is ...]
+    axes = sum(_axes_of(k) for k in keys)
     rank = len(x.shape)
     if axes > rank or len(dots) > 1:
         name = f"`{written.id}`" if isinstance(written, ast.Name) else "this"
@@ -36,28 +40,47 @@ def index_of(key: ast.expr, x: Node, written: ast.expr) -> construct.Index:
             hint = f"give it a shape: --shape {written.id}=3, or --at {written.id}=[1,2,3]"
         raise InputError(f"{name} is {what}", hint=hint)
     if dots:
-        keys[dots[0] : dots[0] + 1] = [ast.Slice()] * (rank - axes)
+        keys[dots[0] : dots[0] + 1] = [slice(None)] * (rank - axes)
     sizes = iter(x.shape)
-    return tuple(_one_index(k, sizes) for k in keys)
+    return [found for k in keys for found in _one_index(k, sizes)]
 
 
-def _one_index(key: ast.expr, sizes: Iterator[int]) -> int | range | None:
-    if isinstance(key, ast.Constant) and key.value is None:
-        return None
-    size = next(sizes)
+def _read(key: ast.expr) -> Any:
+    """Return a part of a subscript as it was typed: a number, a slice, `None`, `...`, or lists."""
     if isinstance(key, ast.Slice):
-        ends = [None if part is None else _whole(part) for part in (key.lower, key.upper, key.step)]
+        ends = [None if part is None else _whole(read_setting(part)) for part in (key.lower, key.upper, key.step)]
         if ends[2] == 0:
             raise InputError("a slice cannot have step 0")
-        return range(*slice(*ends).indices(size))
-    i = _whole(key)
-    if not -size <= i < size:
-        raise InputError(f"there is no element {i} among {size}", hint=f"elements are counted from 0 to {size - 1}")
-    return i % size
+        return slice(*ends)
+    if isinstance(key, ast.Constant) and key.value in (None, ...):
+        return key.value
+    value = read_setting(key)
+    return value if isinstance(value, list) else _whole(value)
 
 
-def _whole(tree: ast.expr) -> int:
-    value = read_setting(tree)
+def _axes_of(key: Any) -> int:
+    """Return how many axes a part of a subscript is for."""
+    if is_mask(key):
+        return len(flattened(key)[0])
+    return int(key is not None and key is not ...)
+
+
+def _one_index(key: Any, sizes: Iterator[int]) -> Sequence[Key]:
+    if key is None:
+        return [None]
+    if is_mask(key):
+        return places_where(key, tuple(islice(sizes, _axes_of(key))))
+    size = next(sizes)
+    if isinstance(key, slice):
+        return [range(*key.indices(size))]
+    if isinstance(key, list):
+        return [places_of(key, size)]
+    if not -size <= key < size:
+        raise InputError(f"there is no element {key} among {size}", hint=f"elements are counted from 0 to {size - 1}")
+    return [key % size]
+
+
+def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise InputError("an index is a whole number", hint="for example `x[0]`, `x[-1]`, `x[1:3]`")
+        raise InputError("an index is a whole number", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
     return value

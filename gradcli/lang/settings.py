@@ -38,6 +38,8 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
         if not isinstance(given, ast.List | ast.Tuple):
             raise InputError("a list of expressions is wanted here", hint="for example `stack([a, b])`")
         return [plan("Node", g, parts) for g in given.elts]
+    if "None" in annotation and isinstance(given, ast.Constant) and given.value is None:
+        return _Setting(None)
     if "Node" in annotation:
         parts.append(given)
         return _EXPRESSION

@@ -10,6 +10,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
+from gradcli.algebra.arrays import ArrayElement, nested
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
 from gradcli.graph.operations import OPERATIONS
@@ -59,6 +60,8 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
         return str(super()._print_Pow(expr, rational))
 
     def _print_Function(self, expr: Any) -> str:
+        if isinstance(expr, ArrayElement):
+            return self._array_element(expr)
         infix = _infix(expr)
         if infix == "~":
             return f"~({self._print(expr.args[0])})"
@@ -70,6 +73,11 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
     def _print_polygamma(self, expr: Any) -> str:
         order, x = expr.args
         return f"digamma({self._print(x)})" if order == 0 else f"polygamma({self._print(order)}, {self._print(x)})"
+
+    def _array_element(self, expr: ArrayElement) -> str:
+        array, place = expr.parts()
+        text = "".join(nested(array, self._print))
+        return f"{expr.op}({text}{expr.settings})" + (f"[{', '.join(map(str, place))}]" if place else "")
 
     _print_expm1 = _print_log1p = _print_log2 = _print_log10 = _print_Function
 
@@ -120,9 +128,14 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         text = rf"\left|{self._print(expr.args[0])}\right|"
         return text if exp is None else f"{text}^{{{exp}}}"
 
-    def _print_expm1(self, expr: Any, exp: Any = None) -> str:
-        text = rf"\operatorname{{expm1}}\left({self._print(expr.args[0])}\right)"  # SymPy's has a subscript 1
-        return text if exp is None else f"{text}^{{{exp}}}"
+    def _print_Function(self, expr: Any, exp: Any = None) -> str:
+        if not isinstance(expr, ArrayElement):
+            return str(super()._print_Function(expr, exp))
+        array, place = expr.parts()
+        inside = "".join(nested(array, self._print)) + expr.settings.replace("=", " = ").replace(", ", r",\,")
+        text = rf"\operatorname{{{expr.op}}}\left({inside}\right)"
+        text += f"_{{{','.join(map(str, place))}}}" if place else ""
+        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
 
     def _print_table(self, expr: Any, exp: Any = None) -> str:
         infix = OPERATIONS[expr.op].infix

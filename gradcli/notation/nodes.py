@@ -157,8 +157,13 @@ def _reduction(notation: Notation, node: Node) -> str:
 
 
 def _along(notation: Notation, node: Node) -> str:
-    axis = f", axis={node.settings[0]}" if len(node.shape) > 1 else ""
-    return f"{node.op}({notation.name(node.args[0])}{axis})"
+    more = f", axis={node.settings[0]}" if len(node.args[0].shape) > 1 else ""
+    more += ", descending=True" if node.op in ("sort", "argsort") and node.settings[1] else ""
+    return f"{node.op}({', '.join(notation.arguments(node))}{more})"
+
+
+def _triangle(notation: Notation, node: Node) -> str:
+    return f"{node.op}({notation.name(node.args[0])}{f', {k}' if (k := node.settings[0]) else ''})"
 
 
 def _joined(notation: Notation, node: Node) -> str:
@@ -178,6 +183,12 @@ def subscript(key: Any) -> str:
     return ", ".join(_slice(k) if isinstance(k, range) else str(k) for k in key)
 
 
+def places_key(node: Node) -> str:
+    """Return the index of a node that takes or puts slices, as it is written between brackets."""
+    axis, places, *_ = node.settings
+    return f"{':, ' * axis}{places}"
+
+
 def _slice(k: range) -> str:
     stop = "" if k.stop < 0 else str(k.stop)
     return f"{k.start}:{stop}" + (f":{k.step}" if k.step != 1 else "")
@@ -186,6 +197,10 @@ def _slice(k: range) -> str:
 def _scatter(notation: Notation, node: Node) -> str:
     parts = [f"[{subscript(k)}] += {notation.name(a)}" for k, a in zip(node.settings[1], node.args, strict=True)]
     return f"zeros{_size(node.shape)} with " + ", ".join(parts[:4]) + (", …" if len(parts) > 4 else "")
+
+
+def _put(notation: Notation, node: Node) -> str:
+    return f"zeros{_size(node.shape)} with [{places_key(node)}] += {notation.name(node.args[0])}"
 
 
 def _size(shape: Any) -> str:
@@ -204,11 +219,17 @@ def _shaped(notation: Notation, node: Node) -> str:
 
 _STRUCTURAL = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"), _reduction),
-    **dict.fromkeys(("softmax", "cumsum"), _along),
+    "median": _reduction,
+    **dict.fromkeys(("softmax", "cumsum", "cumprod", "recurrence", "sort", "argsort"), _along),
+    **dict.fromkeys(("take_along", "put_along", "argmax", "argmin", "cross"), _along),
+    **dict.fromkeys(("triu", "tril"), _triangle),
     **dict.fromkeys(("stack", "concatenate"), _joined),
     **dict.fromkeys(("reshape", "broadcast"), _shaped),
     "index": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{subscript(node.settings[0])}]",
     "scatter": _scatter,
+    "take": lambda n, node: f"{n._argument(node.args[0], _ATOM)}[{places_key(node)}]",
+    "put": _put,
+    "einsum": lambda n, node: f'einsum("{node.settings[0]}", {", ".join(n.arguments(node))})',
     "transpose": _transpose,
     "diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
     "from_diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
@@ -270,6 +291,12 @@ class LatexNotation:
                 return rf"{self._argument(a, _ATOM)}^{{\top}}", 3
             case "index", (a,):
                 return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.settings[0]))), 3
+            case "take", (a,):
+                return latex_index(self._argument(a, _ATOM), places_key(node)), 3
+            case "inv", (a,):
+                return f"{self._argument(a, _ATOM)}^{{-1}}", 3
+            case "cross", (a, b):
+                return rf"{self._argument(a, 3)} \times {self._argument(b, 3)}", 2
             case "where", (c, a, b):
                 cases = rf"{name(a)} & {name(c)} \\ {name(b)} & \text{{otherwise}}"
                 return rf"\begin{{cases}} {cases} \end{{cases}}", 2
@@ -300,7 +327,9 @@ class LatexNotation:
 
 _SHOWN = 6
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-_LATEX_FUNCTIONS = frozenset(["sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max", "min"])
+_LATEX_FUNCTIONS = frozenset(
+    ["sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max", "min", "det"]
+)
 
 
 def _latex_constant(node: Node) -> tuple[str, int]:

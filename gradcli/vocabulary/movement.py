@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.construct import one_axis
+from gradcli.graph.construct import axes_of, broadcast, index, one_axis, reshape
 from gradcli.graph.node import Node
+from gradcli.graph.places import gather, places_of, take
 from gradcli.graph.shapes import Shape
 from gradcli.vocabulary.register import Axis, named
 
@@ -68,3 +69,110 @@ def _stack(parts: Sequence[Node], axis: int = 0) -> Node:
     if not parts:
         raise InputError("`stack` needs at least one element")
     return construct.stack(parts, one_axis(axis, len(parts[0].shape) + 1))
+
+
+@named("squeeze")
+def _squeeze(x: Node, axis: Axis = None) -> Node:
+    axes = axes_of(axis, len(x.shape))
+    return reshape(x, [n for i, n in enumerate(x.shape) if i not in axes or n != 1])  # PyTorch: others stay
+
+
+@named("unsqueeze", "expand_dims")
+def _unsqueeze(x: Node, axis: int) -> Node:
+    axis = one_axis(axis, len(x.shape) + 1)
+    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+@named("expand", "broadcast_to")
+def _expand(x: Node, *shape: Axis) -> Node:
+    sizes = _sizes(shape)
+    new = len(sizes) - len(x.shape)
+    if new < 0 or any(n < 1 and (n != -1 or i < new) for i, n in enumerate(sizes)):
+        raise InputError(
+            f"shape {x.shape} does not expand to {sizes}", hint="-1 keeps the size of an axis; new axes stand in front"
+        )
+    return broadcast(x, tuple(x.shape[i - new] if n == -1 else n for i, n in enumerate(sizes)))
+
+
+def _times(name: str, given: Sequence[Axis]) -> Shape:
+    """Return how often each axis is repeated."""
+    times = _sizes(given)
+    if not times or min(times) < 1:
+        raise InputError(f"`{name}` takes whole numbers from 1", hint=f"for example `{name}(x, 2, 1)`")
+    return times
+
+
+@named("repeat")
+def _repeat(x: Node, *times: Axis) -> Node:
+    if len(_times("repeat", times)) < len(x.shape):
+        raise InputError(
+            f"`repeat` of an array of shape {x.shape} takes a number for each axis",
+            hint="as in PyTorch; `repeat_interleave(x, 2, axis=0)` is what `repeat` is in NumPy",
+        )
+    return _tile(x, *times)
+
+
+@named("tile")
+def _tile(x: Node, *times: Axis) -> Node:
+    counts = _times("tile", times)
+    rank = max(len(counts), len(x.shape))
+    counts, sizes = ((1,) * (rank - len(n)) + n for n in (counts, x.shape))
+    pairs = tuple(n for pair in zip(counts, sizes, strict=True) for n in pair)
+    apart = reshape(x, [n for size in sizes for n in (1, size)])
+    return reshape(broadcast(apart, pairs), [k * n for k, n in zip(counts, sizes, strict=True)])
+
+
+@named("repeat_interleave")
+def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
+    (count,) = _times("repeat_interleave", (repeats,))
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = one_axis(axis, len(x.shape))
+    before, n, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    apart = broadcast(reshape(x, (*before, n, 1, *behind)), (*before, n, count, *behind))
+    return reshape(apart, (*before, n * count, *behind))
+
+
+@named("flip")
+def _flip(x: Node, *axes: Axis, axis: Axis = None) -> Node:
+    return construct.flip(x, axes_of(_sizes(axes) if axes else axis, len(x.shape)))
+
+
+@named("roll")
+def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
+    steps = _sizes([shifts])
+    if axis is None and len(steps) == 1:
+        return reshape(_rolled(reshape(x, (x.size,)), steps[0], 0), x.shape)
+    axes = [one_axis(a, len(x.shape)) for a in _sizes([axis])] if axis is not None else []
+    if len(axes) != len(steps):
+        raise InputError("`roll` takes a shift for each axis", hint="for example `roll(x, (1, 2), (0, 1))`")
+    for step, own in zip(steps, axes, strict=True):
+        x = _rolled(x, step, own)
+    return x
+
+
+def _rolled(x: Node, step: int, axis: int) -> Node:
+    n = x.shape[axis]
+    start = -step % n
+    parts = [range(start, n), range(start)]
+    keys = [tuple(part if i == axis else range(m) for i, m in enumerate(x.shape)) for part in parts]
+    return construct.concatenate([index(x, key) for key in keys], axis)
+
+
+@named("take")
+def _take(x: Node, index: Axis, axis: int | None = None) -> Node:
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = one_axis(axis, len(x.shape))
+    return take(x, axis, places_of(index, x.shape[axis]))
+
+
+@named("index_select")
+def _index_select(x: Node, axis: int, index: Axis) -> Node:
+    axis = one_axis(axis, len(x.shape))
+    return take(x, axis, places_of(index, x.shape[axis]))
+
+
+@named("gather")
+def _gather(x: Node, axis: int, index: Axis) -> Node:
+    return gather(x, one_axis(axis, len(x.shape)), index)

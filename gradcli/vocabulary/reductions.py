@@ -91,8 +91,14 @@ def _softmax(x: Node, axis: int = -1) -> Node:
     return construct.softmax(x, one_axis(axis, len(x.shape)))
 
 
-@named("cumsum")
-def _cumsum(x: Node, axis: int | None = None) -> Node:
-    if axis is None and len(x.shape) > 1:
-        raise InputError("`cumsum` of a matrix needs an axis", hint="for example `cumsum(x, axis=0)`")
-    return construct.cumsum(x, one_axis(axis or 0, len(x.shape)))
+def _cumulative(op: str) -> Builder:
+    def build(x: Node, axis: int | None = None) -> Node:
+        if axis is None and len(x.shape) > 1:
+            raise InputError(f"`{op}` of a matrix needs an axis", hint=f"for example `{op}(x, axis=0)`")
+        return construct.cumulative(op, x, one_axis(axis or 0, len(x.shape)))
+
+    return build
+
+
+add(_cumulative("cumsum"), "cumsum")
+add(_cumulative("cumprod"), "cumprod")

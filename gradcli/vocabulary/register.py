@@ -21,7 +21,15 @@ FUNCTIONS: dict[str, Builder] = {}
 METHODS: dict[str, Builder] = {}  # `x.sum()`: the object is the first argument
 
 # Settings have NumPy's names; PyTorch's are read as well.
-KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "ord": "p", "ddof": "correction", "a_min": "min", "a_max": "max"}
+KEYWORDS = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "ord": "p",
+    "ddof": "correction",
+    "a_min": "min",
+    "a_max": "max",
+}
 
 
 def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> None:

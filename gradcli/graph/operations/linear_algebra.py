@@ -1,8 +1,22 @@
-"""Products of matrices."""
+"""Linear algebra: products of matrices and of vectors, determinants, inverses, systems of equations."""
 
 from __future__ import annotations
 
 from gradcli.graph.construct import broadcast, diagonal, from_diagonal, matmul, outer, reduce, reshape, sum_to, swap
+from gradcli.graph.einsum import contract, parts
+from gradcli.graph.matrices import (
+    by_inverse,
+    cofactors,
+    cofactors_along,
+    cross,
+    det,
+    inv,
+    small_cofactors,
+    small_det,
+    small_inv,
+    solution,
+    written_cross,
+)
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Operation
 
@@ -29,6 +43,36 @@ def _stacked_matmul_pullback(g: Node, a: Node, b: Node) -> list[Node]:
     return [sum_to(matmul(g, swap(b)), a.shape), sum_to(matmul(swap(a), g), b.shape)]
 
 
+def _einsum_pullback(g: Node, y: Node, subscripts: str, a: Node, b: Node) -> list[Node]:
+    first, second, result = parts(subscripts)
+    return [contract(f"{result},{second}->{first}", g, b), contract(f"{first},{result}->{second}", a, g)]
+
+
+def _of_each(g: Node) -> Node:
+    """Return the numbers, one for each matrix of a stack, so that they broadcast with them."""
+    return reshape(g, (*g.shape, 1, 1)) if g.shape else g
+
+
+def _inv_pullback(g: Node, y: Node, x: Node) -> list[Node]:
+    return [-matmul(matmul(swap(y), g), swap(y))]
+
+
+def _solve_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
+    passed = solution(swap(a), g)
+    return [sum_to(-matmul(passed, swap(y)), a.shape), sum_to(passed, b.shape)]
+
+
+def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
+    # As a second derivative, that of the cofactors is symmetric: what is passed on is their derivative along g.
+    if (small := cofactors_along(x, g)) is not None:
+        return [small]
+    # They are det(x)·(the inverse, transposed); unlike them, this has a value at regular matrices alone.
+    turned = swap(inv(x))
+    rank = len(x.shape)
+    along = reduce("sum", g * turned, (rank - 2, rank - 1))
+    return [_of_each(along) * y - matmul(matmul(turned, swap(g)), y)]
+
+
 ROWS: dict[str, Operation] = {
     "matmul": Operation("contraction", 2, pullback=_matmul_pullback),
     "outer": Operation(
@@ -42,4 +86,25 @@ ROWS: dict[str, Operation] = {
         pullback=lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
         definition=lambda x: reduce("sum", diagonal(x), (0,)),
     ),
+    "einsum": Operation("contraction", 2, settings=("subscripts",), pullback=_einsum_pullback),
+    "cross": Operation(
+        "along",
+        2,
+        settings=("axis",),
+        pullback=lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
+        definition=written_cross,
+    ),
+    "det": Operation(
+        "matrix",
+        pullback=lambda g, y, x: [_of_each(g) * cofactors(x)],
+        formula=small_det,
+    ),
+    "cofactors": Operation(
+        "matrix",
+        pullback=_cofactors_pullback,
+        lowered=small_cofactors,
+        formula=lambda x: small_cofactors(x) or _of_each(det(x)) * swap(inv(x)),
+    ),
+    "inv": Operation("matrix", pullback=_inv_pullback, formula=small_inv),
+    "solve": Operation("matrix", 2, pullback=_solve_pullback, formula=by_inverse),
 }

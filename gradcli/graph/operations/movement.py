@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from gradcli.graph.construct import (
     sum_to,
     transpose,
 )
+from gradcli.graph.matrices import triangle
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Array, Operation
+from gradcli.graph.places import Places, put, take
 from gradcli.graph.shapes import Shape
 
 
@@ -38,17 +40,42 @@ def _diagonal(x: Array) -> Array:
 
 def _from_diagonal(shape: Shape, x: Array) -> Array:
     result = np.zeros((*shape, x.shape[-1]), dtype=x.dtype)
-    places = np.arange(min(shape))
+    places = np.arange(min(shape[:2]))
     result[places, places] = x
     return result
 
 
-def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array) -> Array:
+def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, join: np.ufunc = np.add) -> Array:
     points = max(p.shape[-1] for p in parts)
     result = np.zeros((*shape, points), dtype=np.result_type(*parts))
     for key, part in zip(keys, parts, strict=True):
-        result[basic(key)] += part
+        result[basic(key)] = join(result[basic(key)], part)
     return result
+
+
+def _put(axis: int, places: Places, size: int, x: Array, join: np.ufunc = np.add) -> Array:
+    result = np.zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), dtype=x.dtype)
+    at, sums = grouped(axis, places, x, join)
+    result[at] = sums
+    return result
+
+
+def grouped(axis: int, places: Places, x: Array, join: np.ufunc = np.add) -> tuple[tuple[Any, ...], Array]:
+    """Return an index of the distinct places, and for each of them what all the slices that go there are together."""
+    order, starts, distinct = places.groups
+    rank = len(places.shape)
+    slices = x.reshape(*x.shape[:axis], -1, *x.shape[axis + rank :]).take(order, axis=axis)
+    return (*(slice(None),) * axis, distinct), np.asarray(join.reduceat(slices, starts, axis=axis))
+
+
+def _triangle(keep: Callable[..., Array]) -> Callable[..., Array]:
+    """Return what keeps one triangle of each matrix and fills the other with zeros."""
+
+    def move(diagonal: int, x: Array) -> Array:
+        mask = keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)
+        return np.where(mask[..., None], x, 0)
+
+    return move
 
 
 def same_points(arrays: Sequence[Array]) -> list[Array]:
@@ -97,6 +124,30 @@ ROWS: dict[str, Operation] = {
         settings=("shape", "keys"),
         move=_scatter,
         pullback=lambda g, y, shape, keys, *parts: [index(g, key) for key in keys],
+    ),
+    "take": Operation(
+        "move",
+        settings=("axis", "places"),
+        move=lambda axis, places, x: x.take(places.numbers, axis=axis),
+        pullback=lambda g, y, axis, places, x: [put(g, axis, places, x.shape[axis])],
+    ),
+    "put": Operation(
+        "scatter",
+        settings=("axis", "places", "size"),
+        move=_put,
+        pullback=lambda g, y, axis, places, size, x: [take(g, axis, places)],
+    ),
+    "triu": Operation(
+        "move",
+        settings=("diagonal",),
+        move=_triangle(np.triu),
+        pullback=lambda g, y, diagonal, x: [triangle("triu", g, diagonal)],
+    ),
+    "tril": Operation(
+        "move",
+        settings=("diagonal",),
+        move=_triangle(np.tril),
+        pullback=lambda g, y, diagonal, x: [triangle("tril", g, diagonal)],
     ),
     "concatenate": Operation(
         "move",

@@ -9,12 +9,15 @@ from gradcli.graph.construct import (
     argument_mask,
     broadcast,
     call,
+    concatenate,
     corner,
-    cumsum,
+    cumulative,
     equal,
     extremum,
+    flip,
     index,
     prod_others,
+    recurrence,
     reduce,
     reshape,
     spreadness,
@@ -38,7 +41,8 @@ def _count(shape: Shape, axes: Axes) -> int:
     return size_of(tuple(shape[i] for i in axes))
 
 
-def _extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[Node]:
+def extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[Node]:
+    """Return what an extremum, or a median, passes on: all to the first that is equal to it, or a share to each."""
     # PyTorch: x.max() and x.amax(dim) share ties evenly, x.max(dim) gives all to the first.
     if ties == "first":
         return [where(argument_mask(f"arg{y.op}_mask", x, axes[0]), spread(g, x.shape, axes), 0)]
@@ -79,12 +83,30 @@ def _softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
 
 
 def _cumsum_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
-    return [_flip(cumsum(_flip(g, axis), axis), axis)]
+    return [flip(cumulative("cumsum", flip(g, (axis,)), axis), (axis,))]
 
 
-def _flip(x: Node, axis: int) -> Node:
-    backwards = range(x.shape[axis] - 1, -1, -1)
-    return index(x, tuple(backwards if i == axis else range(n) for i, n in enumerate(x.shape)))
+def _cumprod_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
+    # The product of those before x[k], times g[k] + x[k+1]·(g[k+1] + x[k+2]·(…)): nothing is divided by a 0.
+    if x.shape[axis] == 1:
+        return [g]
+    behind = _backwards(_part(x, axis, 1, None), g, axis)
+    first = const(1, tuple(1 if i == axis else n for i, n in enumerate(x.shape)))
+    return [concatenate([first, _part(y, axis, 0, -1)], axis) * behind]
+
+
+def _recurrence_pullback(g: Node, y: Node, axis: int, a: Node, b: Node) -> list[Node]:
+    behind = _backwards(a, g, axis)
+    return [_part(behind, axis, 1, None) * _part(y, axis, 0, -1), behind]
+
+
+def _backwards(a: Node, b: Node, axis: int) -> Node:
+    """Return the recurrence that begins at the end of the axis."""
+    return flip(recurrence(flip(a, (axis,)), flip(b, (axis,)), axis), (axis,))
+
+
+def _part(x: Node, axis: int, start: int, stop: int | None) -> Node:
+    return index(x, tuple(range(n)[start:stop] if i == axis else range(n) for i, n in enumerate(x.shape)))
 
 
 # Definitions
@@ -133,8 +155,8 @@ ROWS: dict[str, Operation] = {
         pullback=lambda g, y, axes, x: [others(axes, x, along=g)],
         formula=others,
     ),
-    "max": Operation("reduction", settings=("axes", "ties"), pullback=_extremum_pullback),
-    "min": Operation("reduction", settings=("axes", "ties"), pullback=_extremum_pullback),
+    "max": Operation("reduction", settings=("axes", "ties"), pullback=extremum_pullback),
+    "min": Operation("reduction", settings=("axes", "ties"), pullback=extremum_pullback),
     "norm": Operation(
         "reduction",
         settings=("axes",),
@@ -163,6 +185,8 @@ ROWS: dict[str, Operation] = {
         lowered=_lowered_softmax,
     ),
     "cumsum": Operation("scan", settings=("axis",), pullback=_cumsum_pullback),
+    "cumprod": Operation("scan", settings=("axis",), pullback=_cumprod_pullback),
+    "recurrence": Operation("scan", 2, settings=("axis",), pullback=_recurrence_pullback),
     "argmax_mask": Operation("mask", settings=("axis",)),
     "argmin_mask": Operation("mask", settings=("axis",)),
 }

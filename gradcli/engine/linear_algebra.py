@@ -1,0 +1,176 @@
+"""Linear algebra on arrays whose last axis counts the points: a singular matrix gives nan, and is no error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.products import prod_others
+from gradcli.graph.einsum import parts
+
+Array = np.ndarray[Any, Any]
+
+_FAR = 2.0**250  # four such factors are a normal number
+
+
+def into(out: Array | None, result: Array) -> Array:
+    """Return the result, in the array `out` if there is one."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def einsum(subscripts: str, a: Array, b: Array, out: Array | None = None) -> Array:
+    """Return a contraction at all points: by products of matrices where a factor is the same at all of them.
+
+    >>> einsum("ij,j->i", np.ones((2, 3, 1)), np.ones((3, 1)))
+    array([[3.],
+           [3.]])
+    """
+    *factors, result = parts(subscripts)
+    numbers = {letter: i for i, letter in enumerate(dict.fromkeys("".join(factors)))}
+    labels = [[numbers[letter] for letter in letters] for letters in (*factors, result)]
+    point = len(numbers)
+    varying = [x.shape[-1] > 1 for x in (a, b)]
+    alone = not all(varying)
+    one = not any(varying)
+    arrays = [x if many else x[..., 0] for x, many in zip((a, b), varying, strict=True)]
+    own = [[*letters, point] if many else letters for letters, many in zip(labels, varying, strict=False)]
+    total = np.einsum(
+        arrays[0],
+        own[0],
+        arrays[1],
+        own[1],
+        labels[2] if one else [*labels[2], point],
+        optimize=alone and a.dtype != object and b.dtype != object,
+    )
+    return into(out, np.asarray(total)[..., None] if one else total)
+
+
+def det(x: Array, out: Array | None = None) -> Array:
+    """Return the determinants of the matrices along the two axes before the last one.
+
+    >>> det(np.array([[1.0, 2.0], [3.0, 4.0]])[..., None])
+    array([-2.])
+    """
+    return into(out, _stacked(partial(_exact, _written_det, np.linalg.det), x))
+
+
+def inv(x: Array, out: Array | None = None) -> Array:
+    """Return the inverses of matrices.
+
+    >>> inv(np.array([[4.0, 0.0], [0.0, 0.0]])[..., None])[..., 0]
+    array([[nan, nan],
+           [nan, nan]])
+    """
+    return into(out, _stacked(partial(_exact, _written_inv, partial(_each, np.linalg.inv)), x))
+
+
+def solve(a: Array, b: Array, out: Array | None = None) -> Array:
+    """Return the solutions of the systems `a @ x = b`."""
+    return into(out, _stacked(partial(_exact, _written_solve, partial(_each, np.linalg.solve)), a, b))
+
+
+def cofactors(x: Array, out: Array | None = None) -> Array:
+    """Return the derivatives of the determinants by each element.
+
+    Of a diagonal matrix they are the products of the other elements, and turning its axes turns them.  So they are
+    found from the singular values, for singular matrices too.  Source: N. Higham, "What Is the Adjugate of a Matrix?"
+    (2020).
+
+    >>> cofactors(np.diag([2.0, 3.0, 5.0, 0.0])[..., None]).diagonal()[0].round(12)
+    array([ 0.,  0.,  0., 30.])
+    """
+    return into(out, _stacked(partial(_each, _cofactors), x))
+
+
+def _cofactors(x: Array) -> Array:
+    u, s, v = np.linalg.svd(x)
+    signs = np.sign(np.linalg.det(u) * np.linalg.det(v))
+    weights = (signs * prod_others((0,), s.T)).T
+    return np.asarray(u * weights[:, None, :] @ v)
+
+
+# Small matrices: what a textbook writes down is exact for small whole numbers, which elimination is not.
+
+
+def _exact(written: Callable[..., Array | None], general: Callable[..., Array], *stacks: Array) -> Array:
+    """Return what is written down, where there is such a thing and no product can leave the normal numbers on the way.
+
+    It is decided for each matrix alone: a point has the same numbers wherever it stands.
+    """
+    found = written(*stacks)
+    if found is None:
+        return general(*stacks)
+    sizes = [np.abs(x).reshape(len(x), -1) for x in stacks]
+    tame = np.all([((s == 0) | ((s > 1 / _FAR) & (s < _FAR))).all(axis=1) for s in sizes], axis=0)
+    if not tame.all():
+        found[~tame] = general(*(x[~tame] for x in stacks))
+    return found
+
+
+def _written_det(x: Array) -> Array | None:
+    if x.shape[-1] == 2:
+        return _det_of_two(x)
+    if x.shape[-1] == 3:
+        turned = [(x[:, 1, i - 2] * x[:, 2, i - 1] - x[:, 1, i - 1] * x[:, 2, i - 2]) for i in range(3)]
+        return np.asarray(x[:, 0, 0] * turned[0] + x[:, 0, 1] * turned[1] + x[:, 0, 2] * turned[2])
+    return None
+
+
+def _det_of_two(x: Array) -> Array:
+    return np.asarray(x[:, 0, 0] * x[:, 1, 1] - x[:, 0, 1] * x[:, 1, 0])
+
+
+def _written_inv(x: Array) -> Array | None:
+    if x.shape[-1] != 2:
+        return None
+    turned = np.stack([x[:, 1, 1], -x[:, 0, 1], -x[:, 1, 0], x[:, 0, 0]], axis=-1).reshape(x.shape)
+    return _over(turned, _det_of_two(x))
+
+
+def _written_solve(a: Array, b: Array) -> Array | None:
+    # Cramer's rule, which is as good as elimination for two equations: N. Higham, "Accuracy and Stability of Numerical
+    # Algorithms" (SIAM, 2002), section 1.10.1.
+    if a.shape[-1] != 2:
+        return None
+    first = b[:, 0] * a[:, 1, 1, None] - b[:, 1] * a[:, 0, 1, None]
+    second = b[:, 1] * a[:, 0, 0, None] - b[:, 0] * a[:, 1, 0, None]
+    return _over(np.stack([first, second], axis=1), _det_of_two(a))
+
+
+def _over(numerators: Array, whole: Array) -> Array:
+    """Return the quotients by determinants; nan for a singular matrix, as elimination gives it."""
+    return np.asarray(numerators / np.where(whole == 0, np.nan, whole)[:, None, None])
+
+
+# Stacks
+
+
+def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function of stacks of matrices gives, with the points in front for it."""
+    rank = max(x.ndim for x in arrays)
+    fronts = [np.moveaxis(x, -1, 0) for x in arrays]
+    fronts = [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
+    stack = np.broadcast_shapes(*(x.shape[:-2] for x in fronts))
+    result = function(*(np.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in fronts))
+    return np.asarray(np.moveaxis(result.reshape(*stack, *result.shape[1:]), 0, -1))
+
+
+def _each(function: Callable[..., Array], *stacks: Array) -> Array:
+    """Return what a function gives for each matrix of a stack: nan where NumPy has none for one of them.
+
+    NumPy refuses a whole stack then, of which the halves are tried.
+    """
+    try:
+        return function(*stacks)
+    except np.linalg.LinAlgError:
+        count = len(stacks[0])
+        if count == 1:
+            return np.full(stacks[-1].shape, np.nan)
+        halves = [[x[: count // 2] for x in stacks], [x[count // 2 :] for x in stacks]]
+        return np.concatenate([_each(function, *half) for half in halves])

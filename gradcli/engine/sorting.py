@@ -1,0 +1,69 @@
+"""Elements in order along an axis, of arrays whose last axis counts the points: equal ones as they stand, NaN last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.linear_algebra import into
+from gradcli.graph.construct import Axes
+
+Array = np.ndarray[Any, Any]
+
+
+def places(axis: int, descending: bool, x: Array) -> Array:
+    """Return from which places the elements come in order; a NaN is the largest of all.
+
+    >>> places(0, True, np.array([[2.0], [np.nan], [3.0], [2.0]]))[:, 0]
+    array([1, 2, 0, 3])
+    """
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    # Of equal ones the first is to be first: in opposite order, they are sorted and turned around.
+    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return np.asarray(x.shape[axis] - 1 - np.flip(backwards, axis))
+
+
+def sort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Array:
+    """Return the elements in order."""
+    return into(out, np.take_along_axis(x, places(axis, descending, x), axis))
+
+
+def argsort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Array:
+    """Return from which places the elements come in order, as float64."""
+    return into(out, places(axis, descending, x).astype(float))
+
+
+def take_along(axis: int, x: Array, order: Array, out: Array | None = None) -> Array:
+    """Return the elements in that order."""
+    x, order = np.broadcast_arrays(x, order)
+    return into(out, np.take_along_axis(x, order.astype(np.intp), axis))
+
+
+def put_along(axis: int, x: Array, order: Array, out: Array | None = None) -> Array:
+    """Return the elements, each put at the place that the order has where it stands."""
+    x, order = np.broadcast_arrays(x, order)
+    result = np.empty(x.shape, dtype=x.dtype) if out is None else out
+    np.put_along_axis(result, order.astype(np.intp), x, axis)
+    return result
+
+
+def median(axes: Axes, ties: str, x: Array, out: Array | None = None) -> Array:
+    """Return the lower one of the elements in the middle; NaN where one is NaN.
+
+    >>> median((0,), "first", np.array([[4.0], [1.0], [3.0], [2.0]]))
+    array([2.])
+    """
+    kept = [n for i, n in enumerate(x.shape) if i not in axes]
+    lines = np.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept)
+    middle = (len(lines) - 1) // 2
+    result = np.partition(lines, middle, axis=0)[middle]
+    return into(out, np.where(np.isnan(lines).any(axis=0), np.nan, result))
+
+
+def median_place(axis: int, x: Array) -> Array:
+    """Return the place of the median along an axis, or of the first NaN."""
+    middle = np.take(places(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
+    lost = np.isnan(x)
+    return np.asarray(np.where(lost.any(axis=axis), lost.argmax(axis=axis), middle))

@@ -1,0 +1,161 @@
+"""Einstein's sums: subscripts such as `ij,jk->ik`, read, and taken apart into contractions of two arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import diagonal, index, reduce, transpose
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import check_size, size_of
+
+MAX_LETTERS = 30  # in one contraction: NumPy has no more axes
+
+
+def einsum(subscripts: str, *operands: Node) -> Node:
+    """Return the sum of products that the subscripts describe, from the left, two arrays at a time as in PyTorch.
+
+    Without `->`, the letters that occur once are the result's, in alphabetical order.
+
+    Errors: `InputError` for subscripts that cannot be read, or do not fit the operands.
+
+    >>> from gradcli.graph.node import leaf
+    >>> einsum("ij,jk->ik", leaf((2, 3)), leaf((3, 4)))
+    einsum(input, input), shape (2, 4)
+    """
+    terms, result = _read(subscripts, operands)
+    sizes = _sizes(terms, operands)
+    ready = [_plain(letters, x, sizes) for letters, x in zip(terms, operands, strict=True)]
+    letters, x = ready[0]
+    for i, (others, y) in enumerate(ready[1:], 2):
+        later = set(result).union(*(t for t, _ in ready[i:]))
+        letters, x = _summed(letters, x, later.union(others))
+        others, y = _summed(others, y, later.union(letters))
+        kept = "".join(c for c in dict.fromkeys(letters + others) if c in later)
+        kept = result if i == len(ready) else kept
+        letters, x = kept, contract(f"{letters},{others}->{kept}", x, y)
+    letters, x = _summed(letters, x, result)
+    return transpose(x, tuple(letters.index(c) for c in result))
+
+
+def contract(subscripts: str, a: Node, b: Node) -> Node:
+    """Return the contraction of two arrays: a letter occurs at most once in a term, and in two of the three terms."""
+    first, second, result = parts(subscripts)
+    sizes = dict(zip(first + second, a.shape + b.shape, strict=True))
+    if len(sizes) > MAX_LETTERS:
+        raise InputError(f"`einsum` multiplies arrays of {MAX_LETTERS} different letters at most")
+    return Node("einsum", (a, b), check_size(tuple(sizes[c] for c in result)), (subscripts,))
+
+
+def parts(subscripts: str) -> tuple[str, str, str]:
+    """Return the letters of the two factors and of the result.
+
+    >>> parts("ij,jk->ik")
+    ('ij', 'jk', 'ik')
+    """
+    factors, _, result = subscripts.partition("->")
+    first, _, second = factors.partition(",")
+    return first, second, result
+
+
+def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[object]]:
+    """Return what stands for the axes of the two factors and of the result of a contraction.
+
+    An axis of size 1 may have the label of a longer one.
+
+    >>> from gradcli.graph.construct import matmul
+    >>> from gradcli.graph.node import leaf
+    >>> labels(matmul(leaf((5, 2, 3)), leaf((3,))))
+    ([-1, 'i', 'j'], ['j'], [-1, 'i'])
+    """
+    if node.op == "einsum":
+        return parts(node.settings[0])
+    if node.op == "outer":
+        return "i", "k", "ik"
+    a, b = (len(x.shape) for x in node.args)
+    rows, columns = ["i"] * (a > 1), ["k"] * (b > 1)
+    return (
+        [*range(2 - a, 0), *rows, "j"],
+        [*range(2 - b, 0), "j", *columns],
+        [*range(2 - max(a, b), 0), *rows, *columns],
+    )
+
+
+def products(node: Node) -> int:
+    """Return how many products a contraction adds up in all."""
+    first, _, result = labels(node)
+    return node.size * size_of(
+        tuple(n for n, label in zip(node.args[0].shape, first, strict=True) if label not in result)
+    )
+
+
+# Reading
+
+
+def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
+    """Return the letters of each operand, and of the result."""
+    if not isinstance(subscripts, str):
+        raise InputError("the subscripts come first, as text", hint=_EXAMPLE)
+    text = subscripts.replace(" ", "")
+    if "." in text:
+        raise InputError("`einsum` knows no `...`", hint="give every axis a letter of its own")
+    left, arrow, result = text.partition("->")
+    odd = next((c for c in left.replace(",", "") + result if not (c.isascii() and c.isalpha())), None)
+    if odd is not None:
+        raise InputError(f"`{odd}` is no subscript", hint=f"axes are letters: {_EXAMPLE}")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise InputError(
+            f"the subscripts `{left[:40]}` are for {len(terms)} array{'s' * (len(terms) > 1)}, and {len(operands)} "
+            f"{'are' if len(operands) != 1 else 'is'} given",
+            hint=_EXAMPLE,
+        )
+    for term, x in zip(terms, operands, strict=True):
+        if len(term) != len(x.shape):
+            raise InputError(f"the subscripts `{term[:40]}` do not fit an array of shape {x.shape}", None, _EXAMPLE, x)
+    counts = Counter(chain.from_iterable(terms))
+    if not arrow:
+        return terms, "".join(sorted(c for c, n in counts.items() if n == 1))
+    wrong = next((c for c in result if c not in counts or result.count(c) > 1), None)
+    if wrong is not None:
+        what = "stands twice in the result" if wrong in counts else "stands in the result alone"
+        raise InputError(f"`{wrong}` {what} of `{text[:40]}`", hint=_EXAMPLE)
+    return terms, result
+
+
+_EXAMPLE = 'for example `einsum("ij,jk->ik", A, B)`'
+
+
+def _sizes(terms: Iterable[str], operands: Iterable[Node]) -> dict[str, int]:
+    """Return the size of each letter; those of size 1 broadcast, but not within one operand."""
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        own: dict[str, int] = {}
+        for c, n in zip(term, x.shape, strict=True):
+            here, known = own.setdefault(c, n), sizes.setdefault(c, n)
+            if here != n or (known != n and 1 not in (known, n)):
+                raise InputError(f"`{c}` is of size {known if here == n else here} and of size {n}", None, _EXAMPLE, x)
+            sizes[c] = max(known, n)
+    return sizes
+
+
+def _plain(letters: str, x: Node, sizes: Mapping[str, int]) -> tuple[str, Node]:
+    """Return an operand in which no letter stands twice, and none of size 1 broadcasts."""
+    while twice := next((c for c in letters if letters.count(c) > 1), None):
+        i = letters.index(twice)
+        j = letters.index(twice, i + 1)
+        rest = [k for k in range(len(letters)) if k not in (i, j)]
+        x = diagonal(transpose(x, (i, j, *rest)))
+        letters = twice + "".join(letters[k] for k in rest)
+    ones = [n == 1 != sizes[c] for c, n in zip(letters, x.shape, strict=True)]
+    x = index(x, tuple(0 if one else range(n) for one, n in zip(ones, x.shape, strict=True)))
+    return "".join(c for c, one in zip(letters, ones, strict=True) if not one), x
+
+
+def _summed(letters: str, x: Node, kept: Iterable[str]) -> tuple[str, Node]:
+    """Return an operand summed over the letters that nobody else has."""
+    kept = set(kept)
+    axes = tuple(i for i, c in enumerate(letters) if c not in kept)
+    return "".join(c for c in letters if c in kept), reduce("sum", x, axes) if axes else x

@@ -1,0 +1,199 @@
+"""Whole numbers as a setting of a node: the places from which elements are taken, and the nodes that do so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import index, reshape, transpose
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import MAX_RANK, Shape, broadcast_shapes, check_size, size_of
+
+Array = np.ndarray[Any, Any]
+Nested = Sequence[Any]  # lists in lists, as they are typed
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Places:
+    """An array of whole numbers from 0, hashable as settings are: a million of them are one string of bytes.
+
+    >>> places = Places.of([[0, 2], [1, 1]])
+    >>> places, places == Places.of(np.array([[0, 2], [1, 1]]))
+    ([[0, 2], [1, 1]], True)
+    """
+
+    shape: Shape
+    data: bytes  # the numbers as int64, row after row
+
+    @classmethod
+    def of(cls, numbers: Any) -> Places:
+        """Return the places for an array of whole numbers."""
+        array = np.asarray(numbers, dtype=np.int64)
+        return cls(array.shape, array.tobytes())
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The numbers as an array that nobody may write to."""
+        return np.frombuffer(self.data, np.int64).reshape(self.shape)
+
+    @cached_property
+    def groups(self) -> tuple[Array, Array, Array]:
+        """The numbers' order by size, where in it each distinct number begins, and the distinct numbers."""
+        order = np.argsort(self.numbers, axis=None, kind="stable")
+        distinct, starts = np.unique(self.numbers.reshape(-1)[order], return_index=True)
+        return order, starts, distinct
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Places, (self.shape, self.data)
+
+    def __repr__(self) -> str:
+        if len(self.shape) == 1 and self.shape[0] > _SHOWN:
+            return f"[{', '.join(map(str, self.numbers[:_SHOWN].tolist()))}, …]"
+        return str(self.numbers.tolist()) if size_of(self.shape) <= 4 * _SHOWN else f"{_times(self.shape)} places"
+
+
+def _times(shape: Shape) -> str:
+    return "×".join(map(str, shape))
+
+
+# Reading what was typed
+
+
+def flattened(numbers: Any) -> tuple[Shape, list[Any]]:
+    """Return the shape of lists in lists, and their elements in order.
+
+    Errors: `InputError` where lists differ in length, and where there is nothing in them.
+
+    >>> flattened([[0, 1], [2, 0]])
+    ((2, 2), [0, 1, 2, 0])
+    """
+    shape: list[int] = []
+    elements = [numbers]
+    while any(isinstance(e, list | tuple) for e in elements):
+        lengths = {len(e) if isinstance(e, list | tuple) else -1 for e in elements}
+        if len(lengths) > 1 or len(shape) == MAX_RANK:
+            raise InputError("the lists of an index are equally long", hint="for example `x[[0, 2]]`")
+        shape += lengths
+        elements = [inner for e in elements for inner in e]
+    if not elements:
+        raise InputError("an empty list takes no elements", hint="for example `x[[0, 2]]`")
+    return tuple(shape), elements
+
+
+def places_of(numbers: Any, size: int) -> Places:
+    """Return whole numbers, in lists, as places along an axis of that size; negative ones count from its end.
+
+    Errors: `InputError` for what is no whole number, or outside of the axis.
+
+    >>> places_of([0, -1], 3)
+    [0, 2]
+    """
+    shape, elements = flattened(numbers)
+    for i in elements:
+        if type(i) is not int:
+            raise InputError("an index is made of whole numbers", hint="for example `x[[0, 2]]`")
+        if not -size <= i < size:
+            raise InputError(
+                f"there is no element {_brief(i)} among {size}", hint=f"elements are counted from 0 to {size - 1}"
+            )
+    return Places.of(np.reshape([i % size for i in elements], shape))
+
+
+def _brief(i: int) -> str:
+    return str(i) if abs(i) < 10**20 else "of so large a number"
+
+
+def is_mask(numbers: Any) -> bool:
+    """Tell whether lists hold conditions: True and False only."""
+    return isinstance(numbers, list | tuple) and all(type(e) is bool for e in flattened(numbers)[1])
+
+
+def places_where(mask: Nested, shape: Shape) -> list[Places]:
+    """Return for each axis of an array of that shape the places at which a mask of it is true.
+
+    Errors: `InputError` for a mask of another shape.
+
+    >>> places_where([[True, False], [False, True]], (2, 2))
+    [[0, 1], [0, 1]]
+    """
+    given, elements = flattened(mask)
+    if given != shape:
+        raise InputError(
+            f"a mask of shape {given} does not fit {'elements' if len(shape) == 1 else 'an array'} of shape {shape}",
+            hint="a mask has True or False for each element",
+        )
+    return [Places.of(along) for along in np.nonzero(np.reshape(elements, shape))]
+
+
+# Nodes
+
+
+def take(x: Node, axis: int, places: Places) -> Node:
+    """Return the slices at these places along an axis, which the axes of the places take the place of."""
+    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+    return Node("take", (x,), check_size(shape), (axis, places))
+
+
+def put(x: Node, axis: int, places: Places, size: int) -> Node:
+    """Return zeros, of that size along an axis, to which slices are added at their places: the pullback of `take`."""
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
+    return Node("put", (x,), check_size(shape), (axis, places, size))
+
+
+def gather(x: Node, axis: int, numbers: Any) -> Node:
+    """Return `x[i, places[i, j], k]`, for an axis 1, at all places: PyTorch's `gather`.
+
+    Errors: `InputError` when the places are more than `x` along another axis.
+    """
+    places = places_of(numbers, x.shape[axis]).numbers
+    fits = places.ndim == len(x.shape) and all(
+        n <= m for i, (n, m) in enumerate(zip(places.shape, x.shape, strict=True)) if i != axis
+    )
+    if not fits:
+        raise InputError(
+            f"an index of shape {places.shape} does not fit an array of shape {x.shape}",
+            hint=f"it has as many axes, and no more elements along any but axis {axis}",
+        )
+    at: list[Array] = list(np.indices(places.shape, sparse=True))
+    at[axis] = places
+    flat = np.ravel_multi_index(np.broadcast_arrays(*at), x.shape)
+    return take(reshape(x, (x.size,)), 0, Places.of(flat))
+
+
+def pick(x: Node, key: Sequence[int | range | Places | None]) -> Node:
+    """Return `x[key]`, where lists of places may be among the keys.
+
+    They are taken together, element by element; their axes stand where the first of them stands, or in front where
+    others come between.  Source: PyTorch, and NumPy where no whole number stands beside the lists.
+
+    Errors: `InputError` when the lists do not broadcast.
+    """
+    own = iter(x.shape)
+    plain: list[int | range | None] = []
+    chosen: list[tuple[int, Places]] = []  # axes that remain, and what is taken along them
+    for k in key:
+        size = 0 if k is None else next(own)
+        if isinstance(k, Places):
+            chosen.append((sum(not isinstance(p, int) for p in plain), k))
+            plain.append(range(size))
+        else:
+            plain.append(k)
+    x = index(x, tuple(plain))
+    if not chosen:
+        return x
+    axes = [axis for axis, _ in chosen]
+    shape = broadcast_shapes([places.shape for _, places in chosen])
+    sizes = tuple(x.shape[axis] for axis in axes)
+    flat = np.ravel_multi_index([np.broadcast_to(p.numbers, shape) for _, p in chosen], sizes)
+    start = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    rest = [i for i in range(len(x.shape)) if i not in axes]
+    x = transpose(x, (*rest[:start], *axes, *rest[start:]))
+    x = reshape(x, (*x.shape[:start], size_of(sizes), *x.shape[start + len(axes) :]))
+    return take(x, start, Places.of(flat))

@@ -1,0 +1,170 @@
+"""Windows that move over the last axes of an array: convolutions are products with them, pooling their extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import concatenate, extremum, reduce, reshape, scatter
+from gradcli.graph.einsum import einsum
+from gradcli.graph.node import Node, const
+from gradcli.graph.places import Places, take
+from gradcli.graph.shapes import check_size, size_of
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows along one axis: how many elements each has, how far apart, and how far the next window is.
+
+    `padding` elements are added at both ends, `more` at the far one.  With `ceil`, a last window may reach beyond them.
+
+    >>> Window(3, step=2, padding=1).positions(4).tolist()
+    [[-1, 0, 1], [1, 2, 3]]
+    """
+
+    size: int
+    step: int = 1
+    padding: int = 0
+    dilation: int = 1
+    ceil: bool = False
+    more: int = 0
+
+    @property
+    def reach(self) -> int:
+        """How many elements there are from the first to the last of a window."""
+        return self.dilation * (self.size - 1) + 1
+
+    def count(self, length: int) -> int:
+        """Return how many windows there are on an axis of that length.
+
+        Errors: `InputError` where there is none.
+        """
+        room = length + 2 * self.padding + self.more - self.reach
+        count = (room + (self.step - 1) * self.ceil) // self.step + 1
+        if self.ceil and (count - 1) * self.step >= length + self.padding:  # as in PyTorch, it begins in the array
+            count -= 1
+        if room < 0 or count < 1:
+            raise InputError(
+                f"a window that reaches over {self.reach} elements does not fit the {self.reach + room} that are there",
+                hint="elements of `padding` count",
+            )
+        return count
+
+    def positions(self, length: int) -> Array:
+        """Return for each window the positions of its elements; those outside of the axis lie in the padding."""
+        first = np.arange(self.count(length)) * self.step - self.padding
+        return first[:, None] + np.arange(self.size) * self.dilation
+
+
+def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> Node:
+    """Return the sums of the products of each window's elements and the weights: `(batch, out, …)`, or without a batch.
+
+    `x` is `(batch, in, …)` and `weight` `(out, in/groups, …)`: the outputs are in as many groups as the inputs are.
+    Source: PyTorch's `conv1d` and `conv2d`, which do not turn the weights around.
+    """
+    taken = _in_windows(x, windows)
+    lead = x.shape[: len(x.shape) - len(windows) - 1]
+    n, length, inner = "n" * len(lead), "hw"[: len(windows)], "ij"[: len(windows)]
+    if groups == 1:
+        return einsum(f"{n}c{length}{inner},oc{inner}->{n}o{length}", taken, weight)
+    outputs, channels = weight.shape[:2]
+    taken = reshape(taken, (*lead, groups, channels, *taken.shape[len(lead) + 1 :]))
+    own = reshape(weight, (groups, outputs // groups, *weight.shape[1:]))
+    found = einsum(f"{n}gc{length}{inner},goc{inner}->{n}go{length}", taken, own)
+    return reshape(found, (*lead, outputs, *found.shape[len(lead) + 2 :]))
+
+
+def largest(x: Node, windows: Sequence[Window]) -> Node:
+    """Return the largest element of each window; of equal ones the first gets the gradient.
+
+    Errors: `InputError` where a window lies in the padding as a whole.
+    """
+    _check(x, windows)
+    positions = []
+    for n, w in _axes(x, windows):
+        own = w.positions(n)
+        inside = (own >= 0) & (own < n)
+        if not inside.any(axis=1).all():
+            raise InputError("a window lies in the padding as a whole", hint="let `padding` or `dilation` be smaller")
+        # What lies outside never wins: in its place stands, once more, the first element that lies inside.
+        first = np.take_along_axis(own, inside.argmax(axis=1)[:, None], axis=1)
+        positions.append(np.where(inside, own, first))
+    taken = _taken(x, positions)
+    flat = reshape(taken, (*taken.shape[: -len(windows)], size_of(taken.shape[-len(windows) :])))
+    return extremum("max", flat, (len(flat.shape) - 1,), "first")
+
+
+def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: int | None) -> Node:
+    """Return the mean of each window's elements; of those in the array and its padding, or of those in the array.
+
+    With a divisor, it is the sum over it.
+    """
+    taken = _in_windows(x, windows)
+    axes = tuple(range(len(taken.shape) - len(windows), len(taken.shape)))
+    if divisor is not None:
+        return reduce("sum", taken, axes) / divisor
+    counts = [_counted(n, w, w.padding if count_padding else 0) for n, w in _axes(x, windows)]
+    if all((own == w.size).all() for own, w in zip(counts, windows, strict=True)):
+        return reduce("mean", taken, axes)
+    whole: Node = const(1)
+    for i, own in enumerate(counts):
+        whole = whole * reshape(_constants(own), (len(own), *(1,) * (len(counts) - 1 - i)))
+    return reduce("sum", taken, axes) / whole
+
+
+def _axes(x: Node, windows: Sequence[Window]) -> list[tuple[int, Window]]:
+    """Return the lengths of the last axes with their windows."""
+    return list(zip(x.shape[len(x.shape) - len(windows) :], windows, strict=True))
+
+
+def _check(x: Node, windows: Sequence[Window]) -> None:
+    """Refuse windows that together would be absurdly large."""
+    counts = [w.count(n) for n, w in _axes(x, windows)]
+    check_size((*x.shape[: len(x.shape) - len(windows)], *counts, *(w.size for w in windows)))
+
+
+def _in_windows(x: Node, windows: Sequence[Window]) -> Node:
+    """Return the elements of each window, those in the padding as zeros: the last axes are places in the windows."""
+    _check(x, windows)
+    lead = x.shape[: len(x.shape) - len(windows)]
+    shape, key, positions = [], [], []
+    for n, w in _axes(x, windows):
+        last = (w.count(n) - 1) * w.step - w.padding + w.reach
+        shape.append(w.padding + max(n + w.padding + w.more, last))
+        key.append(range(w.padding, w.padding + n))
+        positions.append(w.positions(n) + w.padding)
+    whole = check_size((*lead, *shape))
+    if whole != x.shape:
+        x = scatter(whole, [((*map(range, lead), *key), x)])
+    return _taken(x, positions)
+
+
+def _taken(x: Node, positions: Sequence[Array]) -> Node:
+    """Return the elements at these positions along the last axes: for each axis, a row of positions a window."""
+    lead, sizes = x.shape[: len(x.shape) - len(positions)], x.shape[len(x.shape) - len(positions) :]
+    grids = []
+    for i, own in enumerate(positions):
+        shape = [1] * (2 * len(positions))
+        shape[i], shape[len(positions) + i] = own.shape
+        grids.append(own.reshape(shape))
+    flat = np.ravel_multi_index(np.broadcast_arrays(*grids), sizes)
+    return take(reshape(x, (*lead, size_of(sizes))), len(lead), Places.of(flat))
+
+
+def _counted(length: int, w: Window, padding: int) -> Array:
+    """Return how many elements of each window lie in the array, or in as much padding."""
+    own = w.positions(length)
+    return np.asarray(((own >= -padding) & (own < length + padding)).sum(axis=1))
+
+
+def _constants(numbers: Array) -> Node:
+    """Return a vector of constants: a piece for each run of equal ones."""
+    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    return concatenate([const(int(numbers[a]), (b - a,)) for a, b in pairwise(starts)], 0)

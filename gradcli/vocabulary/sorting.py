@@ -1,0 +1,51 @@
+"""Names of what puts elements in order, and of what tells where they stand."""
+
+from __future__ import annotations
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.construct import axes_of, index, one_axis, ordered, reshape
+from gradcli.graph.node import Node
+from gradcli.vocabulary.register import Builder, add, kept, named
+
+
+def _ordered(op: str) -> Builder:
+    def build(x: Node, axis: int = -1, descending: bool = False) -> Node:
+        return ordered(op, x, one_axis(axis, len(x.shape)), bool(descending))
+
+    return build
+
+
+add(_ordered("sort"), "sort")
+add(_ordered("argsort"), "argsort")
+
+
+@named("topk")
+def _topk(x: Node, k: int, axis: int = -1, largest: bool = True) -> Node:
+    axis = one_axis(axis, len(x.shape))
+    if type(k) is not int or not 0 < k <= x.shape[axis]:
+        raise InputError(f"`topk` takes from 1 to {x.shape[axis]} of {x.shape[axis]} elements", hint="`topk(x, k)`")
+    whole = ordered("sort", x, axis, bool(largest))
+    return index(whole, tuple(range(k) if i == axis else range(n) for i, n in enumerate(x.shape)))
+
+
+@named("median")
+def _median(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+    # PyTorch: median() shares a tie evenly, median(dim) gives the whole gradient to one index.
+    axes = axes_of(axis, len(x.shape)) if axis is None else (one_axis(axis, len(x.shape)),)
+    return kept(construct.extremum("median", x, axes, "even" if axis is None else "first"), x, axes, keepdims)
+
+
+def _argument(op: str) -> Builder:
+    def build(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+        if axis is None:
+            found = construct.argument(op, reshape(x, (x.size,)), 0)
+            return kept(found, x, axes_of(None, len(x.shape)), keepdims)
+        axis = one_axis(axis, len(x.shape))
+        return kept(construct.argument(op, x, axis), x, (axis,), keepdims)
+
+    return build
+
+
+add(_argument("argmax"), "argmax")
+add(_argument("argmin"), "argmin")

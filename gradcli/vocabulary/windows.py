@@ -1,0 +1,137 @@
+"""Names of convolutions and of pooling, with the settings of PyTorch's `torch.nn.functional`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import reshape
+from gradcli.graph.node import Node
+from gradcli.graph.windows import Window, average, convolve, largest
+from gradcli.vocabulary.register import Builder, add
+
+Sizes = int | Sequence[int]
+
+_PLACES = {1: "length", 2: "height, width"}
+
+
+def _each(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
+    """Return one whole number for each axis."""
+    typed = tuple(given) if isinstance(given, tuple | list) else (given,)
+    listed = tuple(n for n in typed if type(n) is int) * (axes if len(typed) == 1 else 1)
+    if len(listed) != axes or len(typed) not in (1, axes):
+        several = f", or {axes} of them" if axes > 1 else ""
+        raise InputError(f"`{name}` is a whole number{several}", hint=f"for example `{name}={max(1, least)}`")
+    if min(listed) < least:
+        raise InputError(f"`{name}` is at least {least}, not {min(listed)}")
+    return listed
+
+
+def _check_input(name: str, x: Node, axes: int) -> None:
+    if len(x.shape) not in (axes + 1, axes + 2):
+        raise InputError(
+            f"`{name}` takes an array of (batch, channels, {_PLACES[axes]}), not of shape {x.shape}",
+            hint="the batch may be left out; `unsqueeze(x, 0)` adds an axis",
+        )
+
+
+def _convolution(name: str, axes: int) -> Builder:
+    def build(
+        x: Node,
+        weight: Node,
+        bias: Node | None = None,
+        stride: Sizes = 1,
+        padding: Sizes | str = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+    ) -> Node:
+        _check_input(name, x, axes)
+        (groups,) = _each("groups", groups, 1)
+        _check_weight(name, x, weight, axes, groups)
+        apart = _each("dilation", dilation, axes)
+        ends = _ends(padding, stride, [d * (n - 1) for n, d in zip(weight.shape[2:], apart, strict=True)])
+        each = zip(weight.shape[2:], _each("stride", stride, axes), ends, apart, strict=True)
+        y = convolve(x, weight, [Window(n, s, p, d, more=more) for n, s, (p, more), d in each], groups)
+        if bias is None:
+            return y
+        if bias.shape != weight.shape[:1]:
+            raise InputError(f"the bias is a vector of {weight.shape[0]}, a number for each output, not {bias.shape}")
+        return y + reshape(bias, (*bias.shape, *(1,) * axes))
+
+    return build
+
+
+def _ends(padding: Sizes | str, stride: Sizes, reaches: Sequence[int]) -> list[tuple[int, int]]:
+    """Return for each axis the padding at both ends, and what there is more of it at the far one."""
+    if not isinstance(padding, str):
+        return [(n, 0) for n in _each("padding", padding, len(reaches), 0)]
+    if padding not in ("same", "valid"):
+        raise InputError(f"there is no padding `{padding[:40]}`", hint='it is a whole number, "same" or "valid"')
+    if padding == "same" and set(_each("stride", stride, len(reaches))) != {1}:
+        raise InputError('`padding="same"` goes with `stride=1`')
+    return [divmod(n, 2) if padding == "same" else (0, 0) for n in reaches]
+
+
+def _check_weight(name: str, x: Node, weight: Node, axes: int, groups: int) -> None:
+    if len(weight.shape) != axes + 2:
+        raise InputError(
+            f"the weight of `{name}` is an array of (outputs, channels, {_PLACES[axes]}), not of shape {weight.shape}"
+        )
+    outputs, own = weight.shape[:2]
+    channels = x.shape[-axes - 1]
+    if channels != own * groups or outputs % groups:
+        raise InputError(
+            f"a weight of shape {weight.shape} does not fit {channels} channels in {groups} group{'s' * (groups > 1)}",
+            hint="it is (outputs, channels/groups, …), and the outputs are shared evenly by the groups",
+        )
+
+
+def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool) -> list[Window]:
+    """Return the windows of pooling, which by default touch one another."""
+    sizes, apart = _each("kernel_size", size, axes), _each("dilation", dilation, axes)
+    steps, ends = sizes if stride is None else _each("stride", stride, axes), _each("padding", padding, axes, 0)
+    found = [Window(n, s, p, d, bool(ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
+    for w in found:
+        if w.padding > w.reach // 2:
+            raise InputError(
+                f"`padding` is at most half of the window, {w.reach // 2} here, not {w.padding}",
+                hint="a window is to have elements of the array in it",
+            )
+    return found
+
+
+def _max_pool(name: str, axes: int) -> Builder:
+    def build(
+        x: Node,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        ceil_mode: bool = False,
+    ) -> Node:
+        _check_input(name, x, axes)
+        return largest(x, _windows(axes, kernel_size, stride, padding, dilation, ceil_mode))
+
+    return build
+
+
+def _avg_pool(name: str, axes: int) -> Builder:
+    def build(
+        x: Node,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Node:
+        _check_input(name, x, axes)
+        divisor = None if divisor_override is None else _each("divisor_override", divisor_override, 1)[0]
+        return average(x, _windows(axes, kernel_size, stride, padding, 1, ceil_mode), count_include_pad, divisor)
+
+    return build
+
+
+for _axes in _PLACES:
+    for _name, _make in (("conv", _convolution), ("max_pool", _max_pool), ("avg_pool", _avg_pool)):
+        add(_make(f"{_name}{_axes}d", _axes), f"{_name}{_axes}d", methods=())

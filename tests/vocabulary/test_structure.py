@@ -1,0 +1,239 @@
+"""Linear algebra, indices, order and windows: PyTorch's numbers, differences, structure, formulas, and many points."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from gradcli import evaluate, parse, symbolic_jacobian, vjp
+from gradcli.engine.compiled import Compiled
+from gradcli.graph.graph import Graph
+from gradcli.graph.sparsity import dependencies
+from gradcli.notation.formulas import code
+
+RECORDED = json.loads(Path(__file__).with_name("pytorch_structure.json").read_text())["cases"]
+
+
+def counting(shape):
+    return np.arange(1.0, np.prod(shape, dtype=int) + 1).reshape(shape)
+
+
+def system(expression, values):
+    """Return the graph of one output, and its inputs that it reads, with an axis for the points."""
+    inputs = {name: np.array(value, dtype=float) for name, value in zip("xyz", values, strict=False)}
+    graph = parse(f"out = {expression}", **{name: a.shape for name, a in inputs.items()})
+    return graph, {name: a[..., None] for name, a in inputs.items()}
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: f"{case['expression']} at {case['inputs'][0]}")
+def test_numbers_are_pytorchs(case):
+    graph, at = system(case["expression"], case["inputs"])
+    y = evaluate(graph, at)["out"][..., 0]
+    assert_allclose(y, case["value"], rtol=1e-12, atol=1e-13)
+    assert y.shape == np.shape(case["value"])
+    at["out.v"] = counting(y.shape)[..., None]
+    backward = vjp(graph)
+    grads = evaluate(backward, at)
+    for name, expected in zip("xyz", case["grads"], strict=False):
+        assert_allclose(grads[f"{name}.grad"][..., 0], expected, rtol=1e-12, atol=1e-12)
+    at |= {f"{name}.v": counting(n.shape)[..., None] for name, n in backward.outputs.items()}
+    second = evaluate(vjp(backward), at)
+    for name, expected in zip("xyz", case["second"], strict=False):
+        assert_allclose(second[f"{name}.grad"][..., 0], expected, rtol=1e-9, atol=1e-11)
+
+
+# A line for each function and setting: the expression, and the shapes of what it reads.
+SYSTEMS = [
+    ("det(x)", {"x": (1, 1)}),
+    ("det(x)", {"x": (2, 2)}),
+    ("det(x)", {"x": (2, 3, 3)}),
+    ("det(x)", {"x": (5, 5)}),
+    ("inv(x)", {"x": (1, 1)}),
+    ("inv(x)", {"x": (2, 2, 2)}),
+    ("inv(x)", {"x": (4, 4)}),
+    ("solve(x, y)", {"x": (2, 2), "y": (2,)}),
+    ("solve(x, y)", {"x": (3, 3), "y": (3, 2)}),
+    ("solve(x, y)", {"x": (2, 4, 4), "y": (4, 2)}),
+    ("solve(x, y)", {"x": (3, 3), "y": (2, 3, 1)}),
+    ("cross(x, y)", {"x": (3,), "y": (3,)}),
+    ("cross(x, y)", {"x": (2, 3), "y": (3,)}),
+    ("cross(x, y, axis=0)", {"x": (3, 2), "y": (3, 1)}),
+    ("kron(x, y)", {"x": (2, 2), "y": (2, 3)}),
+    ("kron(x, y)", {"x": (2,), "y": (2, 2)}),
+    ('einsum("ij,jk->ki", x, y)', {"x": (2, 3), "y": (3, 2)}),
+    ('einsum("bij,bjk->bik", x, y)', {"x": (2, 2, 3), "y": (2, 3, 2)}),
+    ('einsum("ij,kl->jl", x, y)', {"x": (2, 3), "y": (2, 2)}),
+    ('einsum("iij,j->i", x, y)', {"x": (2, 2, 3), "y": (3,)}),
+    ('einsum("ij,ij,j->", x, y, z)', {"x": (2, 3), "y": (2, 3), "z": (3,)}),
+    ('einsum("ij,ij->ij", x, y)', {"x": (1, 3), "y": (2, 3)}),
+    ('einsum("abcd,d->cba", x, y)', {"x": (2, 1, 3, 2), "y": (2,)}),
+    ("cumprod(x)", {"x": (4,)}),
+    ("cumprod(x, axis=1)", {"x": (2, 3)}),
+    ("squeeze(x)*y", {"x": (1, 3), "y": (3,)}),
+    ("unsqueeze(x, 1)*y", {"x": (2,), "y": (3,)}),
+    ("expand(x, 2, -1, 3)*y", {"x": (2, 1), "y": (3,)}),
+    ("x.repeat(2, 2)*y", {"x": (2,), "y": (2, 4)}),
+    ("tile(x, 2)*y", {"x": (2, 2), "y": (4,)}),
+    ("repeat_interleave(x, 2, 0)*y", {"x": (2, 2), "y": (4, 1)}),
+    ("flip(x, 1)*y", {"x": (2, 3), "y": (3,)}),
+    ("flip(x)*x", {"x": (2, 3)}),
+    ("roll(x, 1)*x", {"x": (3,)}),
+    ("roll(x, (1, 2), (0, 1))*x", {"x": (2, 3)}),
+    ("triu(x)**2", {"x": (3, 3)}),
+    ("tril(x, -1)**2", {"x": (2, 3, 2)}),
+    ("x[[0, 2, 0]]*y", {"x": (3,), "y": (3,)}),
+    ("x[[1, 0], :, [0, 1]]**2", {"x": (2, 3, 2)}),
+    ("x[:, [[0, 2], [1, 1]]]**2", {"x": (2, 3)}),
+    ("x[[True, False, True]]**2", {"x": (3, 2)}),
+    ("take(x, [3, 0, 3])**2", {"x": (2, 2)}),
+    ("gather(x, 1, [[0, 0], [1, 0]])**2", {"x": (2, 2)}),
+    ("sort(x)**2", {"x": (3,)}),
+    ("sort(x, axis=0, descending=True)*y", {"x": (3, 2), "y": (2,)}),
+    ("topk(x, 2)**2", {"x": (2, 3)}),
+    ("median(x)**2", {"x": (4,)}),
+    ("median(x, axis=1)**2", {"x": (2, 3)}),
+    ("median(x)*y", {"x": (2, 3), "y": ()}),
+    ("argmax(x)*x**2", {"x": (3,)}),
+    ("argsort(x)*x**2", {"x": (3,)}),
+    ("argmin(x, axis=0, keepdims=True)*x**2", {"x": (2, 3)}),
+    ("conv1d(x, y, z)", {"x": (1, 2, 4), "y": (2, 2, 3), "z": (2,)}),
+    ("conv1d(x, y, stride=2, padding=1, dilation=2)", {"x": (1, 5), "y": (1, 1, 2)}),
+    ("conv1d(x, y, groups=2)", {"x": (2, 2, 3), "y": (4, 1, 2)}),
+    ("conv2d(x, y)", {"x": (1, 3, 3), "y": (2, 1, 2, 2)}),
+    ("conv2d(x, y, z, stride=(2, 1), padding=(1, 0))", {"x": (2, 1, 3, 3), "y": (1, 1, 2, 2), "z": (1,)}),
+    ('conv2d(x, y, padding="same", groups=2)', {"x": (1, 2, 2, 3), "y": (2, 1, 1, 2)}),
+    ("max_pool1d(x, 2)**2", {"x": (1, 5)}),
+    ("max_pool1d(x, 3, stride=1, padding=1)**2", {"x": (1, 2, 4)}),
+    ("max_pool2d(x, 2, 1, 1)**2", {"x": (1, 2, 3)}),
+    ("avg_pool1d(x, 3, stride=2, padding=1, ceil_mode=True)**2", {"x": (1, 4)}),
+    ("avg_pool2d(x, 2, 1, 1, count_include_pad=False)**2", {"x": (1, 2, 2)}),
+    ("avg_pool2d(x, (1, 2), divisor_override=3)**2", {"x": (1, 2, 5)}),
+]
+
+systems = pytest.mark.parametrize(("expression", "shapes"), SYSTEMS, ids=lambda part: str(part))
+
+
+def points_of(graph, count, seed=0):
+    """Return random values of the inputs, far enough from singular matrices."""
+    rng = np.random.default_rng(seed)
+    found = {name: rng.uniform(-2, 2, (*n.shape, count)) for name, n in graph.inputs.items()}
+    for value in found.values():
+        if value.ndim > 2 and value.shape[-2] == value.shape[-3]:
+            value += 5 * np.eye(value.shape[-2])[..., None]
+    return found
+
+
+def flat(found):
+    """Return the results at points as one array: (elements, points)."""
+    return np.concatenate([a.reshape(-1, a.shape[-1]) for a in found.values()])
+
+
+def differences(graph, at, step=1e-5):
+    """Return J at one point by central differences, the inputs' elements as columns."""
+    columns = []
+    for name, value in at.items():
+        for k in np.ndindex(value.shape):
+            there, here = ({**at, name: value.copy()} for _ in range(2))
+            there[name][k] += step
+            here[name][k] -= step
+            columns.append((flat(evaluate(graph, there)) - flat(evaluate(graph, here)))[:, 0] / (2 * step))
+    return np.stack(columns, axis=-1)
+
+
+def rows(graph, at):
+    """Return J at one point, a row for each element of the outputs, by a sweep for each."""
+    backward = vjp(graph)
+    found = []
+    for name, y in graph.outputs.items():
+        for k in range(y.size):
+            vs = {f"{n}.v": np.zeros((*z.shape, 1)) for n, z in graph.outputs.items()}
+            vs[f"{name}.v"].reshape(-1)[k] = 1
+            found.append(flat(evaluate(backward, at | vs))[:, 0])
+    return np.stack(found)
+
+
+@systems
+def test_gradients_are_the_differences(expression, shapes):
+    graph = parse(f"out = {expression}", **shapes)
+    at = points_of(graph, 1)
+    assert_allclose(rows(graph, at), differences(graph, at), rtol=1e-6, atol=1e-7)
+
+
+@systems
+def test_second_derivatives_are_the_differences_of_gradients(expression, shapes):
+    graph = vjp(parse(f"out = {expression}", **shapes))
+    at = points_of(graph, 1)
+    assert_allclose(rows(graph, at), differences(graph, at), rtol=1e-6, atol=1e-6)
+
+
+@systems
+def test_third_derivatives_are_the_differences_of_second_ones(expression, shapes):
+    second = vjp(vjp(parse(f"out = {expression}", **shapes)))
+    graph = Graph.of(second.inputs, {f"second{i}": n for i, n in enumerate(second.outputs.values())})
+    at = points_of(graph, 1)
+    tangent = {name: np.random.default_rng(1).uniform(-1, 1, a.shape) for name, a in at.items()}
+    there, here = ({name: a + s * tangent[name] for name, a in at.items()} for s in (1e-5, -1e-5))
+    slope = (flat(evaluate(graph, there)) - flat(evaluate(graph, here))) / 2e-5
+    along = rows(graph, at) @ flat(tangent)
+    assert_allclose(along, slope, rtol=1e-5, atol=1e-5)
+
+
+@systems
+def test_structure_is_that_of_the_numbers(expression, shapes):
+    graph = parse(f"out = {expression}", **shapes)
+    seen = sum(rows(graph, points_of(graph, 1, seed)) != 0 for seed in range(24)) > 0
+    leaves = list(graph.inputs.values())
+    sets = dependencies(graph, leaves)
+    size = sum(x.size for x in leaves)
+    known = [[bool(bits >> j & 1) for j in range(size)] for y in graph.outputs.values() for bits in sets[y].flat]
+    if "conv" in expression and "padding" in expression:  # the weights meet zeros, times which inf is nan
+        assert (np.array(known) >= seen).all()
+    else:
+        assert_array_equal(np.array(known), seen)
+
+
+@systems
+def test_formulas_are_the_numbers(expression, shapes):
+    graph = parse(f"out = {expression}", **shapes)
+    at = points_of(graph, 5)
+    found = symbolic_jacobian(graph)
+    lines = [(name, code(e)) for name, e in found.where.items()]
+    lines += [(f"e{i}_{j}", code(e)) for (i, j), e in found.entries.items()]
+    text = "; ".join(f"{name} = {e}" for name, e in lines) + f"; all = [{', '.join(f'sum({x})' for x in shapes)}]"
+    for name in found.where:  # an array is assigned as a whole, or not at all
+        text = text.replace(name, re.sub(r"\W", "_", name))
+    written = parse(text, **shapes)
+    values = evaluate(written, at)
+    for k in range(5):
+        matrix = np.zeros((len(found.rows), len(found.columns)))
+        for i, j in found.entries:
+            value = values[f"e{i}_{j}"]
+            matrix[i, j] = value[min(k, len(value) - 1)]
+        assert_allclose(matrix, rows(graph, {name: a[..., k : k + 1] for name, a in at.items()}), rtol=1e-9, atol=1e-9)
+
+
+@systems
+def test_many_points_are_the_same_as_each(expression, shapes):
+    graph = vjp(parse(f"out = {expression}", **shapes))
+    at = points_of(graph, 70)
+    run = Compiled(graph, threads=2)
+    run.kernel.block = 16
+    found = run(at)
+    for name, value in evaluate(graph, at).items():
+        assert_allclose(np.broadcast_to(found[name], (*value.shape[:-1], 70)), value * np.ones(70), rtol=1e-11)
+    alone = [evaluate(graph, {name: a[..., k : k + 1] for name, a in at.items()}) for k in range(3)]
+    assert_allclose(flat(found)[:, :3], np.concatenate([flat(one) for one in alone], axis=1), rtol=1e-11, atol=1e-13)
+
+
+@systems
+def test_a_factor_that_is_the_same_at_all_points(expression, shapes):
+    graph = vjp(parse(f"out = {expression}", **shapes))
+    at = points_of(graph, 9)
+    for name in shapes:
+        same = {name: at[name][..., :1]}
+        found = Compiled(graph, same)({n: a for n, a in at.items() if n != name})
+        for n, value in evaluate(graph, at | same).items():
+            assert_allclose(found[n] * np.ones(9), value * np.ones(9), rtol=1e-11, atol=1e-13)
