@@ -110,10 +110,13 @@ class _Interpreter:
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
         if node.op == "const":
-            return _array([constant(node.settings[0])] * node.size, node)
+            values = [constant(v) for v in node.values]
+            return _array(values * node.size if len(values) == 1 else values, node)
         if node.op == "corner":
             return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
         row = OPERATIONS[node.op]
+        if row.formula is not None:
+            return self.inline(row.formula(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
         if row.broadcasts:
             return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
         if node.op in ("max", "min"):
@@ -123,8 +126,8 @@ class _Interpreter:
         if node.op in ("sum", "prod"):
             combine = sympy.Add if node.op == "sum" else sympy.Mul
             return _array([combine(*column) for column in _columns(node, args[0])], node)
-        if (definition := row.definition or row.formula) is not None:
-            return self.inline(definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
+        if row.definition is not None:
+            return self.inline(row.definition(*node.settings, *node.args), dict(zip(node.args, args, strict=True)))
         result = forward(node)(*(a[..., None] for a in args))[..., 0]
         return _array([sympy.sympify(e) for e in np.ravel(result)], node)
 

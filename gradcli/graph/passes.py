@@ -39,7 +39,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
         same = node if args == node.args else replace(node, args=args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # A value's type is part of it: 1 == 1.0 == Decimal(1), and each prints in its own way.
-        key = (node.op, operands, node.shape, node.settings, type(node.value))
+        key = (node.op, operands, node.shape, node.settings, repr(node.values))
         new[node] = first.setdefault(key, same)
     return new
 

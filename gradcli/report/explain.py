@@ -144,7 +144,7 @@ def _dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
 
 def _style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
     """Return whether formulas are written with decimals, and which names mean variables."""
-    decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
+    decimals = any(isinstance(v, Decimal) for n in graph.nodes for v in n.values)
     weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
     return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(graph.labels.values())
 
