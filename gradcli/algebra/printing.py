@@ -16,6 +16,7 @@ from gradcli.graph.operations import OPERATIONS
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
+_LONG = 10**9
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
@@ -33,13 +34,16 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
     def _print_Pi(self, expr: Any) -> str:
         return "acos(-1)" if "pi" in self.taken else "pi"
 
+    def _decimal(self, number: Any) -> str | None:
+        return _decimal(number) if self.decimals or _is_long(number) else None
+
     def _print_Rational(self, expr: Any) -> str:
-        short = _decimal(expr) if self.decimals else None
+        short = self._decimal(expr)
         return short or str(super()._print_Rational(expr))
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()
-        short = _decimal(abs(coefficient)) if self.decimals else None
+        short = self._decimal(abs(coefficient))
         if short is None or rest.is_Add:
             return str(super()._print_Mul(expr))
         factor = self.parenthesize(rest, PRECEDENCE["Mul"])
@@ -79,6 +83,11 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
     text = str(printer._print(expr))
     level = _PRECEDENCE.get(_infix(expr), 100 if infix not in ("&", "|") else 0)
     return text if level > _PRECEDENCE[infix] else f"({text})"
+
+
+def _is_long(number: Any) -> bool:
+    """Tell whether nobody would write a number as a fraction: 1.0507… is one of 16 digits by 16."""
+    return bool(number.q >= _LONG)
 
 
 def _decimal(number: Any) -> str | None:
@@ -146,8 +155,8 @@ def latex(expr: Any, decimals: bool = False) -> str:
     """
     if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
         return r"\mathrm{nan}"
-    if decimals:
-        shorts = {n: _decimal(abs(n)) for n in expr.atoms(sympy.Rational)}
+    shorts = {n: _decimal(abs(n)) for n in expr.atoms(sympy.Rational) if decimals or _is_long(n)}
+    if shorts:
         expr = expr.xreplace(
             {n: sympy.sign(n) * sympy.Symbol(latex_number(short)) for n, short in shorts.items() if short}
         )

@@ -60,6 +60,7 @@ EXPRESSIONS = {
     "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
     "floor": "np.floor({})",
     "ceil": "np.ceil({})",
+    "round": "np.rint({})",
     "floor_divide": "np.floor_divide({}, {})",
     "lt": "({} < {})",
     "le": "({} <= {})",
@@ -76,7 +77,7 @@ EXPRESSIONS = {
 FUSED = frozenset(
     [
         *("add", "sub", "mul", "div", "neg", "identity", "sqrt", "abs", "maximum", "minimum", "clamp", "where"),
-        *("heaviside", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
+        *("heaviside", "floor", "ceil", "round", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
     ]
 )
 

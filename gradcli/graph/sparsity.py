@@ -76,9 +76,11 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
     nothing = np.zeros(node.shape, dtype=object)
-    if not args or node.dtype == "bool":
+    if not args:
         return nothing
     row = OPERATIONS[node.op]
+    if not row.passes_on:
+        return nothing
     if row.kind == "step" and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
         return nothing
     if row.broadcasts:

@@ -93,8 +93,7 @@ def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
     active = set(wanted)
     for node in graph.nodes:
-        # A condition passes nothing on.
-        if not active.isdisjoint(node.args) and node.dtype != "bool":
+        if not active.isdisjoint(node.args) and OPERATIONS[node.op].passes_on:
             active.add(node)
     return active
 

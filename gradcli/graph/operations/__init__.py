@@ -1,8 +1,17 @@
 """The table of operations, a row each, by family."""
 
 from gradcli.graph.operation import Operation
-from gradcli.graph.operations import activations, arithmetic, choices, functions, linear_algebra, movement, reductions
+from gradcli.graph.operations import (
+    activations,
+    arithmetic,
+    choices,
+    functions,
+    linear_algebra,
+    losses,
+    movement,
+    reductions,
+)
 
-FAMILIES = (arithmetic, functions, activations, choices, reductions, linear_algebra, movement)
+FAMILIES = (arithmetic, functions, activations, choices, losses, reductions, linear_algebra, movement)
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}
