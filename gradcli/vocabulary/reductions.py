@@ -89,6 +89,11 @@ def _softmax(x: Node, axis: int = -1) -> Node:
     return construct.softmax(x, one_axis(axis, len(x.shape)))
 
 
+@named("log_softmax")
+def _log_softmax(x: Node, axis: int = -1) -> Node:
+    return construct.log_softmax(x, one_axis(axis, len(x.shape)))
+
+
 @named("cumsum")
 def _cumsum(x: Node, axis: int | None = None) -> Node:
     if axis is None and len(x.shape) > 1:

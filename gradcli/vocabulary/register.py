@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node
@@ -20,6 +21,7 @@ METHODS: dict[str, Builder] = {}  # `x.sum()`: the object is the first argument
 
 # Settings have NumPy's names; PyTorch's are read as well.
 KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "ord": "p", "ddof": "correction", "a_min": "min", "a_max": "max"}
+KEYWORDS |= {"stop": "end", "num": "steps"}
 
 
 def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> None:
@@ -36,6 +38,15 @@ def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builde
         return build
 
     return register
+
+
+def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
+    """Return whole numbers given one by one or as one tuple; a complaint shows the example."""
+    given = (given,) if isinstance(given, int) else given or ()
+    listed = given[0] if len(given) == 1 and not isinstance(given[0], int) else given
+    if not isinstance(listed, tuple | list) or not all(type(n) is int for n in listed):
+        raise InputError("whole numbers are wanted here", hint=f"for example {example}")
+    return tuple(n for n in listed if isinstance(n, int))
 
 
 def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:
