@@ -111,10 +111,13 @@ class _Interpreter:
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
         if node.op == "const":
-            return _array([constant(node.settings[0])] * node.size, node)
+            values = [constant(v) for v in node.values]
+            return _array(values * node.size if len(values) == 1 else values, node)
         if node.op == "corner":
             return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
         row = OPERATIONS[node.op]
+        if row.broadcasts and row.formula is not None and (simpler := row.formula(*node.args)) is not None:
+            return self.inline(simpler, dict(zip(node.args, args, strict=True)))
         if row.broadcasts:
             return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
         if node.op in ("max", "min"):

@@ -71,7 +71,8 @@ def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list
 
 def constant(node: Node) -> Array:
     """Return the value of a constant, the same at all points."""
-    return np.full((*node.shape, 1), number(node.settings[0]))
+    numbers = np.array([number(v) for v in node.values])
+    return np.full((*node.shape, 1), numbers[0]) if len(numbers) == 1 else numbers.reshape(*node.shape, 1)
 
 
 def number(value: Constant) -> float:

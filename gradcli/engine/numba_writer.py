@@ -61,6 +61,7 @@ EXPRESSIONS = {
     "floor": "np.floor({})",
     "ceil": "np.ceil({})",
     "floor_divide": "({} // {})",
+    "round": "np.rint({})",
     "lt": "({} < {})",
     "le": "({} <= {})",
     "gt": "({} > {})",
@@ -76,7 +77,7 @@ EXPRESSIONS = {
 FUSED = frozenset(
     [
         *("add", "sub", "mul", "div", "neg", "identity", "sqrt", "abs", "maximum", "minimum", "clamp", "where"),
-        *("heaviside", "floor", "ceil", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
+        *("heaviside", "floor", "ceil", "round", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
     ]
 )
 

@@ -135,6 +135,7 @@ NAMES = {
     "acosh": "arccosh",
     "atanh": "arctanh",
     "clamp": "clip",
+    "round": "rint",
     "lt": "less",
     "le": "less_equal",
     "gt": "greater",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, product
+from operator import mul
 
 from gradcli.errors import InputError
-from gradcli.graph.node import Exact, Node, compare, const, elementwise, is_const, lift
+from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, broadcast_shapes, check_size, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
@@ -16,8 +19,8 @@ Axes = tuple[int, ...]
 def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     """Return the node that is `a` where the condition holds and `b` elsewhere."""
     a, b = lift(a), lift(b)
-    if a.op == b.op == "const" and a.value == b.value:
-        return const(a.settings[0], elementwise("where", condition, a, b).shape)
+    if a.value is not None and a.value == b.value:
+        return const(a.value, elementwise("where", condition, a, b).shape)
     return elementwise("where", condition, a, b)
 
 
@@ -118,6 +121,11 @@ def cumulative(op: str, x: Node, axis: int) -> Node:
 def recurrence(a: Node, b: Node, axis: int) -> Node:
     """Return y with `y[0] = b[0]` and `y[k] = b[k] + a[k-1]*y[k-1]` along the axis; `a` has one element less there."""
     return Node("recurrence", (a, b), b.shape, (axis,))
+
+
+def log_softmax(x: Node, axis: int) -> Node:
+    """Return the logarithm of the softmax along the axis."""
+    return Node("log_softmax", (x,), x.shape, (axis,))
 
 
 def argument_mask(op: str, x: Node, axis: int) -> Node:
@@ -232,6 +240,8 @@ def reshape(x: Node, shape: Sequence[int]) -> Node:
             shape = tuple(x.size // known if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or size_of(shape) != x.size:
         raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {shape}")
+    if x.op == "const":
+        return replace(x, shape=check_size(shape))
     return x if shape == x.shape else Node("reshape", (x,), check_size(shape), (shape,))
 
 
@@ -239,8 +249,8 @@ def broadcast(x: Node, shape: Shape) -> Node:
     """Return the array broadcast to the shape, by NumPy's rule."""
     if broadcast_shapes([x.shape, shape]) != shape:
         raise InputError(f"shape {x.shape} does not broadcast to {shape}")
-    if x.op == "const":
-        return const(x.settings[0], shape)
+    if x.value is not None:
+        return const(x.value, shape)
     return x if x.shape == shape else Node("broadcast", (x,), shape, (shape,))
 
 
@@ -256,7 +266,11 @@ def sum_to(g: Node, shape: Shape) -> Node:
 
 
 def index(x: Node, key: Index) -> Node:
-    """Return `x[key]`; ints count from the front, ranges lie within their axis, `None` is a new axis."""
+    """Return `x[key]`; ints count from the front, ranges lie within their axis, `None` is a new axis.
+
+    >>> index(const((1, 2, 3), (3,)), (1,)).value
+    2
+    """
     axes = iter(x.shape)
     shape: list[int] = []
     for k in key:
@@ -269,12 +283,25 @@ def index(x: Node, key: Index) -> Node:
     result = (*shape, *axes)
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
+    if x.op == "const" and all(k is None or isinstance(k, int | range) for k in key):
+        return const(_taken(x, key), check_size(result))
     return Node("index", (x,), check_size(result), (key,))
 
 
 def flip(x: Node, axes: Axes) -> Node:
     """Return the array with its elements in opposite order along the axes."""
     return index(x, tuple(range(n)[::-1] if i in axes else range(n) for i, n in enumerate(x.shape)))
+
+
+def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
+    """Return the values of a constant at an index."""
+    if x.value is not None:
+        return x.value
+    places = [k if isinstance(k, range) else (k,) for k in key if k is not None]
+    places += map(range, x.shape[len(places) :])
+    steps = [size_of(x.shape[axis + 1 :]) for axis in range(len(x.shape))]
+    taken = tuple(x.values[sum(map(mul, place, steps))] for place in product(*places))
+    return taken[0] if all(isinstance(k, int) for k in key) and len(key) == len(x.shape) else taken
 
 
 def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:
@@ -295,9 +322,12 @@ def concatenate(parts: Sequence[Node], axis: int) -> Node:
 
 
 def stack(parts: Sequence[Node], axis: int = 0) -> Node:
-    """Return the arrays, all of one shape, as slices of a new axis."""
+    """Return the arrays, all of one shape, as slices of a new axis; of numbers it is one constant."""
     shapes = list(dict.fromkeys(p.shape for p in parts))
     if len(shapes) > 1:
         raise InputError(f"elements of shapes {shapes[0]} and {shapes[1]} do not stack into one array")
     shape = shapes[0]
-    return Node("stack", tuple(parts), check_size((*shape[:axis], len(parts), *shape[axis:])), (axis,))
+    stacked = check_size((*shape[:axis], len(parts), *shape[axis:]))
+    if axis == 0 and all(len(p.values) == p.size for p in parts):
+        return const(tuple(chain.from_iterable(p.values for p in parts)), stacked)
+    return Node("stack", tuple(parts), stacked, (axis,))

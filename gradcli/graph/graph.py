@@ -64,15 +64,15 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
         place = {n: i for i, n in enumerate(self.nodes)}
-        rows = [(n.op, [place[a] for a in n.args], n.shape, n.settings) for n in self.nodes]
+        rows = [(n.op, [place[a] for a in n.args], n.shape, n.settings, n.dtype) for n in self.nodes]
         named = [{name: place[n] for name, n in d.items()} for d in (self.inputs, self.outputs, self.names)]
         return _unpickled, (rows, *named)
 
 
 def _unpickled(rows: Iterable[Any], *named: Mapping[str, int]) -> Graph:
     nodes: list[Node] = []
-    for op, args, shape, settings in rows:
-        nodes.append(Node(op, tuple(nodes[i] for i in args), shape, settings))
+    for op, args, *rest in rows:
+        nodes.append(Node(op, tuple(nodes[i] for i in args), *rest))
     inputs, outputs, names = ({name: nodes[i] for name, i in d.items()} for d in named)
     return Graph(tuple(nodes), inputs, outputs, names)
 

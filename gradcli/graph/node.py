@@ -22,9 +22,9 @@ MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 class Node:
     """One operation: its op, its argument nodes, its static shape and dtype, and its settings.
 
-    `settings` are what the op takes beside its arguments (axes, a target shape), hashable.  Nodes have no names and are
-    compared by identity.  `+ - * / **` between nodes build simplified nodes (`x * 1` is `x`): rules are written with
-    them, what the user typed is not.
+    `settings` are what the op takes beside its arguments (axes, a target shape), hashable; of a constant its value, or
+    the flat tuple of those of its elements.  Nodes have no names and are compared by identity.  `+ - * / **` between
+    nodes build simplified nodes (`x * 1` is `x`): rules are written with them, what the user typed is not.
 
     >>> x = leaf((2,))
     >>> 3 * x**2
@@ -43,8 +43,15 @@ class Node:
 
     @property
     def value(self) -> Constant | None:
-        """The value of a constant; `None` for any other node."""
-        return self.settings[0] if self.op == "const" else None
+        """The value of a constant that has one for all elements; `None` for any other node."""
+        return self.settings[0] if self.op == "const" and not isinstance(self.settings[0], tuple) else None
+
+    @property
+    def values(self) -> tuple[Constant, ...]:
+        """The values of a constant: one for all elements, or one for each in row-major order; none for another node."""
+        if self.op != "const":
+            return ()
+        return self.settings[0] if isinstance(self.settings[0], tuple) else self.settings
 
     @property
     def size(self) -> int:
@@ -106,8 +113,12 @@ def leaf(shape: Shape = (), dtype: DType = "float64") -> Node:
     return Node("input", (), shape, (), dtype)
 
 
-def const(value: Constant, shape: Shape = ()) -> Node:
-    """Return a constant; with a shape, an array filled with it."""
+def const(value: Constant | tuple[Constant, ...], shape: Shape = ()) -> Node:
+    """Return a constant; with a shape, an array filled with it, or one of these values, in row-major order.
+
+    >>> const(2, (3,)).values, const((1, 2, 3), (3,)).values
+    ((2,), (1, 2, 3))
+    """
     return Node("const", (), shape, (value,))
 
 

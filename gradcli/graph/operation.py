@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 Slope = Callable[..., Node | Exact]
 
 Kind = Literal[
-    "elementwise",  # broadcasts, and has a slope for each argument
+    "elementwise",  # broadcasts, and has a slope for each argument, or none at all
     "step",  # elementwise and piecewise constant: it passes on 0
     "condition",  # elementwise, of booleans: it passes nothing on
     "view",  # moves elements without taking memory
@@ -39,6 +39,7 @@ Kind = Literal[
 class Operation:
     """One row of the table.
 
+    One with neither slopes nor pullback passes nothing on, as `detach` and the conditions do.
     `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number.
     `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
     passes to it; both are written in operations of the table, so that a derivative can be derived again.
@@ -78,13 +79,18 @@ class Operation:
 
     @property
     def passes_on(self) -> bool:
-        """Whether a derivative may go through it: not through a condition, nor through a place."""
-        return self.kind not in ("condition", "mask", "place")
+        """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
+        return bool(self.slopes) or self.pullback is not None
 
 
-def function(*slopes: Slope, lowered: Callable[..., Node] | None = None, infix: str = "") -> Operation:
+def function(
+    *slopes: Slope,
+    lowered: Callable[..., Node] | None = None,
+    formula: Callable[..., Node] | None = None,
+    infix: str = "",
+) -> Operation:
     """Return the row of an elementwise operation with a slope for each argument."""
-    return Operation("elementwise", len(slopes), slopes=slopes, lowered=lowered, infix=infix)
+    return Operation("elementwise", len(slopes), slopes=slopes, lowered=lowered, formula=formula, infix=infix)
 
 
 def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:

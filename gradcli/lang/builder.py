@@ -17,6 +17,7 @@ from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
 from gradcli.graph.places import pick
+from gradcli.graph.shapes import broadcast_shapes, check_size
 from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
 from gradcli.lang.indices import Key, element_name, index_of
 from gradcli.lang.settings import complaint, plan, signature_of, take, takes_nodes, usage
@@ -101,8 +102,8 @@ class _Walk:
         """Return the parts of an expression, and what makes a node of the parts' nodes."""
         match tree:
             case ast.Constant():
-                value = _constant(tree)
-                return (), lambda _: value
+                number = const(_constant(tree))
+                return (), lambda _: number
             case ast.Name():
                 node = self.variable(tree)
                 return (), lambda _: node
@@ -126,7 +127,10 @@ class _Walk:
             case ast.List(elements):
                 if not elements:
                     raise InputError("an empty list has no shape")
-                return elements, lambda args: construct.stack([_numeric(a) for a in args])
+                # Numbers become no nodes: thousands of them are one constant.
+                numbers = [_number(e) for e in elements]
+                others = [e for e, number in zip(elements, numbers, strict=True) if number is None]
+                return others, lambda args: _list(numbers, args)
             case ast.Subscript(value, key):
                 return self.subscript(value, key)
             case ast.Attribute(value, "T" | "mT" as attribute):
@@ -180,6 +184,9 @@ class _Walk:
         def finish(args: list[Node]) -> Node:
             rest = iter(args)
             ready = {p: take(slot, rest) for p, slot in slots}
+            for p, value in ready.items():
+                if isinstance(value, Node) and p != "condition":
+                    _numeric(value)
             values = inspect.BoundArguments(signature, ready)
             if name in ("max", "min") and len(args) == len(tree.args) == 2 and type(args[1].value) is int:
                 raise two_meanings(name, self.expression.span(tree.args[0]).text, args[1].value)
@@ -232,7 +239,7 @@ def _operate(op: str, *args: Node) -> Node:
             _check_constant(op, *values)
         else:
             _check_finite(exact)
-            return const(exact)
+            return const(exact, broadcast_shapes([a.shape for a in args]))
     return elementwise(op, *args)
 
 
@@ -297,20 +304,38 @@ def _compare(ops: Sequence[str], args: Sequence[Node]) -> Node:
 # Numbers and elements
 
 
-def _constant(tree: ast.Constant) -> Node:
+def _constant(tree: ast.Constant) -> Constant:
     value = tree.value
     if value is True:
-        return const(True)  # the last condition of a Piecewise
+        return True  # the last condition of a Piecewise
     if type(value) is int:
         if value.bit_length() > MAX_BITS:
             raise InputError("this number is too large", hint="float64 ends near 1.8e308")
-        return const(value)
+        return value
     if type(value) is float:
         if math.isinf(value):
             raise InputError("this number is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
-        return const(Decimal(repr(value)))
+        return Decimal(repr(value))
     kind = {str: "text", bytes: "text", complex: "a complex number"}.get(type(value), f"`{value!r}`")
     raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
+
+
+def _number(tree: ast.expr) -> Constant | None:
+    """Return the value of a number as it is typed, with a minus or without; None for anything that is more."""
+    minus = isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub)
+    plain = tree.operand if minus and isinstance(tree, ast.UnaryOp) else tree
+    if not isinstance(plain, ast.Constant) or type(plain.value) not in (int, float):
+        return None
+    value = _constant(plain)
+    return fold("neg", [value]) if minus else value
+
+
+def _list(elements: Sequence[Constant | None], others: Sequence[Node]) -> Node:
+    """Return the array of these elements; the `others` take the places that have no number."""
+    if not others:
+        return const(tuple(e for e in elements if e is not None), check_size((len(elements),)))
+    rest = iter(others)
+    return construct.stack([_numeric(next(rest)) if e is None else const(e) for e in elements])
 
 
 def _element(x: Node, key: Sequence[Key]) -> Node:

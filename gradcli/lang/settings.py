@@ -43,7 +43,13 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
     if "Node" in annotation:
         parts.append(given)
         return _EXPRESSION
+    if annotation == "str" and isinstance(given, ast.Name):
+        raise InputError("a word in quotes is wanted here", hint=f"write '{given.id}'")
     return _Setting(read_setting(given))
+
+
+def _is_none(tree: ast.expr) -> bool:
+    return isinstance(tree, ast.Constant) and tree.value is None
 
 
 _EXPRESSION = object()
@@ -66,7 +72,7 @@ def take(slot: Any, rest: Iterator[Node]) -> Any:
 
 
 def read_setting(tree: ast.expr) -> Any:
-    """Return a plain value: a number, a tuple of them, True, False or None."""
+    """Return a plain value: a number, a tuple of them, a word in quotes, True, False or None."""
     if isinstance(tree, ast.Name) and tree.id == "inf":
         return math.inf
     try:
@@ -93,5 +99,5 @@ def usage(name: str, signature: inspect.Signature) -> str:
     for p in signature.parameters.values():
         star = "*" if p.kind is inspect.Parameter.VAR_POSITIONAL else ""
         plain = p.default is inspect.Parameter.empty or isinstance(p.default, Node)
-        shown.append(f"{star}{p.name}" if plain else f"{p.name}={p.default}")
+        shown.append(f"{star}{p.name}" if plain else f"{p.name}={p.default!r}")
     return f"it is `{name}({', '.join(shown)})`"

@@ -18,6 +18,7 @@ from gradcli.notation.decimals import decimal_text, whole_text
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
+_LONG = 10**9
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
@@ -38,13 +39,16 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
     def _print_Integer(self, expr: Any) -> str:
         return whole_text(int(expr))
 
+    def _decimal(self, number: Any) -> str | None:
+        return _decimal(number) if self.decimals or _is_long(number) else None
+
     def _print_Rational(self, expr: Any) -> str:
-        short = _decimal(expr) if self.decimals else None
+        short = self._decimal(expr)
         return short or f"{whole_text(expr.p)}/{whole_text(expr.q)}"
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()
-        short = _decimal(abs(coefficient)) if self.decimals else None
+        short = self._decimal(abs(coefficient))
         if short is None or rest.is_Add:
             return str(super()._print_Mul(expr))
         factor = self.parenthesize(rest, PRECEDENCE["Mul"])
@@ -91,6 +95,11 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
     text = str(printer._print(expr))
     level = _PRECEDENCE.get(_infix(expr), 100 if infix not in ("&", "|") else 0)
     return text if level > _PRECEDENCE[infix] else f"({text})"
+
+
+def _is_long(number: Any) -> bool:
+    """Tell whether nobody would write a number as a fraction: 1.0507… is one of 16 digits by 16."""
+    return bool(number.q >= _LONG)
 
 
 def _decimal(number: Any) -> str | None:
@@ -169,7 +178,7 @@ def latex(expr: Any, decimals: bool = False) -> str:
 def _latex_rational(number: Any, decimals: bool) -> Any:
     """Return a number with what is written as a decimal as symbols; a sign outside of them needs no brackets."""
     sign, size = sympy.sign(number), abs(number)
-    if short := _decimal(size) if decimals else None:
+    if short := _decimal(size) if decimals or _is_long(number) else None:
         return sign * sympy.Symbol(latex_number(short))
     return sign * _latex_whole(size.p) / _latex_whole(size.q)
 

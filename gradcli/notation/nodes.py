@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import LATEX_INFIX, fresh_names, latex_index, latex_name, latex_number
-from gradcli.graph.node import Node
+from gradcli.graph.node import Constant, Node, const
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import Shape, broadcast_shapes
 from gradcli.notation.decimals import whole_text
 
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "matmul": 2, "mod": 2, "neg": 2, "pow": 3}
@@ -101,11 +102,10 @@ class Notation:
         if self.implicit and (inner := spread_argument(node)) is not None and node not in self.names:
             return (self.names[inner], _ATOM) if inner in self.names else self._write(inner)
         if node.op == "const":
-            text = _constant_text(node)
-            return text, 1 if text.startswith("-") else 2 if "/" in text else _ATOM
+            return _constant(node)
         if node.op in self.infix:
             level = _LEVELS[node.op]
-            left, right = node.args
+            left, right = _plain(node, self.names)
             # Powers group to the right, the others to the left.
             a = self._argument(left, level + (node.op == "pow"))
             b = self._argument(right, level + (node.op not in ("add", "mul", "pow")), first=False)
@@ -115,7 +115,7 @@ class Notation:
         if OPERATIONS[node.op].broadcasts:
             infix = OPERATIONS[node.op].infix
             if infix and len(node.args) == 2 and node.op != "mod":
-                return f" {infix} ".join(self._argument(a, 1) for a in node.args), 0
+                return f" {infix} ".join(self._argument(a, 1) for a in _plain(node, self.names)), 0
             return f"~{self._argument(node.args[0], 3)}" if node.op == "not" else self._function(node), _ATOM
         write: Callable[[Notation, Node], str] = _STRUCTURAL.get(node.op, _call)
         return write(self, node), _ATOM
@@ -130,15 +130,46 @@ class Notation:
     def _function(self, node: Node) -> str:
         if node.op in ("identity", "corner"):
             return self.name(node.args[-1])
-        return f"{node.op}({', '.join(map(self.name, node.args))})"
+        return f"{node.op}({', '.join(self.arguments(node))})"
 
     def arguments(self, node: Node) -> list[str]:
         """Return the names of a node's arguments."""
-        return [self.name(a) for a in node.args]
+        return [self.name(a) for a in _plain(node, self.names)]
 
 
-def _constant_text(node: Node) -> str:
-    value = node.settings[0]
+def _plain(node: Node, names: Mapping[Node, str]) -> tuple[Node, ...]:
+    """Return a node's arguments, an array filled with one number as that number where the others have the shape."""
+    args = list(node.args)
+    for i, a in enumerate(args if args and OPERATIONS[node.op].broadcasts else ()):
+        others = [b.shape for b in args[:i] + args[i + 1 :]]
+        if a.shape and a.value is not None and a not in names and others and broadcast_shapes(others) == node.shape:
+            args[i] = const(a.value)
+    return tuple(args)
+
+
+def _constant(node: Node) -> tuple[str, int]:
+    """Return the text of a constant, and how tightly it binds."""
+    if node.value is None:
+        return _nested(node.shape, node.values, _number_text, "[{}]", "…"), _ATOM
+    text = _number_text(node.value)
+    if node.shape:
+        filled = {"0": "zeros", "1": "ones"}.get(text)
+        sizes = ", ".join(map(str, node.shape))
+        return f"{filled}({sizes})" if filled else f"full({_size(node.shape)}, {text})", _ATOM
+    return text, 1 if text.startswith("-") else 2 if "/" in text else _ATOM
+
+
+def _nested(shape: Shape, values: Sequence[Constant], write: Callable[[Constant], str], list_: str, more: str) -> str:
+    """Return an array as a list of lists, of which only the first elements are shown."""
+    if not shape:
+        return write(values[0])
+    size = len(values) // shape[0]
+    parts = [values[i * size : (i + 1) * size] for i in range(min(_SHOWN, shape[0]))]
+    shown = [_nested(shape[1:], part, write, list_, more) for part in parts]
+    return list_.format(", ".join(shown + [more] * (shape[0] > _SHOWN)))
+
+
+def _number_text(value: Constant) -> str:
     if isinstance(value, Fraction):
         return f"{whole_text(value.numerator)}/{whole_text(value.denominator)}"
     return whole_text(value) if isinstance(value, int) else str(value)
@@ -220,7 +251,7 @@ def _shaped(notation: Notation, node: Node) -> str:
 _STRUCTURAL = {
     **dict.fromkeys(("sum", "mean", "prod", "max", "min", "norm", "var", "std", "logsumexp"), _reduction),
     "median": _reduction,
-    **dict.fromkeys(("softmax", "cumsum", "cumprod", "recurrence", "sort", "argsort"), _along),
+    **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod", "recurrence", "sort", "argsort"), _along),
     **dict.fromkeys(("take_along", "put_along", "argmax", "argmin", "cross"), _along),
     **dict.fromkeys(("triu", "tril"), _triangle),
     **dict.fromkeys(("stack", "concatenate"), _joined),
@@ -263,7 +294,7 @@ class LatexNotation:
         if node.op == "const":
             return _latex_constant(node)
         name = self.name
-        match node.op, node.args:
+        match node.op, _plain(node, self.names):
             case "add", (a, b):
                 return f"{self._argument(a, 1)} + {self._argument(b, 1, first=False)}", 1
             case "sub", (a, b):
@@ -318,7 +349,7 @@ class LatexNotation:
         return text if binds >= level and (first or not text.startswith("-")) else rf"\left({text}\right)"
 
     def _call(self, node: Node) -> str:
-        arguments = [self.name(a) for a in node.args[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
+        arguments = [self.name(a) for a in _plain(node, self.names)[:_SHOWN]] + [r"\dots"] * (len(node.args) > _SHOWN)
         if node.op in ("stack", "concatenate"):
             return rf"\left[{', '.join(arguments)}\right]"
         function = rf"\{node.op}" if node.op in _LATEX_FUNCTIONS else rf"\operatorname{{{_latex_text(node.op)}}}"
@@ -333,12 +364,23 @@ _LATEX_FUNCTIONS = frozenset(
 
 
 def _latex_constant(node: Node) -> tuple[str, int]:
-    value = node.settings[0]
+    if node.value is None:
+        numbers = _nested(node.shape, node.values, lambda v: _latex_number(v)[0], r"\left[{}\right]", r"\dots")
+        return numbers, _ATOM
+    text, binds = _latex_number(node.value)
+    if node.shape:
+        filled = rf"\mathbf{{{text}}}" if text in ("0", "1") else rf"{text} \cdot \mathbf{{1}}"
+        sizes = r" \times ".join(map(str, node.shape))
+        return f"{filled}_{{{sizes}}}", 2
+    return text, binds
+
+
+def _latex_number(value: Constant) -> tuple[str, int]:
     if isinstance(value, Fraction):
         parts = [latex_number(whole_text(part)) for part in abs(value).as_integer_ratio()]
         sign = "-" if value < 0 else ""
         return rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", 1 if sign else 3
-    text = _constant_text(node)
+    text = _number_text(value)
     text = {"pi": r"\pi", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(text, text)
     written = latex_number(text)
     return written, 1 if text.startswith("-") else 2 if written != text else _ATOM

@@ -1,9 +1,12 @@
 """Function names and signatures → constructors, shared by formulas and scripts."""
 
 from gradcli.vocabulary import (  # noqa: F401  (they register names)
+    creation,
     elementwise,
     linear_algebra,
+    losses,
     movement,
+    normalisation,
     reductions,
     sorting,
     windows,

@@ -9,7 +9,7 @@ from functools import partial, reduce
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import call
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.vocabulary.register import Builder, add, named
 
@@ -29,7 +29,6 @@ def _binary(op: str) -> Builder:
 
 
 _ALIASES = {
-    "log": ("ln",),
     "asin": ("arcsin",),
     "acos": ("arccos",),
     "atan": ("arctan",),
@@ -43,6 +42,9 @@ _ALIASES = {
     "abs": ("Abs", "absolute"),
     "sign": ("sgn",),
     "ceil": ("ceiling",),
+    "trunc": ("fix",),
+    "detach": ("stop_gradient",),
+    "logsigmoid": ("log_sigmoid",),
     "mod": ("Mod", "remainder"),
     "pow": ("Pow", "power"),
     "sub": ("subtract",),
@@ -50,7 +52,8 @@ _ALIASES = {
     "div": ("divide",),
 }
 # What follows below with settings of its own, or is no function of the language.
-_APART = {"leaky_relu", "heaviside", "clamp", "where", "maximum", "minimum", "identity", "corner"}
+_APART = {"leaky_relu", "elu", "celu", "hardtanh", "huber", "log", "round", "lerp", "heaviside", "clamp", "where"}
+_APART |= {"maximum", "minimum", "identity", "corner"}
 
 for _op, _row in OPERATIONS.items():
     if _op not in _APART and _row.kind in ("elementwise", "step"):
@@ -64,11 +67,64 @@ def _square(x: Node) -> Node:
 
 _SLOPE = const(Decimal("0.01"))  # PyTorch's default
 _HALF = const(Decimal("0.5"))
+_ONE, _MINUS_ONE = const(1), const(-1)
+_MAX_DECIMALS = 300
+
+
+@named("log", "ln")
+def _log(x: Node, base: Node | None = None) -> Node:
+    if base is None:
+        return call("log", x)
+    if base.value in (2, 10):
+        return call("log2" if base.value == 2 else "log10", x)
+    return call("div", call("log", x), call("log", base))
+
+
+@named("round")
+def _round(x: Node, decimals: int = 0) -> Node:
+    if type(decimals) is not int or abs(decimals) > _MAX_DECIMALS:
+        raise InputError(
+            f"`decimals` is a whole number, at most {_MAX_DECIMALS}",
+            hint="`round(x, 2)` leaves two digits, `round(x)` none",
+        )
+    if not decimals:
+        return call("round", x)
+    # PyTorch: a division by 10**n, and no product with 10**-n, which is no float64.
+    scale = const(10 ** abs(decimals))
+    there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return call(back, call("round", call(there, x, scale)), scale)
+
+
+@named("lerp")
+def _lerp(start: Node, end: Node, weight: Node) -> Node:
+    return call("lerp", start, end, weight)
 
 
 @named("leaky_relu")
 def _leaky_relu(x: Node, negative_slope: Node = _SLOPE) -> Node:
     return call("leaky_relu", x, negative_slope)
+
+
+@named("elu")
+def _elu(x: Node, alpha: Node = _ONE) -> Node:
+    return call("elu", x, alpha)
+
+
+@named("celu")
+def _celu(x: Node, alpha: Node = _ONE) -> Node:
+    if is_const(alpha, 0):
+        raise InputError("the `alpha` of `celu` is a divisor, and 0 is none")
+    return call("celu", x, alpha)
+
+
+@named("hardtanh")
+def _hardtanh(x: Node, min_val: Node = _MINUS_ONE, max_val: Node = _ONE) -> Node:
+    return call("hardtanh", x, min_val, max_val)
+
+
+@named("huber")
+def _huber(x: Node, delta: Node = _ONE) -> Node:
+    return call("huber", x, delta)
 
 
 @named("heaviside", "Heaviside")

@@ -10,7 +10,7 @@ from gradcli.graph.construct import axes_of, broadcast, index, one_axis, reshape
 from gradcli.graph.node import Node
 from gradcli.graph.places import gather, places_of, take
 from gradcli.graph.shapes import Shape
-from gradcli.vocabulary.register import Axis, named
+from gradcli.vocabulary.register import Axis, named, whole_numbers
 
 
 @named("transpose", "t")
@@ -37,11 +37,7 @@ def _permute(x: Node, *axes: Axis) -> Node:
 
 
 def _sizes(given: Sequence[Axis]) -> Shape:
-    """Return whole numbers given one by one or as one tuple."""
-    listed = given[0] if len(given) == 1 and not isinstance(given[0], int) else given
-    if not isinstance(listed, tuple | list) or not all(type(n) is int for n in listed):
-        raise InputError("whole numbers are wanted here", hint="for example `reshape(x, 2, 3)` or `reshape(x, (2, 3))`")
-    return tuple(n for n in listed if isinstance(n, int))
+    return whole_numbers(given, "`reshape(x, 2, 3)` or `reshape(x, (2, 3))`")
 
 
 @named("reshape", "view")

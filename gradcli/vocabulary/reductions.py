@@ -102,3 +102,8 @@ def _cumulative(op: str) -> Builder:
 
 add(_cumulative("cumsum"), "cumsum")
 add(_cumulative("cumprod"), "cumprod")
+
+
+@named("log_softmax")
+def _log_softmax(x: Node, axis: int = -1) -> Node:
+    return construct.log_softmax(x, one_axis(axis, len(x.shape)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Constant, Node
@@ -30,6 +31,7 @@ KEYWORDS = {
     "a_min": "min",
     "a_max": "max",
 }
+KEYWORDS |= {"stop": "end", "num": "steps"}
 
 
 def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> None:
@@ -46,6 +48,15 @@ def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builde
         return build
 
     return register
+
+
+def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
+    """Return whole numbers given one by one or as one tuple; a complaint shows the example."""
+    given = (given,) if isinstance(given, int) else given or ()
+    listed = given[0] if len(given) == 1 and not isinstance(given[0], int) else given
+    if not isinstance(listed, tuple | list) or not all(type(n) is int for n in listed):
+        raise InputError("whole numbers are wanted here", hint=f"for example {example}")
+    return tuple(n for n in listed if isinstance(n, int))
 
 
 def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:

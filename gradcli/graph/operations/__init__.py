@@ -7,11 +7,12 @@ from gradcli.graph.operations import (
     choices,
     functions,
     linear_algebra,
+    losses,
     movement,
     reductions,
     sorting,
 )
 
-FAMILIES = (arithmetic, functions, activations, choices, reductions, sorting, linear_algebra, movement)
+FAMILIES = (arithmetic, functions, activations, choices, losses, reductions, sorting, linear_algebra, movement)
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}

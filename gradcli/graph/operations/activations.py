@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from gradcli.graph.construct import call, where
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node
 from gradcli.graph.operation import Operation, function
+from gradcli.graph.operations.functions import normal_density
+
+# Klambauer et al., "Self-normalizing neural networks" (2017): the scale, its product with α, and α, as in PyTorch.
+_SCALE, _SCALED, _ALPHA = Decimal("1.0507009873554805"), Decimal("1.7580993408473766"), Decimal("1.6732632423543772")
 
 
-def _normal_density(x: Node) -> Node:
-    return call("exp", -(x**2) / 2) / call("sqrt", 2 * const("pi"))
+def _mish_slope(y: Node, x: Node) -> Node:
+    inner = call("softplus", x)
+    return call("tanh", inner) + x * call("sigmoid", x) * call("sech", inner) ** 2
 
 
-def _normal_distribution(x: Node) -> Node:
-    return (1 + call("erf", x / call("sqrt", 2))) / 2
+def _celu_alpha(y: Node, x: Node, a: Node) -> Node:
+    return where(x <= 0, call("expm1", x / a) - x / a * call("exp", x / a), 0)
 
 
 ROWS: dict[str, Operation] = {
@@ -30,8 +37,30 @@ ROWS: dict[str, Operation] = {
         lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)), lowered=lambda x: x * call("sigmoid", x)
     ),
     # x·Φ(x), Φ the normal distribution (Hendrycks and Gimpel, 2016; PyTorch's default, not the tanh form).
-    "gelu": function(
-        lambda y, x: _normal_distribution(x) + x * _normal_density(x),
-        lowered=lambda x: x * call("erfc", -x / call("sqrt", 2)) / 2,
+    "gelu": function(lambda y, x: call("ndtr", x) + x * normal_density(x), lowered=lambda x: x * call("ndtr", x)),
+    "mish": function(_mish_slope, lowered=lambda x: x * call("tanh", call("softplus", x))),
+    # PyTorch: at 0 the slope from below, and that of NaN is the one from above.
+    "elu": function(
+        lambda y, x, a: where(x <= 0, a * call("exp", x), 1),
+        lambda y, x, a: where(x <= 0, call("expm1", x), 0),
+        lowered=lambda x, a: where(x <= 0, a * call("expm1", x), x),
     ),
+    "selu": function(
+        lambda y, x: where(x <= 0, _SCALED * call("exp", x), _SCALE), lowered=lambda x: _SCALE * call("elu", x, _ALPHA)
+    ),
+    "celu": function(
+        lambda y, x, a: where(x <= 0, call("exp", x / a), 1),
+        _celu_alpha,
+        lowered=lambda x, a: where(x <= 0, a * call("expm1", x / a), x),
+    ),
+    # PyTorch: unlike a clamp it passes nothing on at its bounds.
+    "hardtanh": function(
+        lambda y, x, low, high: where((x <= low) | (x >= high), 0, 1),
+        lambda y, x, low, high: where(x <= low, 1, 0),
+        lambda y, x, low, high: where(x >= high, 1, 0),
+        lowered=lambda x, low, high: call("clamp", x, low, high),
+    ),
+    "logsigmoid": function(lambda y, x: call("sigmoid", -x), lowered=lambda x: -call("softplus", -x)),
+    "softsign": function(lambda y, x: 1 / (1 + call("abs", x)) ** 2, lowered=lambda x: x / (1 + call("abs", x))),
+    "tanhshrink": function(lambda y, x: call("tanh", x) ** 2, lowered=lambda x: x - call("tanh", x)),
 }

@@ -1,12 +1,12 @@
-"""Arithmetic, and the remainder."""
+"""Arithmetic, remainders, and the way from one number to another."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
 
-from gradcli.graph.construct import call, corner, equal, factor
-from gradcli.graph.node import Exact, Node, elementwise, is_const
+from gradcli.graph.construct import call, corner, equal, factor, where
+from gradcli.graph.node import Constant, Exact, Node, elementwise, is_const
 from gradcli.graph.operation import Operation, function, step
 
 
@@ -28,16 +28,22 @@ def _lowered_pow(a: Node, b: Node) -> Node:
 
 def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
     # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
-    if b.op == "const":
-        return 0 if is_const(b, 0) else b * a ** (b - 1)
+    if is_const(b, 0):
+        return 0
+    if b.op == "const" and 0 not in b.values:
+        return b * a ** (b - 1)
     return corner(equal(b, 0), 0, b * a ** (b - 1))
 
 
 def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
-    if a.value in ("pi", "e") or (isinstance(a.value, int | Fraction | Decimal) and a.value > 0):
+    if a.op == "const" and all(map(_is_positive, a.values)):
         return y * call("log", a)
     return factor(corner(equal(a, 0) & (b >= 0), 0, y * call("log", a)))
+
+
+def _is_positive(value: Constant) -> bool:
+    return value in ("pi", "e") or (isinstance(value, int | Fraction | Decimal) and value > 0)
 
 
 ROWS: dict[str, Operation] = {
@@ -49,6 +55,19 @@ ROWS: dict[str, Operation] = {
     "pow": function(_pow_base, _pow_exponent, lowered=_lowered_pow, infix="**"),
     "identity": function(lambda y, x: 1),
     "mod": function(lambda y, a, b: 1, lambda y, a, b: -call("floor_divide", a, b), infix="%"),
+    # What is left of a division that rounds towards 0, so that it has the sign of `a`.
+    "fmod": function(
+        lambda y, a, b: 1,
+        lambda y, a, b: -call("trunc", a / b),
+        lowered=lambda a, b: where(a < 0, -call("mod", -a, call("abs", b)), call("mod", a, call("abs", b))),
+    ),
+    # PyTorch: reckoned from the nearer end, so that w = 1 gives b.
+    "lerp": function(
+        lambda y, a, b, w: 1 - w,
+        lambda y, a, b, w: w,
+        lambda y, a, b, w: b - a,
+        lowered=lambda a, b, w: where(call("abs", w) < Fraction(1, 2), a + w * (b - a), b - (1 - w) * (b - a)),
+    ),
     # Not the floor of a quotient: what is left of the division is subtracted first, so that nothing is rounded up.
     "floor_divide": step(2),
 }

@@ -32,6 +32,10 @@ ROWS: dict[str, Operation] = {
     "sign": step(),  # of NaN: 0, as in PyTorch
     "floor": step(),
     "ceil": step(),
+    "trunc": step(lowered=lambda x: where(x < 0, call("ceil", x), call("floor", x))),
+    "round": step(),  # halves to the even neighbour
+    "frac": function(lambda y, x: 1, lowered=lambda x: x - call("trunc", x)),
+    "detach": Operation("elementwise", lowered=lambda x: x, formula=lambda x: x),
     "lt": condition("<"),
     "le": condition("<="),
     "gt": condition(">"),

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from gradcli.graph.construct import call, corner, equal, factor
+from gradcli.graph.construct import call, corner, equal, factor, where
 from gradcli.graph.node import Node, const
 from gradcli.graph.operation import Operation, function
 
 
 def _bell(x: Node) -> Node:
     return 2 * call("exp", -(x**2)) / call("sqrt", const("pi"))
+
+
+def normal_density(x: Node) -> Node:
+    """Return the density of the normal distribution."""
+    return call("exp", -(x**2) / 2) / call("sqrt", 2 * const("pi"))
+
+
+def _lowered_logaddexp(a: Node, b: Node) -> Node:
+    far = call("maximum", a, b) + call("softplus", -call("abs", a - b))
+    return where(equal(a, b), a + call("log", 2), far)  # two infinities have no difference
 
 
 ROWS: dict[str, Operation] = {
@@ -21,6 +31,9 @@ ROWS: dict[str, Operation] = {
     "log1p": function(lambda y, x: 1 / (1 + x)),
     "log2": function(lambda y, x: 1 / (x * call("log", 2))),
     "log10": function(lambda y, x: 1 / (x * call("log", 10))),
+    "logaddexp": function(
+        lambda y, a, b: call("sigmoid", a - b), lambda y, a, b: call("sigmoid", b - a), lowered=_lowered_logaddexp
+    ),
     "hypot": function(lambda y, a, b: a / y, lambda y, a, b: b / y),
     # Trigonometric
     "sin": function(lambda y, x: call("cos", x)),
@@ -50,6 +63,12 @@ ROWS: dict[str, Operation] = {
     # Special
     "erf": function(lambda y, x: _bell(x)),
     "erfc": function(lambda y, x: -_bell(x)),
+    # The normal distribution.  Of 1 + erf nothing is left where x is far below 0.
+    "ndtr": function(
+        lambda y, x: normal_density(x),
+        lowered=lambda x: call("erfc", -x / call("sqrt", 2)) / 2,
+        formula=lambda x: (1 + call("erf", x / call("sqrt", 2))) / 2,
+    ),
     "gamma": function(lambda y, x: y * call("digamma", x)),
     "lgamma": function(lambda y, x: call("digamma", x)),
     "digamma": function(lambda y, x: call("polygamma", 1, x)),

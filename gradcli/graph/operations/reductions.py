@@ -20,6 +20,7 @@ from gradcli.graph.construct import (
     recurrence,
     reduce,
     reshape,
+    softmax,
     spreadness,
     where,
 )
@@ -109,6 +110,10 @@ def _part(x: Node, axis: int, start: int, stop: int | None) -> Node:
     return index(x, tuple(range(n)[start:stop] if i == axis else range(n) for i, n in enumerate(x.shape)))
 
 
+def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
+    return [g - softmax(x, axis) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
+
+
 # Definitions
 
 
@@ -122,11 +127,24 @@ def _softmax_definition(axis: int, x: Node) -> Node:
     return weights / spread(reduce("sum", weights, (axis,)), x.shape, (axis,))
 
 
+def _log_softmax_definition(axis: int, x: Node) -> Node:
+    return x - spread(reduce("logsumexp", x, (axis,)), x.shape, (axis,))
+
+
 # For engines: exp of what is at most 0 does not overflow
 
 
+def _shifted(axis: int, x: Node) -> Node:
+    return x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,))
+
+
 def _lowered_softmax(axis: int, x: Node) -> Node:
-    return _softmax_definition(axis, x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,)))
+    return _softmax_definition(axis, _shifted(axis, x))
+
+
+def _lowered_log_softmax(axis: int, x: Node) -> Node:
+    x = _shifted(axis, x)
+    return x - spread(call("log", reduce("sum", call("exp", x), (axis,))), x.shape, (axis,))
 
 
 def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
@@ -183,6 +201,13 @@ ROWS: dict[str, Operation] = {
         pullback=_softmax_pullback,
         definition=_softmax_definition,
         lowered=_lowered_softmax,
+    ),
+    "log_softmax": Operation(
+        "whole",
+        settings=("axis",),
+        pullback=_log_softmax_pullback,
+        definition=_log_softmax_definition,
+        lowered=_lowered_log_softmax,
     ),
     "cumsum": Operation("scan", settings=("axis",), pullback=_cumsum_pullback),
     "cumprod": Operation("scan", settings=("axis",), pullback=_cumprod_pullback),

@@ -1,0 +1,105 @@
+"""Names of what makes an array of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.node import Constant, Exact, Node, const, fold
+from gradcli.graph.shapes import Shape, check_size, size_of
+from gradcli.vocabulary.register import Axis, named, whole_numbers
+
+_ONE = const(1)
+MAX_LISTED = 2**20  # elements of an array that are numbers of their own
+
+
+def _shape(given: Axis | Sequence[Axis], example: str = "`zeros(2, 3)` or `zeros((2, 3))`") -> Shape:
+    shape = whole_numbers(given, example)
+    if any(n < 1 for n in shape):
+        raise InputError("an array needs at least one element", hint="sizes are counted from 1")
+    return check_size(shape)
+
+
+def _listed(shape: Shape) -> Shape:
+    if size_of(shape) > MAX_LISTED:
+        raise InputError(
+            f"{size_of(shape):,} numbers are too many to list",
+            hint=f"at most {MAX_LISTED:,}; a longer array is an input, whose value is read from a file: x=@x.npy",
+        )
+    return check_size(shape)
+
+
+@named("zeros", methods=())
+def _zeros(*size: Axis) -> Node:
+    return const(0, _shape(size))
+
+
+@named("ones", methods=())
+def _ones(*size: Axis) -> Node:
+    return const(1, _shape(size))
+
+
+@named("full", methods=())
+def _full(size: Axis, fill_value: Node) -> Node:
+    return construct.broadcast(fill_value, _shape(size, "`full((2, 3), 1/2)`"))
+
+
+@named("zeros_like", methods=())
+def _zeros_like(x: Node) -> Node:
+    return const(0, x.shape)
+
+
+@named("ones_like", methods=())
+def _ones_like(x: Node) -> Node:
+    return const(1, x.shape)
+
+
+@named("eye", methods=())
+def _eye(n: int, m: int | None = None) -> Node:
+    rows, columns = _listed(_shape((n, n if m is None else m), "`eye(3)`"))
+    return const(tuple(int(i == j) for i in range(rows) for j in range(columns)), (rows, columns))
+
+
+@named("arange", methods=())
+def _arange(start: Node, end: Node | None = None, step: Node = _ONE) -> Node:
+    if end is None:
+        start, end = const(0), start
+    first, last, by = (_exact("arange", n) for n in (start, end, step))
+    if not by:
+        raise InputError("the step of `arange` is 0")
+    count = ceil((Fraction(last) - Fraction(first)) / Fraction(by))
+    if count < 1:
+        raise InputError("this range is empty", hint="`arange(start, end, step)` ends before the end")
+    return const(_spaced(first, by, _listed((count,))[0]), (count,))
+
+
+@named("linspace", methods=())
+def _linspace(start: Node, end: Node, steps: int) -> Node:
+    if type(steps) is not int or steps < 1:
+        raise InputError("`linspace` makes a whole number of values", hint="for example `linspace(0, 1, 5)`")
+    (count,) = _listed((steps,))
+    step = (end - start) / max(1, count - 1)
+    if start.shape or end.shape:
+        raise InputError("`linspace` goes from a scalar to a scalar")
+    if isinstance(start.value, Exact) and isinstance(step.value, Exact):
+        return const(_spaced(start.value, step.value, count), (count,))
+    return start + step * const(tuple(range(count)), (count,))
+
+
+def _exact(name: str, node: Node) -> Exact:
+    if node.shape or not isinstance(node.value, Exact):
+        raise InputError(f"the bounds of `{name}` are plain numbers", None, "for example `arange(0, 1, 0.1)`", node)
+    return node.value
+
+
+def _spaced(first: Exact, step: Exact, count: int) -> tuple[Constant, ...]:
+    """Return `first`, `first + step`, … in exact arithmetic."""
+    if isinstance(first, int) and isinstance(step, int):
+        return tuple(range(first, first + step * count, step)) if step else (first,) * count
+    decimal = Decimal(1) if isinstance(first, Decimal) or isinstance(step, Decimal) else 1
+    values = (Fraction(first) + k * Fraction(step) for k in range(count))
+    return tuple(fold("mul", [v, decimal]) or 0 for v in values)

@@ -1,0 +1,132 @@
+"""Functions and losses: their derivatives against differences, and every engine and formula against the interpreter."""
+
+import re
+
+import numpy as np
+import pytest
+from gradcli.algebra.printing import code
+from numpy.testing import assert_allclose
+from smooth_cases import ARRAYS, ELEMENTWISE
+
+from gradcli import evaluate, numeric_jacobian, parse, symbolic_jacobian, vjp
+from gradcli.engine.compiled import Compiled
+from gradcli.errors import Notes
+from gradcli.graph.graph import Graph
+from gradcli.graph.operations import OPERATIONS
+
+NAMES = ("x", "z", "w")
+POINTS = 5
+
+
+def point_of(text, seed=0):
+    """Return random values of what an expression reads, with the points along the last axis."""
+    rng = np.random.default_rng([seed, len(text)])
+    if text in ELEMENTWISE:
+        domains, shapes = ELEMENTWISE[text], [()] * 3
+    else:
+        shapes = ARRAYS[text]
+        domains = [(0.2, 0.8)] * len(shapes)
+    return {n: rng.uniform(*d, (*s, POINTS)) for n, d, s in zip(NAMES, domains, shapes, strict=False)}
+
+
+def graph_of(text):
+    return parse(f"y = {text}", **{n: v.shape[:-1] for n, v in point_of(text).items()})
+
+
+def difference(graph, point, name, h):
+    """Return the derivative of all outputs along a random direction of one input, by central differences."""
+    direction = np.random.default_rng(1).uniform(0.5, 1, point[name].shape)
+    there, back = (evaluate(graph, point | {name: point[name] + s * h * direction}) for s in (1, -1))
+    return direction, {n: (there[n] - back[n]) / (2 * h) for n in graph.outputs}
+
+
+def check_gradient(graph, point):
+    """Compare the gradients of a graph's outputs, weighted at random, with differences."""
+    rng = np.random.default_rng(2)
+    v = {f"{n}.v": rng.uniform(0.5, 1, (*y.shape, POINTS)) for n, y in graph.outputs.items()}
+    grads = evaluate(vjp(graph), point | v)
+    for name in graph.inputs:
+        direction, slopes = difference(graph, point, name, 1e-5)
+        wanted = sum((v[f"{n}.v"] * d).reshape(-1, POINTS).sum(axis=0) for n, d in slopes.items())
+        found = (grads[f"{name}.grad"] * direction).reshape(-1, POINTS).sum(axis=0)
+        assert_allclose(found, wanted, rtol=2e-6, atol=2e-8, err_msg=name)
+
+
+ALL = [*ELEMENTWISE, *ARRAYS]
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_gradients_are_differences(text):
+    check_gradient(graph_of(text), point_of(text))
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_second_derivatives_are_differences(text):
+    """The gradients are the outputs of a graph like any other."""
+    first = vjp(graph_of(text))
+    shape = first.inputs["y.v"].shape
+    v = np.random.default_rng(3).uniform(0.5, 1, (*shape, POINTS))
+    check_gradient(first, point_of(text) | {"y.v": v})
+
+
+# A kernel takes a second to compile, and one of many loops a minute: a few at once, and each operation in one of them.
+KERNELS = [
+    ["elu(x, z)", "celu(x, z)", "fmod(x, z)", "trunc(x)", "frac(x)"],
+    ["mish(x)", "tanhshrink(x)", "round(x, 1)", "hardtanh(x, z, w)"],
+    ["selu(x)", "logsigmoid(x)", "softsign(x)", "huber(x, z)", "lerp(x, z, w)"],
+    ["logaddexp(x, z)", "ndtr(x)", "log_loss(x, z)", "sum(x**[0, 1, 2, 3])"],
+    ["logistic_loss(x, z)"],
+    ["cross_entropy(x, [1, 0])"],
+]
+
+
+@pytest.mark.parametrize(("engine", "texts"), [*(("numpy", [t]) for t in ALL), *(("numba", t) for t in KERNELS)])
+def test_engines_agree_with_the_interpreter(engine, texts):
+    inputs, outputs, point = {}, {}, {}
+    for k, text in enumerate(texts):
+        graph = vjp(graph_of(text))
+        own = point_of(text, seed=k) | {"y.v": np.ones((*graph.inputs["y.v"].shape, POINTS))}
+        point |= {f"{name}_{k}": own[name] for name in graph.inputs}
+        inputs |= {f"{name}_{k}": node for name, node in graph.inputs.items()}
+        outputs |= {f"{name}_{k}": node for name, node in [*graph.names.items(), *graph.outputs.items()]}
+    whole = Graph.of(inputs, outputs)
+    notes = Notes()
+    found = Compiled(whole, engine=engine, notes=notes)(point)
+    assert notes.lines == []
+    for name, wanted in evaluate(whole, point).items():
+        assert_allclose(np.broadcast_to(found[name], wanted.shape), wanted, rtol=1e-13, atol=1e-15, err_msg=name)
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_formulas_are_read_back_as_the_same_numbers(text):
+    graph = graph_of(text)
+    at = {name: value[..., 0] for name, value in point_of(text).items()}
+    symbolic = symbolic_jacobian(graph)
+    shown = {f"e{i}_{j}": code(e) for (i, j), e in symbolic.entries.items()}
+    # An element of an intermediate is assigned under a name of its own: the others may be missing.
+    plain = {name: re.sub(r"\W+", "_", name) for name in symbolic.where}
+    lines = [f"{plain[name]} = {code(e)}" for name, e in symbolic.where.items()]
+    lines += [f"{name} = {e}" for name, e in shown.items()] + [
+        f"read = {' + '.join(f'sum({n})' for n in graph.inputs)}"
+    ]
+    system = "\n".join(lines)
+    for name in plain:
+        system = system.replace(name, plain[name])
+    parsed = parse(system, **{n: v.shape for n, v in at.items()})
+    values = evaluate(Graph.of(parsed.inputs, parsed.names), {n: v[..., None] for n, v in at.items()})
+    found = np.zeros((len(symbolic.rows), len(symbolic.columns)))
+    for (i, j), name in zip(symbolic.entries, shown, strict=True):
+        found[i, j] = values[name][0]
+    assert_allclose(found, numeric_jacobian(graph, list(graph.inputs), at), rtol=1e-11, atol=1e-14)
+    assert all(len(e) < 250 for e in shown.values())
+
+
+def test_every_elementwise_operation_of_these_families_is_met():
+    used = {n.op for text in ELEMENTWISE for n in graph_of(text).nodes}
+    wanted = {"elu", "selu", "celu", "mish", "hardtanh", "logsigmoid", "softsign", "tanhshrink", "logaddexp", "ndtr"}
+    wanted |= {"lerp", "fmod", "trunc", "round", "frac", "huber", "log_loss", "logistic_loss"}
+    assert wanted <= used
+    compiled = {n.op for texts in KERNELS for text in texts for n in graph_of(text).nodes}
+    assert wanted <= compiled
+    # An elementwise operation that engines lack is a row of the table and nothing more.
+    assert {op for op in wanted if OPERATIONS[op].lowered is None} == {"round"}
