@@ -31,6 +31,7 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
 @page_options(JACOBIAN)
 @file_options
 def jacobian(
@@ -42,6 +43,7 @@ def jacobian(
     outputs: str | None,
     style: str | None,
     sparse: bool,
+    steps: bool,
     pages: Pages,
     many: Files,
 ) -> None:
@@ -52,6 +54,7 @@ def jacobian(
     """
     from gradcli.cli.run import show, tell_notes
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.pages import Choice, jacobian_pages
     from gradcli.lang.system import read_system
@@ -70,7 +73,8 @@ def jacobian(
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, at, shapes, wrt, outputs)
     style = style or "table"
-    result = explained(situation.graph, columns(situation, wrt, style), situation.points, notes)
+    wanted = Wanted((steps or "steps" in pages.only) and style in PAGES, style in PAGES)
+    result = explained(situation.graph, columns(situation, wrt, style), situation.points, notes, wanted)
     if style in PAGES:
         show(render_pages(jacobian_pages(result, Choice(pages.only)), Look(style, pages.digits)), notes)
     else:

@@ -25,6 +25,7 @@ from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes, did_you_mean
 from gradcli.explain.backward import Wanted
 from gradcli.explain.backward import backward as explained_backward
+from gradcli.explain.jacobian import Wanted as WantedRows
 from gradcli.explain.jacobian import jacobian as explained_jacobian
 from gradcli.explain.origin import not_finite, not_finite_entry, not_finite_values
 from gradcli.explain.shared import check_entries
@@ -276,7 +277,7 @@ class ManyPoints:
     def _print_jacobian(self) -> Tally:
         tally = Tally(checked=Tally())
         for block, points in self._blocks():
-            result = explained_jacobian(self.graph, self.wrt, points, self.notes, warn=False)
+            result = explained_jacobian(self.graph, self.wrt, points, self.notes, WantedRows(warn=False))
             for line in render_data(result, "json"):
                 click.echo(line)
             self._check_values(tally, block, [p.value for p in result.points])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from gradcli.explain.calls import calls_section
 from gradcli.explain.gradients import gradients_section
+from gradcli.explain.jacobian import one_hots
 from gradcli.explain.product import heading, jacobian_sections
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Page, Section, Text
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
+from gradcli.explain.trace import Trace
 from gradcli.explain.weights import weights_section
 
-MAX_STEPPED_ROWS = 6
 _LONG = 40  # characters of a derivative that is not shown for each element
 
 
@@ -98,7 +100,33 @@ def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choic
     at, values = (None, {}) if point is None else (point.at, point.value)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
-        "jacobian": lambda: jacobian_sections(result, None if point is None else point.jacobian),
-        "steps": lambda: [],
+        "jacobian": lambda: [
+            *jacobian_sections(result, None if point is None else point.jacobian),
+            *_calls_for_rows(result),
+        ],
+        "steps": lambda: _rows(result, result.trace if point is None else point.trace),
     }
-    return [s for name, make in build.items() if name in (choice.only or build) for s in make()]
+    unwanted = {"system"} if point is not None and point.trace is not None else set()
+    return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+
+
+def _calls_for_rows(result: JacobianResult) -> list[Section]:
+    """Return what J has to do with `backward`."""
+    assert result.symbolic is not None
+    if len(result.symbolic.rows) == 1:
+        return []
+    y = result.symbolic.rows[0]
+    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
+    return [Section("jacobian", (Text((said,)),))]
+
+
+def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
+    """Return how the first rows of J come about, each by a call of its own."""
+    if trace is None or result.symbolic is None:
+        return []
+    vectors = list(islice(one_hots(result.graph), len(trace.calls)))
+    names = [f"the row of {row}" for row in result.symbolic.rows[: len(vectors)]]
+    sections = steps_sections(trace, vectors, names)
+    left_out = len(result.symbolic.rows) - len(vectors)
+    said = [Section("steps", (Text((f"… and {left_out:,} rows more",)),))] if left_out else []
+    return [*sections, *said]
