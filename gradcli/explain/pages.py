@@ -6,17 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from gradcli.explain.backward import SHOWN_ENTRIES
 from gradcli.explain.calls import calls_section
+from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
-from gradcli.explain.product import heading, jacobian_sections
+from gradcli.explain.product import heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Page, Section, Text
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
-from gradcli.explain.weights import weights_section
+from gradcli.explain.weights import flat, weights_section
 
 _LONG = 40  # characters of a derivative that is not shown for each element
 
@@ -46,13 +48,14 @@ def _page(result: Shown, sections: Sequence[Section]) -> Page:
 def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> list[Section]:
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.intermediates, **point.value}
+    written = forms(result, point.calls[0].v) if single else Forms({}, {})
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
         "v": lambda: [weights_section(result, point.calls)] if single else [],
-        "jacobian": lambda: _product(result, point, choice),
+        "jacobian": lambda: _product(result, point, choice, written),
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [gradients_section(result, point)],
+        "grad": lambda: [gradients_section(result, point, written)],
         "pytorch": lambda: [pytorch_section(result.graph.outputs, point.calls)],
     }
     unwanted = {"system"} if result.steps else set()
@@ -61,10 +64,10 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> l
     return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
 
 
-def _product(result: BackwardResult, point: BackwardPoint, choice: Choice) -> list[Section]:
+def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:
     """Return J beside v, where it is not too large, and not told by the gradients' own lines."""
     wanted = choice.jacobian or "jacobian" in choice.only
-    if choice.jacobian is False or (not wanted and _told(result, point)):
+    if choice.jacobian is False or (not wanted and _told(result, point, written)):
         return []
     if result.symbolic is None:
         return [_too_large(result)]
@@ -73,21 +76,25 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice) -> li
     return jacobian_sections(result, point.jacobian, point.calls[0], {name: point.grad[name] for name in result.wrt})
 
 
-def _told(result: BackwardResult, point: BackwardPoint) -> bool:
-    """Tell whether J says no more than the gradients' own lines: one row, of scalars or of what is long to read."""
-    if result.symbolic is None or len(result.symbolic.rows) > 1:
+def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
+    """Tell whether J is too large, or says no more than the gradients' own lines: a row of it is a gradient."""
+    if result.symbolic is None:
         return False
+    rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
+    if rows > 1 or len(point.calls) > 1:
+        return not result.numeric and rows * columns > SHOWN_ENTRIES
     if all(not n.shape for n in result.leaves.values()):
-        return len(point.calls) == 1
+        return True
     long = any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
-    return result.numeric and (long or bool(result.symbolic.where))
+    same = bool((flat(point.calls[0].v) == 1).all()) and written.gradients.keys() == set(result.wrt)
+    return same or (result.numeric and (long or bool(result.symbolic.where)))
 
 
 def _too_large(result: BackwardResult) -> Section:
     rows = sum(y.size for y in result.graph.outputs.values())
     columns = sum(n.size for n in result.leaves.values())
-    said = f"{rows:,} × {columns:,}; --jacobian shows it, and vᵀJ does not need it"
-    return Section("jacobian", (Text((*heading(result), ": ", said)),))
+    said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; --jacobian shows it, and vᵀJ does not need it"
+    return Section("jacobian", (Text((*heading(result), said)),))
 
 
 def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
