@@ -176,7 +176,7 @@ class _Interpreter:
 
     def limit(self, node: Node) -> int:
         """Return the size from which on an element of the node is cut."""
-        if node in self.final:
+        if node in self.final and node not in self.names:
             return READABLE
         if node in self.names or node.op in ("max", "min"):  # the slope of an extremum mentions it again and again
             return self.limits.named
