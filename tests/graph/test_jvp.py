@@ -1,4 +1,4 @@
-"""Forward mode: against the Jacobian for every kind of operation, against PyTorch's numbers, and linear in the graph."""
+"""Forward mode: against the Jacobian for every kind of operation, against PyTorch's numbers, linear in the graph."""
 
 import json
 from pathlib import Path
