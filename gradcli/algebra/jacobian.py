@@ -52,9 +52,19 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
     leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
+    return symbolic_entries(graph, graph.outputs, leaves, entries(graph, leaves))
+
+
+def symbolic_entries(
+    graph: Graph, rows: Mapping[str, Node], columns: Mapping[str, Node], found: Mapping[Place, Node]
+) -> SymbolicJacobian:
+    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, by their places.
+
+    `rows` and `columns` are the nodes whose elements name the rows and the columns.
+    """
     with distribute(False):  # 2*(x - z) stays as it is
-        best = _best(graph, dict(sorted(entries(graph, leaves).items())))
-    return SymbolicJacobian(_names(graph.outputs), _names(leaves), best.entries, best.where)
+        best = _best(graph, dict(sorted(found.items())))
+    return SymbolicJacobian(_names(rows), _names(columns), best.entries, best.where)
 
 
 def _names(nodes: Mapping[str, Node]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from gradcli.data.npz_members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
 
-_MEMBER = re.compile(r"([^.]+)(\.v)?\.npy")
+_MEMBER = re.compile(r"([^.]+)(\.[uv])?\.npy")
 
 
 class NpzPoints:

@@ -11,10 +11,11 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.explain import steps
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
+from gradcli.explain.steps import retained_formulas
+from gradcli.explain.trace import Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
@@ -126,14 +127,14 @@ class _Numbers:
             tuple(called),
             {name: running[name][..., -1] for name in self.wanted.retain},
             matrix,
-            *self.steps(inputs, len(calls)),
+            self.trace(inputs, len(calls)),
         )
 
-    def steps(self, inputs: Named, calls: int) -> steps.Steps:
-        """Return the steps at one point, if they are wanted."""
+    def trace(self, inputs: Named, calls: int) -> Trace | None:
+        """Return the trace at one point, if steps are wanted."""
         if not self.wanted.steps:
-            return (), ()
-        return steps.numeric(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
+            return None
+        return numeric_trace(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
 
 
 def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
@@ -157,9 +158,9 @@ def _in_formulas(
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
         found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
-    retained = steps.retained_formulas(swept, calls, wanted.retain)
-    tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
-    return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
+    retained = retained_formulas(swept, calls, wanted.retain)
+    trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
+    return BackwardPoint({}, {}, {}, tuple(found), retained, None, trace)
 
 
 def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[int, list[Any]]) -> Named:

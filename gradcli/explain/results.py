@@ -9,49 +9,14 @@ import numpy as np
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import Shape
 from gradcli.notation.nodes import Notation, node_names
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.explain.trace import Trace
 
 Array = np.ndarray[Any, Any]
 Named = dict[str, Array]
-
-
-@dataclass(frozen=True)
-class ForwardStep:
-    """One node of the forward pass: what it computes from what, and its primal (None without a point).
-
-    `expression` is written in the language of gradcli, `latex` as LaTeX.
-    """
-
-    node: str
-    operation: str
-    arguments: tuple[str, ...]
-    expression: str
-    latex: str
-    shape: Shape
-    value: Array | None
-
-
-@dataclass(frozen=True)
-class ReverseStep:
-    """One adjoint passed on, in one `backward` call.
-
-    `slope` is the local derivative of an elementwise node, in words and as a value; a structural node has a rule
-    instead, and no slope value.  `total` is the argument's adjoint so far.
-    """
-
-    call: int
-    node: str
-    adjoint: Array
-    argument: str
-    slope: str
-    slope_latex: str
-    slope_value: Array | None
-    contribution: Array
-    total: Array
 
 
 @dataclass(frozen=True)
@@ -73,8 +38,7 @@ class BackwardPoint:
     calls: tuple[Call, ...]
     retained: Named
     jacobian: Array | None
-    forward: tuple[ForwardStep, ...]
-    reverse: tuple[ReverseStep, ...]
+    trace: Trace | None
 
     @property
     def grad(self) -> Named:

@@ -11,12 +11,12 @@ from gradcli.explain.results import (
     Array,
     BackwardPoint,
     BackwardResult,
-    ForwardStep,
     JacobianResult,
     Named,
-    ReverseStep,
     Shown,
 )
+from gradcli.explain.steps import forward_steps, reverse_steps
+from gradcli.explain.trace import Trace
 from gradcli.graph.names import bar, latex_name, latex_number
 from gradcli.notation.nodes import LatexNotation, readable_names
 from gradcli.notation.numbers import number_text
@@ -43,9 +43,9 @@ def backward(result: BackwardResult) -> str:
             lines += jacobian_lines(result, point.jacobian)
         lines += gradient_lines(result, point)
         blocks.append(_align(lines))
-        if result.steps:
-            blocks.append(_display(_array("lll", forward_rows(result, point.forward))))
-            blocks.append(_display(_array("llllll", reverse_rows(result, point.reverse))))
+        if point.trace is not None:
+            blocks.append(_display(_array("lll", forward_rows(result, point.trace))))
+            blocks.append(_display(_array("llllll", reverse_rows(result, point.trace))))
     return "\n".join(blocks) + "\n"
 
 
@@ -163,25 +163,26 @@ def matrix(rows: Sequence[Sequence[str]]) -> str:
     return rf"\left(\begin{{array}}{{{'c' * columns}}} {body} \end{{array}}\right)"
 
 
-def forward_rows(result: Shown, steps: Sequence[ForwardStep]) -> list[list[str]]:
+def forward_rows(result: Shown, trace: Trace) -> list[list[str]]:
     """Return the forward table, its header first."""
     rows = [[r"\text{node}", r"\text{operation}", r"\text{value}"]]
-    for s in steps:
+    notation = LatexNotation(trace.names)
+    for s in forward_steps(trace):
         value = "" if s.value is None else _brief(s.value, result)
-        both = " = ".join(part for part in (s.latex, value) if part)
+        both = " = ".join(part for part in ("" if s.node.op == "input" else notation.expression(s.node), value) if part)
         operation = s.operation.replace("_", r"\_")
-        rows.append([latex_name(s.node), rf"\text{{{operation}}}", both])
+        rows.append([latex_name(s.name), rf"\text{{{operation}}}", both])
     return rows
 
 
-def reverse_rows(result: Shown, steps: Sequence[ReverseStep]) -> list[list[str]]:
+def reverse_rows(result: Shown, trace: Trace) -> list[list[str]]:
     """Return the reverse table, its header first."""
     titles = ("node", "adjoint", "passes to", "local derivative", "contribution", "adjoint so far")
     rows = [[rf"\text{{{t}}}" for t in titles]]
-    for s in steps:
-        slope, contribution = s.slope_latex, _brief(s.contribution, result)
-        if s.slope_value is not None and s.slope_value.dtype != object:
-            text = _brief(s.slope_value, result)
+    for s in (s for call in range(len(trace.calls)) for s in reverse_steps(trace, call)):
+        slope, contribution = s.rule.latex, _brief(s.contribution, result)
+        if s.slope is not None and s.slope.dtype != object:
+            text = _brief(s.slope, result)
             slope = slope if slope.endswith(f"= {text}") else f"{slope} = {text}"
             if not s.adjoint.shape:
                 contribution = rf"{_factor(_brief(s.adjoint, result))} \cdot {_factor(text)} = {contribution}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.explain.results import Array, BackwardResult, JacobianResult, Named, Shown
+from gradcli.explain.steps import forward_steps, reverse_steps
 from gradcli.report import latex
 from gradcli.report.words import (
     accumulation,
@@ -42,9 +43,16 @@ def backward(result: BackwardResult) -> str:
             parts.append(_table(*accumulation(result, point)))
         parts.append(f"This is the gradient of {_code(' '.join(loss(result.graph.outputs, point.calls)))}; in PyTorch:")
         parts.append("```python\n" + "\n".join(pytorch(result.graph.outputs, point.calls)) + "\n```")
-        if result.steps:
-            parts += ["### Forward", _table(*forward_table(result, point.forward))]
-            parts += ["### Reverse", _table(*reverse_table(result, point.reverse))]
+        if point.trace is not None:
+            parts += ["### Forward", _table(*forward_table(result, forward_steps(point.trace)))]
+            parts += [
+                "### Reverse",
+                _table(
+                    *reverse_table(
+                        result, (s for k in range(len(point.trace.calls)) for s in reverse_steps(point.trace, k))
+                    )
+                ),
+            ]
         parts.append(
             _table(
                 ("variable", "gradient"),

@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
+from gradcli.explain.steps import forward_steps, reverse_steps
+from gradcli.explain.trace import Trace
 from gradcli.graph.names import element_names
 from gradcli.notation.numbers import number_text
 from gradcli.report.words import (
@@ -122,8 +124,8 @@ def backward(result: BackwardResult) -> str:
         else:
             _too_large(page, result)
         _calls(page, result, point)
-        if result.steps:
-            _steps(page, result, point)
+        if point.trace is not None:
+            _steps(page, result, point, point.trace)
         _gradients(page, result, point)
     return str(page)
 
@@ -225,10 +227,10 @@ def _gradients(page: Page, result: BackwardResult, point: BackwardPoint) -> None
         page.parts.append(f"{name}.grad = {element_text(grad, result)}   (retained)")
 
 
-def _steps(page: Page, result: BackwardResult, point: BackwardPoint) -> None:
+def _steps(page: Page, result: BackwardResult, point: BackwardPoint, trace: Trace) -> None:
     page.heading("forward")
-    page.table(*forward_table(result, point.forward))
-    for k in range(max((s.call for s in point.reverse), default=-1) + 1):
+    page.table(*forward_table(result, forward_steps(trace)))
+    for k in range(len(trace.calls)):
         v = outputs_line(result.graph.outputs, point.calls[k].v)
         page.heading("reverse" if len(point.calls) == 1 else f"reverse, call {k + 1}: v = {v}")
-        page.table(*reverse_table(result, [s for s in point.reverse if s.call == k]))
+        page.table(*reverse_table(result, reverse_steps(trace, k)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from gradcli.explain.results import (
     BackwardPoint,
     BackwardResult,
     Call,
-    ForwardStep,
     Named,
-    ReverseStep,
     Shown,
 )
+from gradcli.explain.steps import ForwardStep, ReverseStep
 from gradcli.graph.names import bar, element_names
 from gradcli.graph.node import Node
 from gradcli.notation.numbers import array_text, number_text
@@ -182,26 +181,27 @@ def _running(before: Array | None, own: Array, after: Array, result: Shown) -> s
     return f"{element_text(before, result)} + {element_text(own, result)} = {text}"
 
 
-def forward_table(result: BackwardResult, steps: Sequence[ForwardStep]) -> Grid:
+def forward_table(result: BackwardResult, steps: Iterable[ForwardStep]) -> Grid:
     """Return one row for each node: what it computes, and its value."""
-    shaped = any(s.shape for s in steps)
+    steps = list(steps)
+    shaped = any(s.node.shape for s in steps)
     rows = []
     for s in steps:
         arguments = ", ".join(s.arguments[:_TERMS]) + (", …" if len(s.arguments) > _TERMS else "")
         value = "" if s.value is None else brief(s.value, result)
         both = " = ".join(part for part in (s.expression, value) if part)
-        rows.append([s.node, s.operation, arguments, *([_size(s.shape)] if shaped else []), both])
+        rows.append([s.name, s.operation, arguments, *([_size(s.node.shape)] if shaped else []), both])
     return ["node", "operation", "arguments", *(["shape"] if shaped else []), "value"], rows
 
 
-def reverse_table(result: BackwardResult, steps: Sequence[ReverseStep]) -> Grid:
+def reverse_table(result: BackwardResult, steps: Iterable[ReverseStep]) -> Grid:
     """Return one row for each adjoint passed on: adjoint times local derivative, and where it adds up."""
     rows = []
     for s in steps:
-        adjoint, contribution, slope = brief(s.adjoint, result), brief(s.contribution, result), s.slope
-        if s.slope_value is not None:
-            number = brief(s.slope_value, result)
-            if s.slope_value.dtype != object and not slope.endswith(f"= {number}"):
+        adjoint, contribution, slope = brief(s.adjoint, result), brief(s.contribution, result), s.rule.text
+        if s.slope is not None:
+            number = brief(s.slope, result)
+            if s.slope.dtype != object and not slope.endswith(f"= {number}"):
                 slope = f"{slope} = {number}"
             if not s.adjoint.shape:
                 contribution = f"{_bracketed(adjoint)}·{_bracketed(number)} = {contribution}"

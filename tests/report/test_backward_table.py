@@ -81,7 +81,7 @@ def test_steps_accumulate_where_a_value_is_used_twice(cli):
     assert section(out, "forward") == [
         ["node", "operation", "arguments", "value"],
         ["x", "leaf", "3"],
-        ["t1", "mul", "x, x", "x·x = 9"],
+        ["t1", "mul", "x, x", "x*x = 9"],
         ["y", "add", "t1, x", "t1 + x = 12"],
     ]
     assert section(out, "reverse") == [
@@ -96,7 +96,7 @@ def test_steps_accumulate_where_a_value_is_used_twice(cli):
 
 def test_steps_in_formulas(cli):
     out = cli.done("backward", "y=x*x+x", "--steps").out
-    assert section(out, "forward")[1:] == [["x", "leaf"], ["t1", "mul", "x, x", "x·x"], ["y", "add", "t1, x", "t1 + x"]]
+    assert section(out, "forward")[1:] == [["x", "leaf"], ["t1", "mul", "x, x", "x*x"], ["y", "add", "t1, x", "t1 + x"]]
     assert section(out, "reverse")[1:] == [
         ["y", "1", "t1", "∂y/∂t1 = 1", "1·1 = 1", "t̄1 = 1"],
         ["y", "1", "x", "∂y/∂x = 1", "1·1 = 1", "x̄ = 1"],

@@ -1,0 +1,68 @@
+"""gradcli jvp: the Jacobian–vector product J·u, by forward mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradcli.cli.options import Files, SystemCommand, file_options, read_situation, read_sources, system_options
+
+EXAMPLES = """\b
+Examples:
+  gradcli jvp "y=x**2" --at x=3
+  gradcli jvp "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --u x0=1,x1=2
+  gradcli jvp "h=x*a" "y=sin(h)" --at x=1,a=2 --u a=1 --steps
+  gradcli jvp "y=x@M" --at "x=[1,2],M=[[1,2],[3,4]]" --u "x=[1,0]" --v 1,10
+  gradcli jvp "y0=a*b" "y1=b**2" --points samples/points.csv --u a=1
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="The tangent; an input left out has 0.")
+@click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
+@click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
+@file_options
+def jvp(tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many: Files, **given: Any) -> None:
+    """Show J·u: how fast the outputs change when the inputs change as fast as the tangent u says.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Forward mode works it out in one pass
+    over the system, without J.  Without --at, the result is formulas.
+    """
+    import numpy as np
+
+    from gradcli.cli.cotangents import read_calls
+    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.tangents import read_tangent
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.jvp import jvp as explained
+    from gradcli.lang.system import read_system
+    from gradcli.report.render import render
+
+    notes = Notes()
+    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
+    system = read_system(read_sources(given["expr"], given["files"], reserved))
+    chosen = (given["at"], given["shapes"], given["wrt"], given["outputs"])
+    if many.wanted:
+        from gradcli.cli.many_forward import ForwardPoints
+
+        if steps or cotangents:
+            raise InputError("--steps and --v are for single points", hint="give the points with --at")
+        with ForwardPoints(system, many, *chosen, given["style"], notes) as run:
+            run.jvp(tangent)
+        tell_notes(notes)
+        return
+    situation = read_situation(system, *chosen)
+    graph, points = situation.graph, situation.points
+    if cotangents and not points:
+        raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
+    u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
+    v = []
+    if cotangents:
+        calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
+        v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
+    style = given["style"] or "table"
+    formulas = style in ("table", "latex", "markdown")
+    directions = [u] * max(1, len(points))
+    show(render(explained(graph, situation.wrt, points, directions, v, steps, notes, formulas), style), notes)
