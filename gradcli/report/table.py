@@ -151,7 +151,8 @@ def _matrix(page: Page, result: Shown, matrix: Array | None) -> None:
     if matrix is not None:
         numbers = {(int(i), int(j)): number_text(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
         cells = {p: _with_number(text, numbers.get(p, "0")) for p, text in cells.items()}
-        cells = dict(sorted((numbers | cells).items()))  # where terms cancel in the formula, numbers may not
+        cancelled = {p: _with_number("0", number) for p, number in numbers.items() if p not in cells}
+        cells = dict(sorted((cells | cancelled).items()))  # where terms cancel in the formula, numbers may not
     shape = (len(symbolic.rows), len(symbolic.columns))
     grid = [["", *(f"∂/∂{c}" for c in symbolic.columns)]]
     if shape[0] * shape[1] <= 200:

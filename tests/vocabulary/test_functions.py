@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from gradcli.algebra.printing import code
 from numpy.testing import assert_allclose
 from smooth_cases import ARRAYS, ELEMENTWISE
 
@@ -13,6 +12,7 @@ from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
 from gradcli.graph.graph import Graph
 from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.formulas import code
 
 NAMES = ("x", "z", "w")
 POINTS = 5
