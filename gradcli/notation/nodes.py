@@ -262,6 +262,7 @@ _STRUCTURAL = {
     "put": _put,
     "einsum": lambda n, node: f'einsum("{node.settings[0]}", {", ".join(n.arguments(node))})',
     "transpose": _transpose,
+    "cast": lambda n, node: f"{node.dtype}({n.name(node.args[0])})",
     "diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
     "from_diagonal": lambda n, node: f"diag({n.name(node.args[0])})",
 }
