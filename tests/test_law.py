@@ -32,7 +32,9 @@ NUMBERS = st.sampled_from(["0", "-0.0", "1", "1", "-1", "2", "0.5", "-3", "1e200
 POINTS = st.fixed_dictionaries({"x": NUMBERS, "z": NUMBERS, "u": st.tuples(NUMBERS, NUMBERS)})
 COLUMNS = ("u[0]", "u[1]", "x", "z")
 # All leaves are read, so that each has a column.
-SYSTEMS = st.builds(lambda a, b: f"y0 = {a} + 0*(x + z + sum(u)); y1 = {b} + u[0] + u[1] + x + 0*z", EXPRESSIONS, EXPRESSIONS)
+SYSTEMS = st.builds(
+    lambda a, b: f"y0 = {a} + 0*(x + z + sum(u)); y1 = {b} + u[0] + u[1] + x + 0*z", EXPRESSIONS, EXPRESSIONS
+)
 MODERATE = 10  # the largest value at which rounding in another order changes little
 
 

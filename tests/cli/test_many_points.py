@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradcli.batch import job
 from gradcli.cli import many
-from gradcli.data import csv_chunks
+from gradcli.data.csv import chunks as csv_chunks
 
 SYSTEM = ("h=x@M", "y=a*h+b", "s=b**2*sin(x[1])", "t=3*a")
 N = 7
