@@ -467,7 +467,7 @@ def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
     """Ten million names took twenty seconds, and nobody sees them in .npz."""
     np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
     monkeypatch.setattr("gradcli.data.columns.element_names", None)
-    monkeypatch.setattr("gradcli.cli.many.element_names", None)
+    monkeypatch.setattr("gradcli.explain.columns.element_names", None)
     cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
     assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]
 
