@@ -205,7 +205,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3))
 def test_random_system_against_sympy(expressions):
     variables = sympy.symbols("w x z")

@@ -17,7 +17,7 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import read_system
 
-LONG = 100_000
+LONG = 30_000
 
 
 def system(text, **shapes):

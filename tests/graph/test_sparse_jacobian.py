@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gradcli import InputError, evaluate, parse
+from gradcli import InputError, evaluate, numeric_jacobian, parse
 from gradcli.engine.schedule import Schedule
 from gradcli.graph import jacobian as module
 from gradcli.graph.graph import Graph
@@ -108,6 +108,43 @@ def test_single_entries_are_those_of_the_blocks(text, shapes):
         (y, *above), (x, *below) = rows[i], columns[j]
         assert found[str((i, j))] == blocks[f"d{y}/d{x}"][(*above, *below)]
     assert_allclose(np.sum([abs(b).sum() for b in blocks.values()]), sum(abs(v) for v in found.values()))
+
+
+# A branch, an extremum, or an order may be another elsewhere than at these points.
+@pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"conditions", "extrema", "in order"}))
+def test_the_sparsity_is_exact(name):
+    """An entry is in the pattern if and only if it is not zero at some point."""
+    text, shapes = SYSTEMS[name]
+    graph = parse(text, **shapes)
+    matrices = [numeric_jacobian(graph, list(graph.inputs), point_of(graph, seed)) for seed in range(3)]
+    sets = dependencies(graph, list(graph.inputs.values()))
+    found = [columns for y in graph.outputs.values() for columns in sets[y].flat]
+    pattern = [[bool(columns >> j & 1) for j in range(matrices[0].shape[1])] for columns in found]
+    assert pattern == np.any(matrices, axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "sets", "entries"),
+    [
+        ("floor(x)", [0, 0], []),
+        ("ceil(x.reshape(2, 1)[::-1])", [0, 0], []),
+        ("floor_divide(x, 3)", [0, 0], []),
+        ("sign(x[::-1] + 0)", [2, 1], []),
+        ("floor_divide(x, x[0] + 0)", [1, 3], []),
+        ("floor(1/x)", [1, 2], [[np.nan, 0], [0, -0.0]]),
+        ("where(x > 1, 3, x)", [1, 2], [[1, 0], [0, 1]]),
+        ("where(1/x > 1, 3, 2)*1.0", [0, 0], []),
+        ("argmax(x)*x", [1, 2], [[1, 0], [0, 1]]),
+        ("detach(1/x)*x", [1, 2], [[np.inf, 0], [0, 1]]),
+    ],
+)
+def test_a_step_passes_on_a_0_and_a_condition_nothing(text, sets, entries):
+    """Of a leaf, a 0 is all that there is; but what is computed may have an infinite slope."""
+    graph = parse(f"y = {text}", x=(2,))
+    found = dependencies(graph, list(graph.inputs.values()))[graph.outputs["y"]]
+    assert found.ravel().tolist() == sets
+    blocks = values(jacobian(graph), {"x": [0, 1]})
+    np.testing.assert_equal([block.tolist() for block in blocks.values()], [entries] if entries else [])
 
 
 def elements(nodes):

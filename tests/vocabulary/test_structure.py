@@ -59,33 +59,30 @@ def points_of(graph, count, seed=0):
     return found
 
 
-def flat(found):
+def flat(found, points=None):
     """Return the results at points as one array: (elements, points)."""
-    return np.concatenate([a.reshape(-1, a.shape[-1]) for a in found.values()])
+    points = points or max(a.shape[-1] for a in found.values())
+    return np.concatenate([np.broadcast_to(a, (*a.shape[:-1], points)).reshape(-1, points) for a in found.values()])
+
+
+def split(columns, nodes):
+    """Return a matrix of a row for each element as arrays of the nodes' shapes, whose last axis are its columns."""
+    parts = np.split(columns, np.cumsum([n.size for n in nodes.values()])[:-1])
+    return {name: part.reshape(*n.shape, -1) for (name, n), part in zip(nodes.items(), parts, strict=True)}
 
 
 def differences(graph, at, step=1e-5):
     """Return J at one point by central differences, the inputs' elements as columns."""
-    columns = []
-    for name, value in at.items():
-        for k in np.ndindex(value.shape):
-            there, here = ({**at, name: value.copy()} for _ in range(2))
-            there[name][k] += step
-            here[name][k] -= step
-            columns.append((flat(evaluate(graph, there)) - flat(evaluate(graph, here)))[:, 0] / (2 * step))
-    return np.stack(columns, axis=-1)
+    x = flat(at)
+    there, here = (evaluate(graph, split(x + s * np.eye(len(x)), graph.inputs)) for s in (step, -step))
+    return (flat(there, len(x)) - flat(here, len(x))) / (2 * step)
 
 
 def rows(graph, at):
-    """Return J at one point, a row for each element of the outputs, by a sweep for each."""
-    backward = vjp(graph)
-    found = []
-    for name, y in graph.outputs.items():
-        for k in range(y.size):
-            vs = {f"{n}.v": np.zeros((*z.shape, 1)) for n, z in graph.outputs.items()}
-            vs[f"{name}.v"].reshape(-1)[k] = 1
-            found.append(flat(evaluate(backward, at | vs))[:, 0])
-    return np.stack(found)
+    """Return J at one point: a sweep for each element of the outputs, as many points at once, gives its row."""
+    size = sum(y.size for y in graph.outputs.values())
+    vs = {f"{name}.v": v for name, v in split(np.eye(size), graph.outputs).items()}
+    return flat(evaluate(vjp(graph), at | vs), size).T
 
 
 @systems

@@ -1,11 +1,8 @@
 """The Numba kernels of structural operations: their source, run as Python, and what is left to the NumPy engine."""
 
-import re
-import sys
-from unittest.mock import MagicMock, patch
-
 import numpy as np
 import pytest
+from numba_source import in_python
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -48,27 +45,11 @@ def points_of(graph, count):
     return {name: rng.uniform(-2, 2, (*n.shape, count)) for name, n in graph.inputs.items()}
 
 
-def in_python(graph, points, count, same=None):
-    """Run the source of a kernel as Python, in tiles of 5 points."""
-    schedule = Schedule.of(graph, same or {})
-    kernel = write(schedule)
-    scope = {}
-    with patch.dict(sys.modules, numba=MagicMock(njit=lambda *_, **__: lambda function: function)):
-        exec(re.sub("(?m)^T = .*", "T = 5", kernel.source), scope)
-    found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}
-    arrays = [
-        [a.reshape(-1, count) if a.ndim > 1 else a for a in part]
-        for part in ([points[name] for name in schedule.inputs], found.values())
-    ]
-    scope["kernel"](count, *arrays[0], kernel.same, np.full(kernel.scratch, np.nan), *arrays[1])
-    return found | {name: value * np.ones(count) for name, value in schedule.constants.items()}
-
-
 @pytest.mark.parametrize(("expression", "shapes"), SYSTEMS, ids=str)
 def test_kernels_compute_what_numpy_does(expression, shapes):
     graph = graph_of(expression, shapes)
     points = points_of(graph, 12)
-    found = in_python(graph, points, 12)
+    found = in_python(graph, {}, points, 12, 5)
     for name, value in evaluate(graph, points).items():
         assert_allclose(found[name], value * np.ones(12), rtol=1e-12, atol=1e-13)
 
@@ -78,16 +59,22 @@ def test_kernels_with_an_input_that_is_the_same_at_all_points(expression, shapes
     graph = graph_of(expression, shapes)
     points = points_of(graph, 7)
     same = {"x": points.pop("x")[..., :1]}
-    found = in_python(graph, points, 7, same)
+    found = in_python(graph, same, points, 7, 5)
     for name, value in evaluate(graph, points | same).items():
         assert_allclose(found[name], value * np.ones(7), rtol=1e-12, atol=1e-13)
 
 
-def test_compiled_kernels(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "graph",
+    [
+        parse('out = einsum("ij,j->i", x[[1, 0]], y) + argmax(y); pool = max_pool1d(x, 2)', x=(2, 3), y=(3,)),
+        vjp(parse("out = cumprod(y)[[2, 0]]", y=(3,))),
+    ],
+    ids=["values", "gradient"],
+)
+def test_compiled_kernels(graph, tmp_path, monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    text = 'out = einsum("ij,j->i", x[[1, 0]], cumprod(y)) + argmax(y); pool = max_pool1d(x, 2)'
-    graph = vjp(parse(text, x=(2, 3), y=(3,)))
     notes = Notes()
     points = points_of(graph, 3000)
     found = Compiled(graph, engine="numba", notes=notes)(points)
