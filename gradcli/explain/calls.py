@@ -48,5 +48,5 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     return [
         Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
         Text(("The same as one call with v = ", array_of(result.graph.outputs, total), ": vᵀJ is linear in v.")),
-        Text(("All calls but the last need retain_graph=True: backward frees the values that it needed.",)),
+        Text(("All calls but the last need retain_graph=True: backward frees what it needed.",)),
     ]
