@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradcli.graph.names import bar, latex_index, latex_name
+from gradcli.graph.names import bar
 from gradcli.graph.node import Node, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass
-from gradcli.notation.nodes import LatexNotation, Notation, subscript
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.latex_names import latex_name
+from gradcli.notation.nodes import Notation
+from gradcli.notation.text import subscript
 
 # Rules that say less in formulas than in words.
 _WORDS = {
@@ -61,8 +64,8 @@ def _contribution(
     sign = r"\mathrel{+}=" if equals == "+=" else "="
     left, left_latex = bar(argument), latex_name(bar(argument))
     if passed.op == "scatter":  # of an index: only the elements that were read get something
-        key = subscript(node.settings[0])
-        left, left_latex = f"{left}[{key}]", latex_index(left_latex, key)
+        key = subscript(node.settings[0], node.args[0].shape)
+        left, left_latex = f"{left}[{key}]", latex_name(f"{bar(argument)}[{key}]")
         passed = passed.args[0]
     words = _WORDS.get(node.op)
     if words:

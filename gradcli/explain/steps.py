@@ -16,7 +16,8 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep
-from gradcli.notation.nodes import LatexNotation, Notation, node_names
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.nodes import Notation, node_names
 
 Steps = tuple[tuple[ForwardStep, ...], tuple[ReverseStep, ...]]
 

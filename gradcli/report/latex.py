@@ -17,8 +17,10 @@ from gradcli.explain.results import (
     ReverseStep,
     Shown,
 )
-from gradcli.graph.names import bar, latex_name, latex_number
-from gradcli.notation.nodes import LatexNotation, readable_names
+from gradcli.graph.names import bar
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.latex_names import latex_name, latex_number
+from gradcli.notation.nodes import readable_names
 from gradcli.notation.numbers import number_text
 
 MAX_MATRIX = 40  # rows or columns of a matrix that is set as one
@@ -139,7 +141,7 @@ def number(value: float) -> str:
 
 def formula(expr: Any, result: Shown) -> str:
     """Return a formula as LaTeX."""
-    from gradcli.notation.formulas import latex
+    from gradcli.notation.latex_formulas import latex
 
     return "0" if expr == 0 else latex(expr, result.decimals)
 
