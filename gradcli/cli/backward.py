@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import (
+    PAGES,
     Files,
+    Pages,
     SystemCommand,
+    columns,
     file_options,
+    page_options,
     read_situation,
     read_sources,
     system_options,
 )
+from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
     from gradcli.graph.graph import Graph
@@ -43,6 +48,13 @@ Examples:
 @click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
 @click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
+@click.option(
+    "--jacobian/--no-jacobian",
+    "shown",
+    default=None,
+    help="Show J however large it is, or not at all.  [up to 36 entries]",
+)
+@page_options(BACKWARD)
 @file_options
 def backward(
     expr: tuple[str, ...],
@@ -56,6 +68,7 @@ def backward(
     strict: bool,
     retain: str | None,
     steps: bool,
+    pages: Pages,
     many: Files,
 ) -> None:
     """Show x.grad = vᵀJ, with the arithmetic that leads to it.
@@ -68,8 +81,9 @@ def backward(
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
+    from gradcli.explain.pages import Choice, backward_pages
     from gradcli.lang.system import read_system
-    from gradcli.report.render import render
+    from gradcli.report.render import Look, render_data, render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
@@ -85,8 +99,11 @@ def backward(
     style = style or "table"
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
-    wanted = Wanted(kept, steps, formulas=style in ("table", "latex", "markdown"))
-    result = explained(situation.graph, situation.wrt, situation.points, calls, wanted, notes)
+    steps = steps or "steps" in pages.only
+    wanted = Wanted(
+        kept, steps, style in PAGES, bool(pages.jacobian or "jacobian" in pages.only), implicit=not cotangents
+    )
+    result = explained(situation.graph, columns(situation, wrt, style), situation.points, calls, wanted, notes)
     if result.forgotten and not kept and style == "table":
         names = ", ".join(f"{n}.grad" for n in result.forgotten[:4]) + (", …" if len(result.forgotten) > 4 else "")
         notes.add(
@@ -94,7 +111,10 @@ def backward(
             f"{names}: None in PyTorch, which keeps the gradients of leaves only."
             f"\n  --retain {result.forgotten[0]} shows it, as {result.forgotten[0]}.retain_grad() would keep it.",
         )
-    show(render(result, style), notes)
+    if style in PAGES:
+        show(render_pages(backward_pages(result, Choice(pages.only, pages.jacobian)), Look(style, pages.digits)), notes)
+    else:
+        show(render_data(result, style), notes)
 
 
 def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Files, SystemCommand, file_options, read_situation, read_sources, system_options
+from gradcli.cli.options import (
+    PAGES,
+    Files,
+    Pages,
+    SystemCommand,
+    columns,
+    file_options,
+    page_options,
+    read_situation,
+    read_sources,
+    system_options,
+)
+from gradcli.cli.sections import JACOBIAN
 
 EXAMPLES = """\b
 Examples:
@@ -19,6 +31,7 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@page_options(JACOBIAN)
 @file_options
 def jacobian(
     expr: tuple[str, ...],
@@ -29,6 +42,7 @@ def jacobian(
     outputs: str | None,
     style: str | None,
     sparse: bool,
+    pages: Pages,
     many: Files,
 ) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
@@ -39,8 +53,9 @@ def jacobian(
     from gradcli.cli.run import show, tell_notes
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import jacobian as explained
+    from gradcli.explain.pages import Choice, jacobian_pages
     from gradcli.lang.system import read_system
-    from gradcli.report.render import render
+    from gradcli.report.render import Look, render_data, render_pages
 
     notes = Notes()
     system = read_system(read_sources(expr, files, ["--points"] if many.points == "-" else []))
@@ -54,5 +69,9 @@ def jacobian(
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, at, shapes, wrt, outputs)
-    result = explained(situation.graph, situation.wrt, situation.points, notes)
-    show(render(result, style or "table"), notes)
+    style = style or "table"
+    result = explained(situation.graph, columns(situation, wrt, style), situation.points, notes)
+    if style in PAGES:
+        show(render_pages(jacobian_pages(result, Choice(pages.only)), Look(style, pages.digits)), notes)
+    else:
+        show(render_data(result, style), notes)

@@ -36,7 +36,7 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import System
-from gradcli.report.render import render
+from gradcli.report.render import render_data
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
 
@@ -266,7 +266,7 @@ class ManyPoints:
             vectors = block | {n: np.broadcast_to(v, (*v.shape[:-1], len(points))) for n, v in self.same.items()}
             own = [calls or [{n: vectors[f"{n}.v"][..., k] for n in names}] for k in range(len(points))]
             result = explained_backward(self.graph, self.wrt, points, own, wanted, self.notes)
-            for line in render(result, "json"):
+            for line in render_data(result, "json"):
                 click.echo(line)
             self._check_values(tally, block, [p.value for p in result.points])
             grads = [p.grad | p.retained for p in result.points]
@@ -277,7 +277,7 @@ class ManyPoints:
         tally = Tally(checked=Tally())
         for block, points in self._blocks():
             result = explained_jacobian(self.graph, self.wrt, points, self.notes, warn=False)
-            for line in render(result, "json"):
+            for line in render_data(result, "json"):
                 click.echo(line)
             self._check_values(tally, block, [p.value for p in result.points])
             tally.add(block, {"J": np.stack([p.jacobian for p in result.points], axis=-1)})

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("numpy", "numba", "dask")
 MAX_THREADS = 1024
+MAX_DIGITS = 17
+PAGES = ("table", "latex", "markdown")
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
 MAX_SYSTEM_BYTES = 2**24
@@ -69,6 +71,63 @@ def system_options(command: Command) -> Command:
     ):
         command = decorate(command)
     return command
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What pages show, and how."""
+
+    digits: int | None
+    only: tuple[str, ...]
+    jacobian: bool | None = None
+
+
+def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Add the options of pages; the command, whose pages have these sections, gets them as one argument `pages`."""
+
+    def add(command: Command) -> Command:
+        def with_pages(**options: Any) -> Any:
+            pages = Pages(
+                _digits(options.pop("digits")), _sections(options.pop("only"), sections), options.pop("shown", None)
+            )
+            return command(**options, pages=pages)
+
+        wrapped: Any = update_wrapper(with_pages, command)
+        named = "; ".join(f"{name}: {what}" for name, what in sections.items())
+        for decorate in (
+            click.option("--only", metavar="SECTIONS", help=f"Show these sections of the page alone.  {named}."),
+            click.option(
+                "--digits",
+                metavar="N|full",
+                default="6",
+                show_default=True,
+                help="Significant digits of the numbers on a page, or full: nothing is rounded.  Data has every digit.",
+            ),
+        ):
+            wrapped = decorate(wrapped)
+        return cast(Command, wrapped)
+
+    return add
+
+
+def _digits(text: str) -> int | None:
+    from gradcli.errors import InputError
+
+    if text == "full":
+        return None
+    if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
+        raise InputError(f"--digits: `{text}` is no number of digits", hint=f"1 to {MAX_DIGITS}, or full")
+    return int(text)
+
+
+def _sections(text: str | None, sections: Mapping[str, str]) -> tuple[str, ...]:
+    from gradcli.errors import InputError, nearest
+
+    names = tuple(name.strip() for name in (text or "").split(",")) if text is not None else ()
+    for name in names:
+        if name not in sections:
+            raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
+    return names
 
 
 @dataclass(frozen=True)
@@ -201,6 +260,13 @@ def read_situation(
     found = read_points(system, at, known)
     known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
     return Situation(*read_graph(system, known, wrt, outputs), found)
+
+
+def columns(situation: Situation, wrt: str | None, style: str) -> list[str]:
+    """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
+    from gradcli.graph.graph import appearance
+
+    return situation.wrt if wrt is not None or style not in PAGES else appearance(situation.graph)
 
 
 def read_graph(

@@ -10,7 +10,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.latex_arrays import ARRAYS, raised, side_by_side
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SETTINGS, SIGNS, applied, function
 from gradcli.notation.latex_sums import SUMS
-from gradcli.notation.latex_writer import LatexWriter
+from gradcli.notation.latex_writer import LatexNodeWriter
 from gradcli.notation.writer import Binds, Rule, Written, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -31,7 +31,7 @@ def _condition(infix: str) -> Rule:
 
 
 def _call(op: str, row: Operation) -> Rule:
-    def write(w: LatexWriter, node: Node) -> Written:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
         settings = [SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
         return applied(function(op), w.arguments(node), *settings)
 
@@ -41,7 +41,7 @@ def _call(op: str, row: Operation) -> Rule:
 # Arithmetic
 
 
-def _mul(w: LatexWriter, node: Node) -> Written:
+def _mul(w: LatexNodeWriter, node: Node) -> Written:
     a, b = w.plain(node)
     for choice, other in ((a, b), (b, a)):  # a choice between 0 and 1 chooses the other factor
         if choice.op == "where" and choice not in w.names and all(_is_0_or_1(c) for c in choice.args[1:]):
@@ -57,12 +57,12 @@ def _is_0_or_1(node: Node) -> bool:
     return is_const(node, 0) or is_const(node, 1)
 
 
-def _div(w: LatexWriter, node: Node) -> Written:
+def _div(w: LatexNodeWriter, node: Node) -> Written:
     a, b = map(w.name, w.plain(node))
     return Written(rf"\frac{{{a}}}{{{b}}}", Binds.POWER)
 
 
-def _pow(w: LatexWriter, node: Node) -> Written:
+def _pow(w: LatexNodeWriter, node: Node) -> Written:
     a, b = w.plain(node)
     if b.value == Fraction(1, 2) and b not in w.names:
         return Written(rf"\sqrt{{{w.name(a)}}}")
@@ -70,14 +70,14 @@ def _pow(w: LatexWriter, node: Node) -> Written:
     return Written(f"{raised(w, a)}^{{{each}{w.name(b)}}}", Binds.POWER)
 
 
-def _exp(w: LatexWriter, node: Node) -> Written:
+def _exp(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
     if w.rank(x):
         return Written(rf"\exp\left({w.name(x)}\right)")
     return Written(rf"\mathrm{{e}}^{{{w.name(x)}}}", Binds.POWER)
 
 
-def _abs(w: LatexWriter, node: Node) -> Written:
+def _abs(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
     return applied(r"\operatorname{abs}", [w.name(x)]) if w.rank(x) > 1 else _between("abs")(w, node)
 
@@ -88,7 +88,7 @@ def _between(op: str) -> Rule:
 
 
 def _between_terms(sign: str, right: Binds) -> Rule:
-    def write(w: LatexWriter, node: Node) -> Written:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
         a, b = w.plain(node)
         return Written(f"{w.argument(a, Binds.SUM)} {sign} {w.argument(b, right, first=False)}", Binds.SUM)
 
@@ -104,7 +104,7 @@ def cases(condition: str, yes: str, no: str) -> str:
     return rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}"
 
 
-def _mod(w: LatexWriter, node: Node) -> Written:
+def _mod(w: LatexNodeWriter, node: Node) -> Written:
     a, b = w.plain(node)
     return Written(rf"{w.argument(a, Binds.ATOM)} \bmod {w.argument(b, Binds.ATOM)}", Binds.CONDITION)
 
@@ -113,12 +113,12 @@ def _letter(op: str) -> Rule:
     return lambda w, node: applied(w.latex.symbol(LETTERS[op], op), w.arguments(node))
 
 
-def _polygamma(w: LatexWriter, node: Node) -> Written:
+def _polygamma(w: LatexNodeWriter, node: Node) -> Written:
     order, x = map(w.name, w.plain(node))
     return applied(rf"{w.latex.symbol(LETTERS[node.op], node.op)}^{{({order})}}", [x])
 
 
-def _lgamma(w: LatexWriter, node: Node) -> Written:
+def _lgamma(w: LatexNodeWriter, node: Node) -> Written:
     return applied(rf"\log {w.latex.symbol(LETTERS['gamma'], 'gamma')}", w.arguments(node))
 
 
@@ -150,7 +150,7 @@ LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule :=
 }
 
 
-class LatexNotation(LatexWriter):
+class LatexNotation(LatexNodeWriter):
     """Writes nodes as LaTeX for math mode; those in `names` by their names.
 
     >>> from gradcli.graph.node import leaf

@@ -8,14 +8,14 @@ from gradcli.graph.node import Constant, Node
 from gradcli.notation.decimals import whole_text
 from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
 from gradcli.notation.latex_names import latex_number
-from gradcli.notation.latex_writer import ALL, LatexWriter, matrix, times
+from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
 from gradcli.notation.text import keeping, listed, number_text, padding, places_key, solved_for_vector, subscript
 from gradcli.notation.writer import SHOWN, Binds, Rule, Written
 
 # Constants
 
 
-def constant(w: LatexWriter, node: Node) -> Written:
+def constant(w: LatexNodeWriter, node: Node) -> Written:
     """Return a constant: a number, an array filled with one, or one written out."""
     if node.value is None:
         return _listed(w, node)
@@ -26,7 +26,7 @@ def constant(w: LatexWriter, node: Node) -> Written:
     return Written(f"{filled}_{{{times(node.shape)}}}", Binds.PRODUCT)
 
 
-def _listed(w: LatexWriter, node: Node) -> Written:
+def _listed(w: LatexNodeWriter, node: Node) -> Written:
     rows = list(node.shape[:-1])
     shown = None if w.whole else SHOWN
     if len(rows) > 1:
@@ -41,7 +41,7 @@ def _listed(w: LatexWriter, node: Node) -> Written:
     return Written(matrix(cells) + ("" if rows else r"^{\top}"), Binds.ATOM if rows else Binds.POWER)
 
 
-def _more(count: int, w: LatexWriter) -> int:
+def _more(count: int, w: LatexNodeWriter) -> int:
     return int(count > SHOWN and not w.whole)
 
 
@@ -66,7 +66,7 @@ def exact_number(value: Constant) -> Written:
 # Movement
 
 
-def _index(w: LatexWriter, node: Node) -> Written:
+def _index(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
     return Written(f"{w.argument(x, Binds.ATOM)}[{_slices(subscript(node.settings[0], x.shape))}]")
 
@@ -75,17 +75,17 @@ def _slices(key: str) -> str:
     return key.replace(":", ALL).replace("…", r"\dots").replace("×", r" \times ").replace("None", r"\mathrm{None}")
 
 
-def _take(w: LatexWriter, node: Node) -> Written:
+def _take(w: LatexNodeWriter, node: Node) -> Written:
     return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{_places(w, node)}]")
 
 
-def _places(w: LatexWriter, node: Node) -> str:
+def _places(w: LatexNodeWriter, node: Node) -> str:
     axis, places = node.settings[:2]
     key = places_key(axis, places, w.whole)
     return _slices(key).replace("places", r"\text{ places}")
 
 
-def _reshape(w: LatexWriter, node: Node) -> Written:
+def _reshape(w: LatexNodeWriter, node: Node) -> Written:
     if (reduced := keeping(node, w)) is not None:
         called = w.expression(reduced)
         if not called.endswith(r"\right)"):  # a sum has no place for settings
@@ -104,7 +104,7 @@ def _shaped(name: str) -> Rule:
     )
 
 
-def _stack(w: LatexWriter, node: Node) -> Written:
+def _stack(w: LatexNodeWriter, node: Node) -> Written:
     (axis,) = node.settings
     if len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
         return _joined(w, node)
@@ -115,14 +115,14 @@ def _stack(w: LatexWriter, node: Node) -> Written:
     return Written(matrix([[name] for name in w.arguments(node)]))
 
 
-def _row(w: LatexWriter, vector: Node) -> list[str]:
+def _row(w: LatexNodeWriter, vector: Node) -> list[str]:
     """Return a vector as a row of a matrix: its elements where they are written."""
     if vector.op == "stack" and vector not in w.names and len(vector.args) <= SHOWN:
         return w.arguments(vector)
     return [transposed(w, vector)]
 
 
-def _concatenate(w: LatexWriter, node: Node) -> Written:
+def _concatenate(w: LatexNodeWriter, node: Node) -> Written:
     (axis,) = node.settings
     if axis > 1 or len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
         return _joined(w, node)
@@ -130,7 +130,7 @@ def _concatenate(w: LatexWriter, node: Node) -> Written:
     return Written(matrix([names] if axis else [[name] for name in names]))
 
 
-def _joined(w: LatexWriter, node: Node) -> Written:
+def _joined(w: LatexNodeWriter, node: Node) -> Written:
     parts = node.args if w.whole else node.args[:SHOWN]
     names = [w.name(p) for p in parts] + [r"\dots"] * (len(parts) < len(node.args))
     return applied(
@@ -138,7 +138,7 @@ def _joined(w: LatexWriter, node: Node) -> Written:
     )
 
 
-def _scatter(w: LatexWriter, node: Node) -> Written:
+def _scatter(w: LatexNodeWriter, node: Node) -> Written:
     shape, keys = node.settings
     if len(keys) == 1 and not any(isinstance(k, int) for k in keys[0]) and (around := padding(keys[0], shape)):
         return applied(r"\operatorname{pad}", w.arguments(node), f"({', '.join(map(str, around))})")
@@ -147,7 +147,7 @@ def _scatter(w: LatexWriter, node: Node) -> Written:
     return _into(node, shown + [r"\dots"] * (len(shown) < len(parts)))
 
 
-def _put(w: LatexWriter, node: Node) -> Written:
+def _put(w: LatexNodeWriter, node: Node) -> Written:
     return _into(node, [f"[{_places(w, node)}] += {w.name(node.args[0])}"])
 
 
@@ -159,7 +159,7 @@ def _into(node: Node, parts: list[str]) -> Written:
 # Linear algebra
 
 
-def side_by_side(w: LatexWriter, a: Node, b: Node, binds: Binds = Binds.PRODUCT) -> Written:
+def side_by_side(w: LatexNodeWriter, a: Node, b: Node, binds: Binds = Binds.PRODUCT) -> Written:
     """Return two factors side by side."""
     # A sign in front needs no brackets: -(a + b) c.
     left = w.operand(a, Binds.SUM if a.op in ("neg", "const") else Binds.PRODUCT, last=False)
@@ -168,7 +168,7 @@ def side_by_side(w: LatexWriter, a: Node, b: Node, binds: Binds = Binds.PRODUCT)
     return Written(left.text + between + right.text, min(Binds.PRODUCT, right.binds), right.open)
 
 
-def _matmul(w: LatexWriter, node: Node) -> Written:
+def _matmul(w: LatexNodeWriter, node: Node) -> Written:
     a, b = node.args
     if len(a.shape) > 1:
         return side_by_side(w, a, b)
@@ -185,49 +185,49 @@ def turns(node: Node) -> bool:
     return node.op == "transpose" and node.settings[0] == (*range(len(node.shape) - 2), *range(len(node.shape))[:-3:-1])
 
 
-def transposed(w: LatexWriter, node: Node) -> str:
+def transposed(w: LatexNodeWriter, node: Node) -> str:
     """Return the transpose of an array, or of a vector, which is a column."""
     return rf"{raised(w, node)}^{{\top}}"
 
 
-def raised(w: LatexWriter, node: Node) -> str:
+def raised(w: LatexNodeWriter, node: Node) -> str:
     """Return what gets a superscript."""
     return w.argument(node, Binds.ATOM)
 
 
-def _transpose(w: LatexWriter, node: Node) -> Written:
+def _transpose(w: LatexNodeWriter, node: Node) -> Written:
     if turns(node):
         return Written(transposed(w, node.args[0]), Binds.POWER)
     return applied(r"\operatorname{permute}", w.arguments(node), ",".join(map(str, node.settings[0])))
 
 
-def _einsum(w: LatexWriter, node: Node) -> Written:
+def _einsum(w: LatexNodeWriter, node: Node) -> Written:
     key = node.settings[0].replace("->", r" \to ")
     return applied(r"\operatorname{einsum}", w.arguments(node), rf"\mathrm{{{key}}}")
 
 
-def _outer(w: LatexWriter, node: Node) -> Written:
+def _outer(w: LatexNodeWriter, node: Node) -> Written:
     a, b = node.args
     return Written(f"{w.argument(a, Binds.PRODUCT)} {transposed(w, b)}", Binds.PRODUCT)
 
 
-def _inverse(w: LatexWriter, node: Node) -> Written:
+def _inverse(w: LatexNodeWriter, node: Node) -> Written:
     return Written(f"{raised(w, node.args[0])}^{{-1}}", Binds.POWER)
 
 
-def _solution(w: LatexWriter, a: Node, b: Node) -> Written:
+def _solution(w: LatexNodeWriter, a: Node, b: Node) -> Written:
     right = w.operand(b, Binds.PRODUCT)
     return Written(f"{raised(w, a)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
 
 
-def _cross(w: LatexWriter, node: Node) -> Written:
+def _cross(w: LatexNodeWriter, node: Node) -> Written:
     a, b = (w.argument(x, Binds.POWER) for x in node.args)
     (axis,) = node.settings
     below = "" if axis == len(node.shape) - 1 else rf"_{{\mathrm{{axis}} = {axis}}}"
     return Written(rf"{a} \times{below} {b}", Binds.SUM)
 
 
-def _from_diagonal(w: LatexWriter, node: Node) -> Written:
+def _from_diagonal(w: LatexNodeWriter, node: Node) -> Written:
     shape = [times(node.shape)] if len(set(node.shape)) > 1 else []
     return applied(r"\operatorname{diag}", w.arguments(node), *shape)
 

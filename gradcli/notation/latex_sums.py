@@ -7,14 +7,14 @@ from collections.abc import Callable
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.notation.latex_calls import applied, setting
-from gradcli.notation.latex_writer import ALL, LatexWriter
+from gradcli.notation.latex_writer import ALL, LatexNodeWriter
 from gradcli.notation.writer import Binds, Rule, Written, through
 
 
-def _over(sign: str, binds: Binds) -> Callable[[LatexWriter, Node], Written]:
+def _over(sign: str, binds: Binds) -> Callable[[LatexNodeWriter, Node], Written]:
     """Return the rule of a sum, or of a product, over the axes that are its first setting."""
 
-    def write(w: LatexWriter, node: Node) -> Written:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
         (x,) = node.args
         axes = node.settings[0]
         if not axes:
@@ -33,13 +33,13 @@ def _over(sign: str, binds: Binds) -> Callable[[LatexWriter, Node], Written]:
 _sum = _over(r"\sum", Binds.LOOSE)
 
 
-def _mean(w: LatexWriter, node: Node) -> Written:
+def _mean(w: LatexNodeWriter, node: Node) -> Written:
     shape = node.args[0].shape
     count = size_of(tuple(shape[axis] for axis in node.settings[0]))
     return Written(rf"\frac{{1}}{{{count}}} {_sum(w, node).text}", Binds.PRODUCT, open=True)
 
 
-def _norm(w: LatexWriter, node: Node) -> Written:
+def _norm(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
     (axes,) = node.settings
     inside = rf"\left\|{w.name(x)}\right\|"
@@ -51,7 +51,7 @@ def _norm(w: LatexWriter, node: Node) -> Written:
 def _extremum(op: str) -> Rule:
     """Return the rule of an extremum; how it treats ties, which its gradient depends on, tells them apart."""
 
-    def write(w: LatexWriter, node: Node) -> Written:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
         (x,) = node.args
         axes, ties = node.settings
         name = rf"\operatorname{{a{op}}}" if ties == "factors" else rf"\operatorname{{{op}}}"

@@ -17,7 +17,7 @@ MAX_COLUMNS = 10  # of amsmath's matrices
 ALL = "{:}"  # a colon without the spaces of a relation
 
 
-class LatexWriter(Writer):
+class LatexNodeWriter(Writer):
     """Writes nodes; an elementwise expression at `indices`, one for each axis of `shape`, as that of its elements."""
 
     brackets = r"\left({}\right)"
@@ -51,7 +51,7 @@ class LatexWriter(Writer):
         whole = self.at((), ())
         return Written(whole.argument(node, Binds.ATOM) + self.index_of(node)) if node.shape else whole.written(node)
 
-    def at(self, shape: Shape, indices: Sequence[str]) -> LatexWriter:
+    def at(self, shape: Shape, indices: Sequence[str]) -> LatexNodeWriter:
         """Return a writer of the elements at these indices of arrays that broadcast to that shape."""
         other = copy(self)
         other.shape, other.indices, other.bound = shape, tuple(indices), self.bound.union(indices)

@@ -45,6 +45,18 @@ def readable_names(graph: Graph) -> dict[Node, str]:
     return names
 
 
+def written_size(node: Node, names: Mapping[Node, str]) -> int:
+    """Return how many operations the text of a node has; shared ones are written out each time."""
+    sizes: dict[Node, int] = {}
+
+    def measure(part: Node) -> int:
+        if part not in sizes:
+            sizes[part] = 1 + sum(1 if a in names else measure(a) for a in part.args)
+        return sizes[part]
+
+    return measure(node)
+
+
 class Notation(Writer):
     """Writes nodes in the language of gradcli; those in `names` by their names, the others in terms of them.
 
