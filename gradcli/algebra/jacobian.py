@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.core.parameters import distribute
 
-from gradcli.algebra.display import READABLE, length, tidy
+from gradcli.algebra.display import READABLE, length, shorthands, tidy
 from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
@@ -134,19 +134,20 @@ class _Derivative:
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
-        written = _entries({place: found.exprs[n][()] for place, n in self.nodes.items()}, None if cut else READABLE)
+        known = shorthands(found.definitions)
+        exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
+        written = _entries({place: tidy(e, known) for place, e in exprs.items()}, None if cut else READABLE)
         return _Written(written, _mentioned(written, found.definitions))
 
 
 def _entries(exprs: Entries, limit: int | None) -> Entries:
-    """Return the entries, tidied, without those that are 0.
+    """Return the entries without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
     found: Entries = {}
     total = 0
-    for place, expr in exprs.items():
-        entry = tidy(expr)
+    for place, entry in exprs.items():
         total += (operations := length(entry))
         if limit is not None and operations > limit:
             raise TooDeepError

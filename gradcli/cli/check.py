@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
-from gradcli.cli.options import SystemCommand, read_situation, read_sources
+from gradcli.cli.options import Asked, SystemCommand
 from gradcli.cli.status import DONE, NO
 
 EXAMPLES = """\b
@@ -55,14 +57,16 @@ def check(
     """
     from gradcli.cli.claims import cases
     from gradcli.cli.run import show
+    from gradcli.cli.situation import read_situation, read_sources
     from gradcli.errors import InputError, Notes
     from gradcli.explain.check import Settings
     from gradcli.explain.check import check as explained
     from gradcli.lang.claims import read_claims, restored
     from gradcli.lang.system import read_system
-    from gradcli.report.render import render
+    from gradcli.report.pages import render
 
-    sources = read_sources(statement, files)
+    asked = Asked(statement, files, at, shapes, None, None, style)
+    sources = read_sources(asked)
     rest, claims = read_claims(sources)
     if not claims:
         raise InputError(
@@ -70,7 +74,7 @@ def check(
         )
     try:
         system = read_system(rest)
-        situation = read_situation(system, at, shapes, None, ",".join(system.assigned))
+        situation = read_situation(system, replace(asked, outputs=",".join(system.assigned)))
     except InputError as error:
         raise restored(error, sources, rest) from None
     found = cases(claims, situation.graph, system.outputs)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from gradcli.cli.options import Files, SystemCommand, file_options, read_situation, read_sources, system_options
+from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
 
 EXAMPLES = """\b
 Examples:
@@ -22,7 +20,7 @@ Examples:
 @system_options
 @click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
 @file_options
-def hessian(tangent: tuple[str, ...], many: Files, **given: Any) -> None:
+def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, the numbers too, and what
@@ -30,29 +28,29 @@ def hessian(tangent: tuple[str, ...], many: Files, **given: Any) -> None:
     sweep over a reverse one.
     """
     from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.hessian import hessian as explained
     from gradcli.explain.hessian import hvp
     from gradcli.graph.hessian import scalar_output
-    from gradcli.lang.system import read_system
-    from gradcli.report.render import render
+    from gradcli.report.pages import render
 
     notes = Notes()
-    system = read_system(read_sources(given["expr"], given["files"], ["--points"] if many.points == "-" else []))
-    chosen = (given["at"], given["shapes"], given["wrt"], given["outputs"])
+    system = read_asked(asked, ["--points"] * (many.points == "-"))
     if many.wanted:
-        from gradcli.cli.many_forward import ForwardPoints
+        from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
+        from gradcli.cli.many_points import open_many
 
-        with ForwardPoints(system, many, *chosen, given["style"], notes) as run:
+        with open_many(system, asked, many) as run:
             if tangent or any(f"{name}.u" in run.points.shapes for name in run.wrt):
-                run.hvp(tangent)
+                hvp_at_points(run, many, asked.style, tangent, notes)
             else:
-                run.hessian()
+                hessian_at_points(run, many, asked.style, notes)
         tell_notes(notes)
         return
-    situation = read_situation(system, *chosen)
-    graph, points, style = situation.graph, situation.points, given["style"] or "table"
+    situation = read_situation(system, asked)
+    graph, points, style = situation.graph, situation.points, asked.style or "table"
     scalar_output(graph)
     if not tangent:
         show(render(explained(graph, situation.wrt, points, notes), style), notes)

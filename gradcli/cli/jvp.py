@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from gradcli.cli.options import Files, SystemCommand, file_options, read_situation, read_sources, system_options
+from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +22,7 @@ Examples:
 @click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
 @click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
 @file_options
-def jvp(tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many: Files, **given: Any) -> None:
+def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many: Files) -> None:
     """Show J·u: how fast the outputs change when the inputs change as fast as the tangent u says.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Forward mode works it out in one pass
@@ -34,26 +32,26 @@ def jvp(tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many
 
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jvp import jvp as explained
-    from gradcli.lang.system import read_system
-    from gradcli.report.render import render
+    from gradcli.report.pages import render
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
-    system = read_system(read_sources(given["expr"], given["files"], reserved))
-    chosen = (given["at"], given["shapes"], given["wrt"], given["outputs"])
+    system = read_asked(asked, reserved)
     if many.wanted:
-        from gradcli.cli.many_forward import ForwardPoints
+        from gradcli.cli.many_forward import jvp_at_points
+        from gradcli.cli.many_points import open_many
 
         if steps or cotangents:
             raise InputError("--steps and --v are for single points", hint="give the points with --at")
-        with ForwardPoints(system, many, *chosen, given["style"], notes) as run:
-            run.jvp(tangent)
+        with open_many(system, asked, many) as run:
+            jvp_at_points(run, many, asked.style, tangent, notes)
         tell_notes(notes)
         return
-    situation = read_situation(system, *chosen)
+    situation = read_situation(system, asked)
     graph, points = situation.graph, situation.points
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
@@ -62,7 +60,7 @@ def jvp(tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many
     if cotangents:
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
-    style = given["style"] or "table"
-    formulas = style in ("table", "latex", "markdown")
+    style = asked.style or "table"
+    formulas = asked.page is not None
     directions = [u] * max(1, len(points))
     show(render(explained(graph, situation.wrt, points, directions, v, steps, notes, formulas), style), notes)

@@ -81,7 +81,10 @@ def at_text(at: Named) -> str:
 
 def system(result: Shown, at: Named, value: Named) -> list[Section]:
     """Return the system: each statement, its value, and the point beside the first."""
-    statements = result.statements
+    spans = result.graph.spans
+    statements = [
+        (name, " ".join(spans[n].text.split()) if n in spans else "…") for name, n in result.graph.names.items()
+    ]
     first = f"at {at_text(at)}" if at else ""
     rows = [
         (f"{name} = {text}", f"= {array(value[name])}" if name in value else "", first if k == 0 else "")

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.notation.nodes import Notation, node_names
+from gradcli.graph.vjp import Sweep
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
@@ -39,6 +39,7 @@ class BackwardPoint:
     retained: Named
     jacobian: Array | None
     trace: Trace | None
+    adjoints: Named = field(default_factory=dict)  # of the retained, as formulas
 
     @property
     def grad(self) -> Named:
@@ -75,18 +76,6 @@ class Shown:
         return code(expr, self.decimals, self.taken)
 
     @property
-    def statements(self) -> list[tuple[str, str]]:
-        """The assigned names with their expressions, as the user wrote them."""
-        notation = Notation(node_names(self.graph), times="*")
-        shown = []
-        assembled = {name.partition("[")[0] for name in self.graph.names if "[" in name}
-        for name, node in self.graph.names.items():
-            span = None if name in assembled else self.graph.spans.get(node)
-            written = None if span is None else " ".join(span.text.split())
-            shown.append((name, written or notation.assigned(name, node)))
-        return shown
-
-    @property
     def leaves(self) -> dict[str, Node]:
         """The leaves that gradients are taken by, in the order wanted."""
         return {name: self.graph.inputs[name] for name in self.wrt}
@@ -101,10 +90,15 @@ class JacobianResult(Shown):
 
 @dataclass(frozen=True)
 class BackwardResult(Shown):
-    """The result of `gradcli backward`."""
+    """The result of `gradcli backward`.
 
+    `implicit` tells that nobody gave the cotangent, `forgotten` of which intermediates PyTorch keeps no gradient.
+    """
+
+    swept: Sweep
     points: tuple[BackwardPoint, ...] = ()
     numeric: bool = True
     steps: bool = False
     retained: tuple[str, ...] = ()
-    forgotten: tuple[str, ...] = field(default=())  # intermediates whose gradient PyTorch does not keep
+    implicit: bool = False
+    forgotten: tuple[str, ...] = ()

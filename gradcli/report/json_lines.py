@@ -61,7 +61,7 @@ def backward(result: BackwardResult) -> Iterator[str]:
         found["grad"] = _named(result, point.grad)
         if result.retained:
             found["retained"] = _named(result, point.retained)
-        if point.trace is not None:
+        if result.steps and point.trace is not None:
             found["steps"] = _steps(result, point.trace)
         if not result.numeric and result.symbolic is not None and result.symbolic.where:
             found["where"] = {name: result.formula(e) for name, e in result.symbolic.where.items()}

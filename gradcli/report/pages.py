@@ -190,3 +190,9 @@ def _latex(text: str) -> str:
         written += rf"$\{_ACCENTS[match[2]]}{{{match[1]}}}$"
         end = match.end()
     return written + "".join(_LATEX.get(c, c) for c in text[end:])
+
+
+def render(result: Data, style: str) -> str | Iterable[str]:
+    """Return a result in a format."""
+    writers = {"table": table, "json": json_lines, "csv": csv_lines, "latex": latex, "markdown": markdown}
+    return writers[style](result)
