@@ -7,6 +7,7 @@ import os
 import click
 
 from gradcli.cli.backward import backward
+from gradcli.cli.check import check
 from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.jvp import jvp
@@ -37,6 +38,7 @@ gradcli.add_command(jacobian)
 gradcli.add_command(backward)
 gradcli.add_command(jvp)
 gradcli.add_command(hessian)
+gradcli.add_command(check)
 
 
 def main() -> None:
