@@ -20,9 +20,10 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
 @page_options(JACOBIAN)
 @file_options
-def jacobian(asked: Asked, sparse: bool, pages: Pages, many: Files) -> None:
+def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
@@ -31,6 +32,7 @@ def jacobian(asked: Asked, sparse: bool, pages: Pages, many: Files) -> None:
     from gradcli.cli.run import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.pages import Choice, jacobian_pages
     from gradcli.report.render import Look, render_data, render_pages
@@ -48,7 +50,9 @@ def jacobian(asked: Asked, sparse: bool, pages: Pages, many: Files) -> None:
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, asked)
-    result = explained(situation.graph, columns(situation, asked), situation.points, notes)
+    page = asked.page is not None
+    wanted = Wanted(page and (steps or "steps" in pages.only), page)
+    result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)
     if asked.page:
         show(render_pages(jacobian_pages(result, Choice(pages.only)), Look(asked.page, pages.digits)), notes)
     else:
