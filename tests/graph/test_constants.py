@@ -16,7 +16,8 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, const, elementwise, leaf
 from gradcli.graph.passes import optimise
 from gradcli.graph.vjp import sweep
-from gradcli.notation.nodes import LatexNotation, Notation
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.nodes import Notation
 
 TYPED = {
     "[1, 2, 3]": ((3,), (1, 2, 3)),
@@ -148,11 +149,11 @@ def test_arrays_are_written_as_they_are_typed():
     numbers = const((1, Fraction(-1, 2)), (2,))
     assert text_of(elementwise("mul", numbers, x), names) == (
         "[1, -1/2]·x",
-        r"\left[1, -\frac{1}{2}\right] x",
+        r"\begin{pmatrix} 1 & -\frac{1}{2} \end{pmatrix}^{\top} \odot x",
     )
     matrix = const((1, "pi", Decimal("1E-7"), 4), (2, 2))
     assert text_of(matrix, names) == (
-        "[[1, pi], [1E-7, 4]]",
+        "[[1, pi], [1e-7, 4]]",
         r"\left[\left[1, \pi\right], \left[1 \times 10^{-7}, 4\right]\right]",
     )
     assert text_of(const(tuple(range(9)), (9,)), {})[0] == "[0, 1, 2, 3, 4, 5, …]"
