@@ -36,7 +36,7 @@ def jacobian(
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.lang.system import read_system

@@ -9,6 +9,7 @@ import click
 from gradcli.cli.backward import backward
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.memory import watched
+from gradcli.cli.outcome import run as run_command
 from gradcli.cli.run import run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
@@ -33,6 +34,7 @@ def gradcli() -> None:
 
 gradcli.add_command(jacobian)
 gradcli.add_command(backward)
+gradcli.add_command(run)
 
 
 def main() -> None:
@@ -40,4 +42,4 @@ def main() -> None:
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
-    leave(watched(lambda: tidily(lambda: run(gradcli))))
+    leave(watched(lambda: tidily(lambda: run_command(gradcli))))
