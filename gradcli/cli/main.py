@@ -7,7 +7,9 @@ import os
 import click
 
 from gradcli.cli.backward import backward
+from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
+from gradcli.cli.jvp import jvp
 from gradcli.cli.memory import watched
 from gradcli.cli.outcome import run as run_command
 from gradcli.cli.run import run
@@ -34,6 +36,8 @@ def gradcli() -> None:
 
 gradcli.add_command(jacobian)
 gradcli.add_command(backward)
+gradcli.add_command(jvp)
+gradcli.add_command(hessian)
 gradcli.add_command(run)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.errors import Notes
+from gradcli.errors import InputError, Notes
 
 if TYPE_CHECKING:
     from gradcli.cli.explained import Wishes
@@ -32,25 +32,30 @@ def page(call: Call, recorded: Recorded | None, wishes: Wishes, trouble: str) ->
 
 def _explained(recorded: Recorded, wishes: Wishes) -> str:
     from gradcli.explain.backward import Wanted, backward
-    from gradcli.report.render import render
+    from gradcli.explain.pages import Choice, backward_pages
+    from gradcli.report.render import Look, render_pages
 
     notes = Notes()
-    wanted = Wanted((), wishes.steps, formulas=True)
+    wanted = Wanted(recorded.retained, wishes.steps, page=True, implicit=recorded.implicit)
     try:
         result = backward(recorded.graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, notes)
-        text = render(result, wishes.style)
-    except Exception as error:
-        return f"  not explained: {error}"
-    found = text if isinstance(text, str) else "\n".join(text)
-    return "\n".join([found.rstrip("\n"), *([""] if notes.lines else []), *notes.lines])
+        # The line of PyTorch's stands above the page.
+        pages = [
+            p.only(tuple(s.name for s in p.sections if s.name != "pytorch")) for p in backward_pages(result, Choice())
+        ]
+        text = render_pages(pages, Look(wishes.style))
+    except InputError as error:
+        return f"  not explained: {error.message}"
+    return "\n".join([text.rstrip("\n"), *([""] if notes.lines else []), *notes.lines])
 
 
 def _accumulated(call: Call, recorded: Recorded | None) -> list[str]:
     """Return what each leaf's `.grad` was, and what it is."""
     names = {} if recorded is None else {id(e.variable): n for e, n in recorded.steps.items() if hasattr(e, "variable")}
     found = []
-    for x, before, own, after in call.leaves:
-        name = names.get(id(x), "x")
+    order = [] if recorded is None else recorded.wrt
+    leaves = [(names.get(id(x), "x"), before, own, after) for x, before, own, after in call.leaves]
+    for name, before, own, after in sorted(leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0):
         if after is None:
             found.append(f"∂L/∂{name} = {_text(own._a)}, which grad returns; {name}.grad stays as it is")
         else:
@@ -84,7 +89,7 @@ def row(call: Call, recorded: Recorded, line: int, code: str) -> dict[str, Any]:
             }
             for x, before, own, after in call.leaves
         },
-        "retained": {},
+        "retained": {n: _plain(g._a) for n, g in recorded.kept_gradients().items()},
         "freed": call.freed,
     }
 

@@ -91,7 +91,8 @@ def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
 
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply at all points: as one product of matrices where a factor is the same at all points."""
-    if a.shape[-1] == b.shape[-1] == 1 and object not in (a.dtype, b.dtype):
+    if a.dtype == np.float32 and a.shape[-1] == b.shape[-1] == 1:
+        # Of a script.  In float64 sums are added in an order that does not depend on the number of points.
         result = np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     elif a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
         result = _stacked_matmul(a, b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +11,22 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.engine.jacobian import NumericJacobian
-from gradcli.errors import Notes
-from gradcli.explain import steps
+from gradcli.errors import InputError, Notes
+from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
-from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
+from gradcli.explain.shared import check_entries, dimensions, formulas_of, style, symbolic
+from gradcli.explain.steps import retained_formulas
+from gradcli.explain.trace import Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.vjp import Sweep, sweep
 
 SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
-SHOWN_ENTRIES = 400  # of a Jacobian that is shown beside a gradient
+SHOWN_ENTRIES = 36  # of a Jacobian that is shown beside a gradient
+TRACED = 1_000  # nodes of a system that a page looks into
+SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas
 MAX_STEPPED_CALLS = 16
 
 
@@ -31,7 +36,9 @@ class Wanted:
 
     retain: tuple[str, ...] = ()
     steps: bool = False
-    formulas: bool = False  # the Jacobian, with its formulas
+    page: bool = False  # what only pages show: formulas beside numbers, values of intermediates
+    jacobian: bool = False  # J, however large it is
+    implicit: bool = False  # nobody gave a cotangent
     warn: bool = True  # of gradients that are not finite
 
 
@@ -53,7 +60,9 @@ def backward(
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
     rows, columns = dimensions(graph, wrt)
-    if not points or (wanted.formulas and rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS):
+    small = rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
+    if not points or (wanted.page and (small or wanted.jacobian)):
+        check_entries(graph, wrt)
         found_symbolic = symbolic(graph, wrt)
     common = (graph, tuple(wrt), found_symbolic, *style(graph, calls[0]))
     if points:
@@ -65,6 +74,8 @@ def backward(
     forgotten = [name for name, n in graph.names.items() if n not in shown and "[" not in name]
     return BackwardResult(
         *common,
+        swept=swept,
+        implicit=wanted.implicit,
         points=tuple(found),
         numeric=bool(points),
         steps=wanted.steps,
@@ -87,7 +98,7 @@ class _Numbers:
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points; every point has the same number of calls."""
         keep = [*self.swept.gradients.values(), *self.graph.outputs.values()]
-        keep += self.graph.names.values() if self.wanted.formulas or self.wanted.steps else []
+        keep += self.graph.names.values() if self.wanted.page else []
         count = len(calls[0])
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1
@@ -118,6 +129,8 @@ class _Numbers:
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)
+        if self.wanted.page:
+            note_corners(self.graph, at, self.notes)
         matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
             at,
@@ -126,14 +139,24 @@ class _Numbers:
             tuple(called),
             {name: running[name][..., -1] for name in self.wanted.retain},
             matrix,
-            *self.steps(inputs, len(calls)),
+            self.trace(inputs, len(calls)),
+            self.adjoints(calls),
         )
 
-    def steps(self, inputs: Named, calls: int) -> steps.Steps:
-        """Return the steps at one point, if they are wanted."""
-        if not self.wanted.steps:
-            return (), ()
-        return steps.numeric(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
+    def trace(self, inputs: Named, calls: int) -> Trace | None:
+        """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
+        if not self.wanted.steps and not (self.wanted.page and len(self.graph.nodes) <= TRACED):
+            return None
+        return numeric_trace(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
+
+    def adjoints(self, calls: Sequence[Named]) -> Named:
+        """Return the gradients of retained intermediates as formulas, where a page shows them."""
+        small = [n for n in self.wanted.retain if self.graph.names[n].size <= SHOWN_RETAINED]
+        if not self.wanted.page or not small or formulas_of(self.graph) > SHOWN_FORMULAS:
+            return {}
+        with suppress(InputError):  # too deep to be written
+            return retained_formulas(self.swept, calls, small)
+        return {}
 
 
 def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
@@ -157,9 +180,9 @@ def _in_formulas(
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
         found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
-    retained = steps.retained_formulas(swept, calls, wanted.retain)
-    tables = steps.symbolic(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else ((), ())
-    return BackwardPoint({}, {}, {}, tuple(found), retained, None, *tables)
+    retained = retained_formulas(swept, calls, wanted.retain)
+    trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
+    return BackwardPoint({}, {}, {}, tuple(found), retained, None, trace)
 
 
 def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[int, list[Any]]) -> Named:

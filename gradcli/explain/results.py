@@ -9,49 +9,14 @@ import numpy as np
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import Shape
-from gradcli.notation.nodes import Notation, node_names
+from gradcli.graph.vjp import Sweep
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.explain.trace import Trace
 
 Array = np.ndarray[Any, Any]
 Named = dict[str, Array]
-
-
-@dataclass(frozen=True)
-class ForwardStep:
-    """One node of the forward pass: what it computes from what, and its primal (None without a point).
-
-    `expression` is written in the language of gradcli, `latex` as LaTeX.
-    """
-
-    node: str
-    operation: str
-    arguments: tuple[str, ...]
-    expression: str
-    latex: str
-    shape: Shape
-    value: Array | None
-
-
-@dataclass(frozen=True)
-class ReverseStep:
-    """One adjoint passed on, in one `backward` call.
-
-    `slope` is the local derivative of an elementwise node, in words and as a value; a structural node has a rule
-    instead, and no slope value.  `total` is the argument's adjoint so far.
-    """
-
-    call: int
-    node: str
-    adjoint: Array
-    argument: str
-    slope: str
-    slope_latex: str
-    slope_value: Array | None
-    contribution: Array
-    total: Array
 
 
 @dataclass(frozen=True)
@@ -73,8 +38,8 @@ class BackwardPoint:
     calls: tuple[Call, ...]
     retained: Named
     jacobian: Array | None
-    forward: tuple[ForwardStep, ...]
-    reverse: tuple[ReverseStep, ...]
+    trace: Trace | None
+    adjoints: Named = field(default_factory=dict)  # of the retained, as formulas
 
     @property
     def grad(self) -> Named:
@@ -89,6 +54,7 @@ class JacobianPoint:
     at: Named
     value: Named
     jacobian: Array
+    trace: Trace | None = None  # of a call for each of the first rows
 
 
 @dataclass(frozen=True)
@@ -111,18 +77,6 @@ class Shown:
         return code(expr, self.decimals, self.taken)
 
     @property
-    def statements(self) -> list[tuple[str, str]]:
-        """The assigned names with their expressions, as the user wrote them."""
-        notation = Notation(node_names(self.graph), times="*")
-        shown = []
-        assembled = {name.partition("[")[0] for name in self.graph.names if "[" in name}
-        for name, node in self.graph.names.items():
-            span = None if name in assembled else self.graph.spans.get(node)
-            written = None if span is None else " ".join(span.text.split())
-            shown.append((name, written or notation.assigned(name, node)))
-        return shown
-
-    @property
     def leaves(self) -> dict[str, Node]:
         """The leaves that gradients are taken by, in the order wanted."""
         return {name: self.graph.inputs[name] for name in self.wrt}
@@ -130,17 +84,23 @@ class Shown:
 
 @dataclass(frozen=True)
 class JacobianResult(Shown):
-    """The result of `gradcli jacobian`."""
+    """The result of `gradcli jacobian`; `trace` has the steps without a point."""
 
     points: tuple[JacobianPoint, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
 class BackwardResult(Shown):
-    """The result of `gradcli backward`."""
+    """The result of `gradcli backward`.
 
+    `implicit` tells that nobody gave the cotangent, `forgotten` of which intermediates PyTorch keeps no gradient.
+    """
+
+    swept: Sweep
     points: tuple[BackwardPoint, ...] = ()
     numeric: bool = True
     steps: bool = False
     retained: tuple[str, ...] = ()
-    forgotten: tuple[str, ...] = field(default=())  # intermediates whose gradient PyTorch does not keep
+    implicit: bool = False
+    forgotten: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
 
 def _slope(slope: Node, known: Mapping[Node, str], node: str, argument: str) -> Rule:
     left = rf"\frac{{\partial {latex_name(node)}}}{{\partial {latex_name(argument)}}}"
-    text = Notation(known, implicit=True).name(slope)
+    text = Notation(known, times="*", implicit=True).name(slope)
     return Rule(f"∂{node}/∂{argument} = {text}", f"{left} = {LatexNotation(known, implicit=True).name(slope)}")
 
 
@@ -70,5 +70,6 @@ def _contribution(
             f"{left} {equals} {adjoint} {words.format(argument)}",
             rf"{left_latex} {sign} {latex_name(adjoint)} \text{{ {words.format(rf'${latex_name(argument)}$')}}}",
         )
-    text, latex = Notation(known, implicit=True).name(passed), LatexNotation(known, implicit=True).name(passed)
+    text = Notation(known, times="*", implicit=True).name(passed)
+    latex = LatexNotation(known, implicit=True).name(passed)
     return Rule(f"{left} {equals} {text}", f"{left_latex} {sign} {latex}")

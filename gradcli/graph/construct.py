@@ -226,7 +226,8 @@ def transpose(x: Node, order: Axes) -> Node:
         raise InputError(f"axes {order} are not an order of the {len(x.shape)} axes")
     if order == tuple(range(len(order))):
         return x
-    return Node("transpose", (x,), tuple(x.shape[i] for i in order), (order,))
+    shape = tuple(x.shape[i] for i in order)
+    return Node("transpose", (x,), shape, (order,)) if x.value is None else const(x.value, shape)
 
 
 def swap(x: Node) -> Node:
@@ -313,6 +314,8 @@ def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
 
 def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:
     """Return zeros of that shape to which each part is added at its index: the pullback of indexing."""
+    if all(is_const(part, 0) for _, part in parts):
+        return const(0, shape)
     return Node("scatter", tuple(p for _, p in parts), shape, (shape, tuple(k for k, _ in parts)))
 
 

@@ -93,3 +93,16 @@ def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node,
             else:
                 done.setdefault(stack.pop())
     return tuple(done)
+
+
+def appearance(graph: Graph) -> list[str]:
+    """Return the names of the inputs in the order in which the outputs read them.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> appearance(Graph.of({"w": w, "x": x}, {"y": x * w}))
+    ['x', 'w']
+    """
+    names = {n: name for name, n in graph.inputs.items()}
+    read = [n for n in scheduled(graph.names.values()) if n in names]
+    return [names[n] for n in dict.fromkeys([*read, *names])]

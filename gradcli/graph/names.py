@@ -80,6 +80,15 @@ def bar(name: str) -> str:
     return f"{name[0]}\u0304{name[1:]}"
 
 
+def dot(name: str) -> str:
+    """Return the name of a tangent: ṫ2 of t2.
+
+    >>> dot("x"), [hex(ord(c)) for c in dot("t2")]
+    ('ẋ', ['0x1e6b', '0x32'])
+    """
+    return unicodedata.normalize("NFC", f"{name[0]}\u0307") + name[1:]
+
+
 def latex_name(name: str) -> str:
     """Return a variable's name as LaTeX: `x0` and `x[0]` have subscripts, Greek names are letters.
 

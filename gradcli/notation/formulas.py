@@ -22,7 +22,16 @@ _LONG = 10**9
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
-class _CodePrinter(StrPrinter):  # type: ignore[misc]
+class _Ordered:
+    """Prints sums as one writes them by hand: what is subtracted does not stand first, `x - m` and not `-m + x`."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        terms = list(expr.as_ordered_terms(order=order))
+        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+        return [terms.pop(first), *terms]
+
+
+class _CodePrinter(_Ordered, StrPrinter):  # type: ignore[misc]
     """Prints in the language of gradcli.  `decimals` writes 1/5 as 0.2; `taken` are names that mean variables."""
 
     def __init__(self, decimals: bool, taken: frozenset[str]) -> None:
@@ -51,7 +60,7 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
         short = self._decimal(abs(coefficient))
         if short is None or rest.is_Add:
             return str(super()._print_Mul(expr))
-        factor = self.parenthesize(rest, PRECEDENCE["Mul"])
+        factor = self.parenthesize(rest, PRECEDENCE["Mul"], strict=True)
         sign = "-" if coefficient < 0 else ""
         if factor.startswith("1/"):
             return f"{sign}{short}{factor[1:]}"
@@ -119,7 +128,7 @@ def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset())
     return str(_CodePrinter(decimals, taken).doprint(expr))
 
 
-class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
+class _LatexPrinter(_Ordered, LatexPrinter):  # type: ignore[misc]
     """SymPy's LaTeX, with `x[0]` as a subscript and the functions of the table by name."""
 
     def _print_Symbol(self, expr: Any, style: str = "plain") -> str:

@@ -325,6 +325,11 @@ class LatexNotation:
                 return latex_index(self._argument(a, _ATOM), _latex_text(subscript(node.settings[0]))), 3
             case "take", (a,):
                 return latex_index(self._argument(a, _ATOM), places_key(node)), 3
+            case "put", (a,):
+                return rf"\operatorname{{put}}_{{{places_key(node)}}}\left({name(a)}\right)", _ATOM
+            case "einsum", (a, b):
+                terms = node.settings[0].replace("->", r" \to ")
+                return rf"\operatorname{{einsum}}_{{{terms}}}\left({name(a)}, {name(b)}\right)", _ATOM
             case "inv", (a,):
                 return f"{self._argument(a, _ATOM)}^{{-1}}", 3
             case "cross", (a, b):

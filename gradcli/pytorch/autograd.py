@@ -53,7 +53,7 @@ class Call:
     roots: list[tuple[Tensor, Any]]  # what it flowed from, with v
     leaves: list[tuple[Tensor, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
     freed: bool = True
-    graph: Any = None  # what was recorded, taken down before it was freed
+    implicit: bool = False  # the script gave no v
 
 
 class Listeners:
@@ -89,7 +89,7 @@ def backward(
     chosen = _listed(inputs) if inputs is not None else []
     if chosen:
         sweep.wanted = {_source(x): None for x in chosen}
-    _run(sweep, roots, seeds)
+    _run(sweep, roots, seeds, grad_tensors is None)
     if chosen:
         assert sweep.wanted is not None
         for x in chosen:
@@ -123,7 +123,7 @@ def grad(
             raise about("One of the differentiated Tensors does not require grad", "no grad", x)
     keep = create_graph if retain_graph is None else retain_graph
     sweep = Sweep(bool(keep), create_graph, {_source(x): None for x in wanted})
-    _run(sweep, roots, seeds)
+    _run(sweep, roots, seeds, grad_outputs is None)
     assert sweep.wanted is not None
     found: list[Tensor | None] = []
     for i, x in enumerate(wanted):
@@ -146,9 +146,9 @@ def _source(x: Tensor) -> Edge:
     return edge_of(x)
 
 
-def _run(sweep: Sweep, roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]]) -> None:
+def _run(sweep: Sweep, roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]], implicit: bool) -> None:
     call = Call([(y, g if isinstance(g, np.ndarray) else g._a) for y, (_, g) in zip(roots, seeds, strict=True)])
-    call.freed = not sweep.retain
+    call.freed, call.implicit = not sweep.retain, implicit
     if Listeners.before is not None:
         Listeners.before(call)
     before, Mode.grad = Mode.grad, sweep.create

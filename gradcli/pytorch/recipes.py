@@ -105,10 +105,11 @@ class Recipe:
     `name` is what PyTorch calls its `grad_fn`.
     """
 
-    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls")
+    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls", "settings")
 
-    def __init__(self, op: str, name: str, inputs: Sequence[Node], output: Node) -> None:
+    def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
+        self.settings = settings
         self.name = name
         self.inputs = tuple(inputs)
         self.output = output
@@ -144,5 +145,5 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
         inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
         if len(_RECIPES) >= _KEPT:
             _RECIPES.clear()
-        found = _RECIPES[key] = Recipe(key[0], name(), inputs, build(*inputs))
+        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, build(*inputs))
     return found

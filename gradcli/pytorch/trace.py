@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from gradcli.errors import InputError
+from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.calls import exact
@@ -17,6 +20,7 @@ from gradcli.pytorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
+_WHOLE = 2**53  # below, a float that is a whole number is exact
 _SMALL = 16  # elements of an array without a name that is written out
 
 
@@ -30,6 +34,22 @@ class Recorded:
     wrt: list[str]
     lines: dict[Node, int] = field(default_factory=dict)
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
+    implicit: bool = False  # the script gave no v
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """The names of the intermediates that keep their gradients."""
+        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step)]
+        return tuple(n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs)
+
+    def kept_gradients(self) -> dict[str, Tensor]:
+        """Return the gradients that intermediates keep, by name."""
+        found = {}
+        for e, n in self.steps.items():
+            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
+            if x is not None and x._grad is not None:
+                found[n] = x._grad
+        return found
 
 
 def script_frame() -> Any:
@@ -97,6 +117,7 @@ class _Maker:
         self.computed: dict[str, Node] = {}
         self.lines: dict[Node, int] = {}
         self.steps: dict[Edge, str] = {}
+        self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
         """Return a name that no input has."""
@@ -145,9 +166,11 @@ class _Maker:
             self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x)
             for e, x in zip(step.edges, operands, strict=True)
         ]
+        if type(step) is not Step:
+            raise InputError(f"the backward of {step.name()} is the script's own")
         recipe = step.recipe
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
-        node = _instance(recipe.output, new)
+        node = self.assembled(step, own) or _instance(recipe.output, new)
         self.nodes[step] = node
         for made in new.values():
             self.lines.setdefault(made, step.line)
@@ -157,6 +180,18 @@ class _Maker:
             self.computed[name] = node
             self.steps[step] = name
         return node
+
+    def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
+        """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or len(step.shape) != 1:
+            return None
+        places, shape = step.recipe.settings
+        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
+        flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
+        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
+        self.parts[step] = parts
+        return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
 
 
 def _instance(output: Node, new: dict[Node, Node]) -> Node:
@@ -176,9 +211,9 @@ def _instance(output: Node, new: dict[Node, Node]) -> Node:
 
 def _shortest(value: Any) -> Any:
     """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
-    if isinstance(value, np.float32):
-        return float(str(value))
-    return value.item() if isinstance(value, np.generic) else value
+    found = float(str(value)) if isinstance(value, np.float32) else value.item()
+    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
+    return int(found) if whole else found
 
 
 def decimal(array: Array) -> Array:
@@ -205,7 +240,7 @@ def reachable(roots: Iterable[Edge]) -> list[Step]:
     return sorted((e for e in found if isinstance(e, Step)), key=lambda s: s.seq)
 
 
-def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str]) -> Recorded:
+def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str], implicit: bool = False) -> Recorded:
     """Return the system behind a call of `backward`, before it runs."""
     from gradcli.pytorch.record import edge_of
 
@@ -224,7 +259,7 @@ def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str]) -> Recor
         own = decimal(np.asarray(v)[..., 0])
         cotangents[name] = cotangents[name] + own if name in cotangents else own
     graph = Graph.of(maker.inputs, outputs, names={**_in_order(maker.computed, outputs), **outputs})
-    return Recorded(graph, maker.at, cotangents, maker.wrt, maker.lines, maker.steps)
+    return Recorded(graph, maker.at, cotangents, maker.wrt, maker.lines, maker.steps, implicit)
 
 
 def _in_order(computed: Mapping[str, Node], outputs: Mapping[str, Node]) -> dict[str, Node]:

@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, JacobianResult, Named, Shown
+from gradcli.explain.results import Array, BackwardResult, JacobianResult, Named, Shown
+from gradcli.explain.steps import forward_steps, reverse_steps
+from gradcli.explain.trace import Trace
 
 
 def _plain(result: Shown, array: Array) -> Any:
@@ -59,30 +61,30 @@ def backward(result: BackwardResult) -> Iterator[str]:
         found["grad"] = _named(result, point.grad)
         if result.retained:
             found["retained"] = _named(result, point.retained)
-        if result.steps:
-            found["steps"] = _steps(result, point)
+        if result.steps and point.trace is not None:
+            found["steps"] = _steps(result, point.trace)
         if not result.numeric and result.symbolic is not None and result.symbolic.where:
             found["where"] = {name: result.formula(e) for name, e in result.symbolic.where.items()}
         yield json.dumps(found)
 
 
-def _steps(result: Shown, point: BackwardPoint) -> dict[str, Any]:
+def _steps(result: Shown, trace: Trace) -> dict[str, Any]:
     forward = []
-    for s in point.forward:
+    for s in forward_steps(trace):
         row: dict[str, Any] = {
-            "node": s.node,
+            "node": s.name,
             "operation": s.operation,
             "arguments": s.arguments,
             "expression": s.expression,
-            "shape": s.shape,
+            "shape": s.node.shape,
         }
         forward.append(row if s.value is None else row | {"value": _plain(result, s.value)})
     reverse = []
-    for r in point.reverse:
+    for r in (r for call in range(len(trace.calls)) for r in reverse_steps(trace, call)):
         row = {"call": r.call, "node": r.node, "adjoint": _plain(result, r.adjoint), "passes_to": r.argument}
-        row["rule"] = r.slope
-        if r.slope_value is not None:
-            row["local_derivative"] = _plain(result, r.slope_value)
+        row["rule"] = r.rule.text
+        if r.slope is not None:
+            row["local_derivative"] = _plain(result, r.slope)
         row |= {"contribution": _plain(result, r.contribution), "adjoint_so_far": _plain(result, r.total)}
         reverse.append(row)
     return {"forward": forward, "reverse": reverse}

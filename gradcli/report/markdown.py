@@ -1,79 +1,72 @@
-"""Results as GitHub's Markdown: tables for the system and the steps, `$$` mathematics for J and vᵀJ."""
+"""A page as GitHub's Markdown: `$$` mathematics for equations and matrices, tables for the steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from gradcli.explain.results import Array, BackwardResult, JacobianResult, Named, Shown
-from gradcli.report import latex
-from gradcli.report.words import (
-    accumulation,
-    arithmetic,
-    element_text,
-    forward_table,
-    grad_name,
-    loss,
-    point_text,
-    pytorch,
-    reverse_table,
-)
+from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
+from gradcli.report.latex import equations, matrices
+from gradcli.report.latex_math import LatexWriter
+from gradcli.report.text_math import TextWriter
+
+_TITLES = {
+    "system": "System",
+    "v": "The cotangent",
+    "jacobian": "Jacobian",
+    "calls": "Calls",
+    "grad": "Gradients",
+    "pytorch": "PyTorch",
+    "steps": "Steps",
+}
 
 
-def jacobian(result: JacobianResult) -> str:
-    """Return the system and its Jacobian as Markdown."""
+def render(page: Page, digits: int | None) -> str:
+    """Return a page as Markdown; `digits` significant ones of each number."""
+    writers = TextWriter(page, digits), LatexWriter(page, digits)
     parts: list[str] = []
-    for point in result.points or (None,):
-        parts += _system(result, point.at if point else None, point.value if point else {})
-        parts += _jacobian(result, point.jacobian if point else None)
+    before = ""
+    for section in page.sections:
+        if section.name != before:
+            parts.append(f"### {_TITLES.get(section.name, section.name)}")
+        before = section.name
+        parts += _section(section, *writers)
     return "\n\n".join(parts) + "\n"
 
 
-def backward(result: BackwardResult) -> str:
-    """Return the system, its Jacobian, vᵀJ and the gradients as Markdown."""
-    parts: list[str] = []
-    for point in result.points:
-        parts += _system(result, point.at if result.numeric else None, {**point.intermediates, **point.value})
-        if result.symbolic is not None:
-            parts += _jacobian(result, point.jacobian)
-        parts += ["### Gradients", _math(latex.gradient_lines(result, point))]
-        if result.symbolic is not None and len(point.calls) == 1:
-            parts.append("\n".join(f"- {_code(text)}" for text in arithmetic(result, point)))
-        if len(point.calls) > 1:
-            parts.append(_table(*accumulation(result, point)))
-        parts.append(f"This is the gradient of {_code(' '.join(loss(result.graph.outputs, point.calls)))}; in PyTorch:")
-        parts.append("```python\n" + "\n".join(pytorch(result.graph.outputs, point.calls)) + "\n```")
-        if result.steps:
-            parts += ["### Forward", _table(*forward_table(result, point.forward))]
-            parts += ["### Reverse", _table(*reverse_table(result, point.reverse))]
-        parts.append(
-            _table(
-                ("variable", "gradient"),
-                [
-                    [grad_name(name), element_text(grad, result)]
-                    for name, grad in {**point.grad, **point.retained}.items()
-                ],
-            )
-        )
-    return "\n\n".join(parts) + "\n"
+def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+    if section.title:
+        yield f"**{_sentence(section.title, text)}**"
+    for block in section.blocks:
+        yield from _block(block, text, latex)
 
 
-def _system(result: Shown, at: Named | None, values: Named) -> list[str]:
-    title = "### System" if at is None else f"### System at {_code(point_text(at))}"
-    header = ["name", "expression", "value"] if values else ["name", "expression"]
-    rows = [
-        [name, text, *([element_text(values[name], result) if name in values else ""] if values else [])]
-        for name, text in result.statements
-    ]
-    return [title, _table(header, rows)]
+def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+    match block:
+        case Text(parts):
+            yield _sentence(parts, text)
+        case Equations(lines):
+            yield _math(f"\\begin{{aligned}}\n{equations(lines, latex)}\n\\end{{aligned}}")
+        case Matrix():
+            yield from map(_math, matrices(block, latex))
+        case Grid(header, rows):
+            yield _table(header, [[text.write(cell) for cell in row] for row in rows])
+        case Code():
+            yield from [f"{block.caption}:"] * bool(block.caption)
+            yield f"```{block.language}\n" + "\n".join(block.lines) + "\n```"
 
 
-def _jacobian(result: Shown, value: Array | None) -> list[str]:
-    return ["### Jacobian", _math(latex.jacobian_lines(result, value))]
+def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
+    """Return words with mathematics between them."""
+    return "".join(_escaped(p) if isinstance(p, str) else _code(text.write(p)) for p in parts).strip()
 
 
-def _math(lines: Sequence[tuple[str, str]]) -> str:
-    """Return equations as one display; GitHub reads a `$$` that stands on a line of its own."""
-    return f"$$\n\\begin{{aligned}}\n{latex.equations(lines)}\n\\end{{aligned}}\n$$"
+def _escaped(words: str) -> str:
+    return words.replace("*", r"\*").replace("_", r"\_").replace("$", r"\$")
+
+
+def _math(body: str) -> str:
+    """Return a display; GitHub reads a `$$` that stands on a line of its own."""
+    return f"$$\n{body}\n$$"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,26 +1,36 @@
-"""The one place that knows the renderers: a result and the name of a format in, text or lines out."""
+"""The one place that knows the formats: a result and the name of a format in, text or lines out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 
 from gradcli.explain.results import BackwardResult, JacobianResult
+from gradcli.explain.sections import Page
 
-# Each has a function `jacobian` and a function `backward`; only the one that is wanted is imported.
-_RENDERERS = {
-    "table": "gradcli.report.table",
-    "json": "gradcli.report.json_lines",
-    "csv": "gradcli.report.csv_rows",
-    "latex": "gradcli.report.latex",
-    "markdown": "gradcli.report.markdown",
-}
+DIGITS = 6  # significant ones on a page
+
+_DATA = {"json": "gradcli.report.json_lines", "csv": "gradcli.report.csv_rows"}
+_PAGES = {"table": "gradcli.report.table", "latex": "gradcli.report.latex", "markdown": "gradcli.report.markdown"}
 
 
-def render(result: JacobianResult | BackwardResult, style: str) -> str | Iterable[str]:
-    """Return a result in a format: `table`, `json`, `csv`, `latex` or `markdown`."""
-    module = import_module(_RENDERERS[style])
-    text: str | Iterable[str] = (
-        module.backward(result) if isinstance(result, BackwardResult) else module.jacobian(result)
-    )
-    return text
+@dataclass(frozen=True)
+class Look:
+    """How pages look: in which format, and to how many significant digits (None: all)."""
+
+    style: str = "table"
+    digits: int | None = DIGITS
+
+
+def render_data(result: JacobianResult | BackwardResult, style: str) -> Iterable[str]:
+    """Return the lines of a result as data: in `json` or `csv`, a function `backward` and one `jacobian` each."""
+    module = import_module(_DATA[style])
+    lines: Iterable[str] = module.backward(result) if isinstance(result, BackwardResult) else module.jacobian(result)
+    return lines
+
+
+def render_pages(pages: Iterable[Page], look: Look) -> str:
+    """Return pages one after the other; each page format has a function `render`."""
+    module = import_module(_PAGES[look.style])
+    return "\n".join(module.render(page, look.digits) for page in pages)

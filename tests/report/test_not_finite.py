@@ -60,7 +60,7 @@ def test_a_cancelled_formula_hides_no_number(cli, system, at):
     assert (found["symbolic"], found["jacobian"]) == ([["0"]], [["NaN"]])
     assert cli.json("backward", system, "--at", at)["grad"] == {"x": "NaN"}
     for command in ("jacobian", "backward"):
-        assert "y   0 = nan" in cli.done(command, system, "--at", at).out
+        assert (" = 0 = nan" if command == "jacobian" else " = nan") in cli.done(command, system, "--at", at).out
         assert r"\mathrm{nan}" in cli.done(command, system, "--at", at, "-f", "latex").out
     at_points = cli.done("jacobian", system, "--points", "-", stdin=f"x\n{at.removeprefix('x=')}\n").out
     assert at_points.splitlines() == ["dy/dx", "nan"]
@@ -69,8 +69,8 @@ def test_a_cancelled_formula_hides_no_number(cli, system, at):
 def test_a_formula_that_is_0_at_finite_numbers_is_shown_as_0(cli):
     outcome = cli.done("jacobian", "y=x/x", "--at", "x=0", "--at", "x=2")
     first, second = outcome.out.split("at x = 2")
-    assert "  y   0 = nan\n" in first
-    assert second.endswith("  y   0\n")
+    assert "∂y/∂x = 0 = nan\n" in first
+    assert second.endswith("∂y/∂x = 0\n")
 
 
 @pytest.mark.parametrize("command", ["jacobian", "backward"])

@@ -1,0 +1,52 @@
+"""The section `calls`: what several calls of `backward` leave in .grad, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.explain.arithmetic import products
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
+from gradcli.explain.sections import Equal, Grid, Math, Section, Sum, Text, Value
+from gradcli.explain.weights import array_of
+
+_CALLS = 20  # that are shown
+_RUNNING = 4  # elements of a sum that is shown as a sum
+
+
+def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
+    """Return one row for each call: its v, its vᵀJ, and what .grad holds after it; and what follows from that."""
+    rows: list[tuple[Math, ...]] = []
+    before: Named = {}
+    for k, call in enumerate(point.calls, 1):
+        own = [_own(result, point, k - 1, name) for name in result.wrt]
+        after = [_running(before.get(name), call.own[name], call.grad[name]) for name in result.wrt]
+        both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
+        rows.append((str(k), array_of(result.graph.outputs, call.v), *both))
+        before = call.grad
+    if len(rows) > _CALLS:
+        rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
+    titles = tuple(f"{name}.grad after it" for name in result.wrt)
+    header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles))
+    return Section("calls", (Grid(header, tuple(rows)), *_sentences(result, point)))
+
+
+def _own(result: BackwardResult, point: BackwardPoint, call: int, name: str) -> Math:
+    """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
+    sums = products(result, point.jacobian, point.calls[call].v, name)
+    return Equal((*list(sums)[-1:], Value(point.calls[call].own[name])))
+
+
+def _running(before: Array | None, own: Array, after: Array) -> Math:
+    if before is None or after.dtype == object or after.size > _RUNNING:
+        return Value(after)
+    return Equal((Sum((Value(before), Value(own))), Value(after)))
+
+
+def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
+    total = {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
+    leaf = result.wrt[0] if result.wrt else "x"
+    return [
+        Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
+        Text(("The same as one call with v = ", array_of(result.graph.outputs, total), ": vᵀJ is linear in v.")),
+        Text(("All calls but the last need retain_graph=True: backward frees the values that it needed.",)),
+    ]

@@ -1,0 +1,69 @@
+"""The chain rule along a path: the local derivatives between an output and a leaf, where one path leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.sections import Computed, Math, Name, Value
+from gradcli.explain.trace import Edge, Trace
+from gradcli.graph.node import Node, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import Pass, Sweep
+from gradcli.notation.nodes import written_size
+
+_LONGEST = 5  # factors
+_MEDIUM = 30  # operations in all factors
+
+
+def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
+    """Return the passes from an output to a leaf, if there is one path, and each pass is a product, entry by entry."""
+    incoming: dict[Node, list[Pass]] = {}
+    for p in swept.passes:
+        incoming.setdefault(p.argument, []).append(p)
+    found: list[Pass] = []
+    node = leaf
+    while node is not output:
+        passes = incoming.get(node, [])
+        if len(passes) != 1 or len(found) == _LONGEST or not _multiplies(passes[0]):
+            return None
+        found.insert(0, passes[0])
+        node = passes[0].node
+    return found
+
+
+def _multiplies(p: Pass) -> bool:
+    """Tell whether a pass multiplies an adjoint of the argument's shape, or one that is spread over it."""
+    if OPERATIONS[p.node.op].broadcasts:
+        return p.node.shape == p.argument.shape
+    return p.node.op in ("sum", "mean", "norm")
+
+
+def factors(passes: list[Pass], names: Mapping[Node, str]) -> list[Math] | None:
+    """Return the local derivatives as formulas, without those that are 1; nothing where they are too long."""
+    nodes = [n for n in map(_local, passes) if n.value != 1]
+    if len(nodes) < 2 or sum(written_size(n, names) for n in nodes) > _MEDIUM:
+        return None
+    return [Name(names[n]) if n in names else Computed(n, names, implicit=True) for n in nodes]
+
+
+def numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:
+    """Return the local derivatives of scalars as numbers."""
+    slopes = trace.calls[0].slopes
+    edges = [Edge(p.node, p.position) for p in passes]
+    if any(e not in slopes or slopes[e].shape for e in edges):
+        return None
+    return [Value(slopes[e]) for e, p in zip(edges, passes, strict=True) if _local(p).value != 1]
+
+
+def _local(p: Pass) -> Node:
+    """Return what a pass multiplies the adjoint by."""
+    if p.slope is not None:
+        return p.slope
+    pullback: Any = OPERATIONS[p.node.op].pullback
+    found: Node = pullback(const(1, p.node.shape), p.node, *p.node.settings, *p.node.args)[p.position]
+    while found.op in ("broadcast", "reshape") and np.prod(found.args[0].shape) == 1:
+        found = found.args[0]
+    return const(found.value) if found.value is not None else found

@@ -1,0 +1,100 @@
+"""The section `grad`: the gradient of each leaf, with what leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradcli.explain import chain
+from gradcli.explain.arithmetic import ELEMENTS, products
+from gradcli.explain.forms import Forms
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult
+from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
+from gradcli.explain.weights import flat, loss_name
+from gradcli.graph.names import bar
+
+WHOLE = 12  # elements of a gradient that is written out in formulas
+_READABLE = 120  # characters of all of them
+
+
+def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms) -> Section:
+    """Return the gradients at a point after all calls, and those of retained intermediates.
+
+    `written` are the formulas of the gradients in a system of arrays.
+    """
+    lines = []
+    for name in result.wrt:
+        sides = _sides(result, point, name, written.gradients.get(name))
+        value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
+        lines.append(Line((Grad(name), *sides, *value), (), True))
+    lines += [_retained(result, point, name) for name in point.retained]
+    adjoints = _adjoints(result, point, written)
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *_kept(result, point)))
+
+
+def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
+    """Return the adjoints that the gradients' formulas mention, and what that means."""
+    if not written.adjoints:
+        return []
+    name = next(iter(written.adjoints))
+    meaning = Partial(loss_name(result.graph.outputs, point.calls[0].v), name.replace("\u0304", ""))
+    lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
+    return [Text(("with the adjoints (", Name(name), " = ", meaning, ")")), Equations(lines)]
+
+
+def _is_long(result: BackwardResult, grad: Array) -> bool:
+    """Tell whether a gradient is formulas that nobody reads beside the one of matrices."""
+    if grad.dtype != object:
+        return False
+    texts = [result.formula(e) for e in grad.reshape(-1)[:WHOLE]]
+    return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.where)
+
+
+def _retained(result: BackwardResult, point: BackwardPoint, name: str) -> Line:
+    """Return the gradient of an intermediate: as a derivative, in formulas, and as a number."""
+    loss = loss_name(result.graph.outputs, point.calls[0].v)
+    sides: list[Math] = [Grad(name), Partial(loss, name)]
+    if name in point.adjoints and point.adjoints[name].size <= ELEMENTS:
+        sides.append(Value(point.adjoints[name]))
+    return Line((*sides, Value(point.retained[name])))
+
+
+def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
+    """Return why a retained gradient is not there by itself."""
+    h = next((name for name in point.retained if name not in result.graph.outputs), None)
+    if h is None:
+        return []
+    why = f"{h} is computed, and no leaf: PyTorch leaves {h}.grad None unless {h}.retain_grad() keeps it."
+    return [Text((why, f" It is the adjoint of {h}; a hook on {h} sees the same."))]
+
+
+def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> list[Math]:
+    """Return what stands between a gradient's name and its value; `form` is its formula in a system of arrays."""
+    leaf, v = result.leaves[name], point.calls[0].v
+    if len(point.calls) > 1:
+        return []
+    if result.steps and not leaf.shape:
+        return [Name(bar(name))]
+    formulas = list(_along_a_path(result, point, name, form))
+    if form is not None:
+        formulas.append(form)
+    weights = flat(v)
+    told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
+    if told or (form is not None and not result.numeric):
+        return formulas
+    return [*formulas, *list(products(result, point.jacobian, v, name))[-1 if form else 0 :]]
+
+
+def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> Iterator[Math]:
+    """Yield the derivative of a scalar output by a leaf, multiplied out along the path between them if there is one."""
+    (output, y), *others = result.graph.outputs.items()
+    if others or y.shape:
+        return
+    leaf, v = result.leaves[name], point.calls[0].v[output]
+    passes = chain.path(result.swept, leaf, y) or []
+    along = chain.factors(passes, result.graph.labels)
+    if form is None and not leaf.shape:
+        yield Product(("v", Partial(output, name)))
+    if along is not None:
+        yield Product((Value(v), *along))
+        if point.trace is not None and (found := chain.numbers(passes, point.trace)):
+            yield Product((Value(v), *found))

@@ -1,0 +1,120 @@
+"""The section `jacobian`: J with its formulas and numbers, v beside its rows and vᵀJ below its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.results import Array, Call, Named, Shown
+from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
+from gradcli.explain.weights import flat
+from gradcli.graph.node import Node
+from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
+
+_LISTED = 36  # derivatives of one output that are listed with those that are 0
+_PATTERN = 100_000  # entries of a J of which it is said which are 0
+_NAMES = 4  # of outputs, or of leaves, in the heading
+_ZERO = Value(np.asarray(0.0))
+
+
+def jacobian_sections(
+    result: Shown, matrix: Array | None, call: Call | None = None, total: Named | None = None
+) -> list[Section]:
+    """Return J, at a point with its numbers; with a call, also its v and the product vᵀJ."""
+    symbolic = result.symbolic
+    assert symbolic is not None
+    where = _where(result, () if call is None else result.graph.names)
+    if len(symbolic.rows) == 1:
+        return [Section("jacobian", tuple(_row(result, matrix))), *where]
+    shown = Matrix(
+        "J",
+        tuple(map(Name, symbolic.rows)),
+        tuple(Partial("", column) for column in symbolic.columns),
+        entry_cells(result, matrix),
+        () if call is None else tuple(Value(np.asarray(w)) for w in flat(call.v)),
+        () if total is None else tuple(Value(np.asarray(g)) for g in flat(total)),
+    )
+    said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
+    return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
+
+
+def _row(result: Shown, matrix: Array | None) -> list[Block]:
+    """Return the only row of J: a derivative by each element of the leaves."""
+    assert result.symbolic is not None
+    (row,), columns = result.symbolic.rows, result.symbolic.columns
+    cells = entry_cells(result, matrix)
+    shown = range(len(columns)) if len(columns) <= _LISTED else sorted(j for _, j in cells)
+    lines = tuple(Line((Partial(row, columns[j]), cells.get((0, j), _ZERO))) for j in shown)
+    left_out = [Text((f"The other {len(columns) - len(shown):,} of {len(columns):,} derivatives are 0.",))]
+    return [Equations(lines), *(left_out if len(shown) < len(columns) else [])]
+
+
+def _where(result: Shown, known: Iterable[str]) -> list[Section]:
+    """Return the definitions that formulas mention, but for the elements of what is `known`."""
+    assert result.symbolic is not None
+    told = set(known)
+    defined = tuple(
+        Line((Name(name), Value(np.asarray(e, dtype=object))))
+        for name, e in result.symbolic.where.items()
+        if name.partition("[")[0] not in told
+    )
+    return [Section("jacobian", (Equations(defined),), ("where",))] if defined else []
+
+
+def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Math]:
+    """Return the entries of J that are not zero everywhere, or not here: their formulas with their numbers."""
+    assert result.symbolic is not None
+    entries = result.symbolic.entries
+    if matrix is None:
+        return {place: Value(np.asarray(e, dtype=object)) for place, e in entries.items()}
+    places = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
+    return {(i, j): _cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(places)}
+
+
+def _cell(entry: Any, number: float) -> Math:
+    value = Value(np.asarray(float(number)))
+    if entry is None:  # terms cancel in the formula, and not in numbers
+        return Equal((_ZERO, value))
+    # A formula that leaves the real numbers is written nan; the number says more.
+    return Equal((Value(np.asarray(entry, dtype=object)), value)) if _is_real(entry) else value
+
+
+def _is_real(entry: Any) -> bool:
+    import sympy
+
+    return not entry.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo)
+
+
+def _matrices(result: Shown) -> bool:
+    return any(len(n.shape) > 1 for n in (*result.graph.outputs.values(), *result.leaves.values()))
+
+
+def heading(result: Shown) -> tuple[Math, ...]:
+    """Return what the entries of J are, in the names of outputs and leaves."""
+    of, i = _side(result.graph.outputs, "i")
+    by, j = _side(result.leaves, "j")
+    places = ", ".join(filter(None, (i, j)))
+    return (f"Jacobian J{f'[{places}]' if places else ''} = ∂{of}/∂{by}",)
+
+
+def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
+    """Return what the rows or the columns are: y, y[i] with the index, or (y0, y1)."""
+    (name, node), *others = nodes.items()
+    if others:
+        return f"({', '.join(list(nodes)[:_NAMES])}{', …' * (len(nodes) > _NAMES)})", ""
+    return (f"{name}[{index}]", index) if node.shape else (name, "")
+
+
+def zeros(result: Shown, rows: int, columns: int) -> str:
+    """Return which entries of a J that is not shown are zero everywhere, in words."""
+    if not 0 < rows * columns <= _PATTERN or columns > MAX_COLUMNS:
+        return ""
+    leaves = list(result.leaves.values())
+    found = dependencies(result.graph, leaves)
+    sets = [int(columns) for y in result.graph.outputs.values() for columns in found[y].reshape(-1)]
+    if rows == columns and all(columns == 1 << i for i, columns in enumerate(sets)):
+        return ", and 0 unless i = j"
+    none = rows * columns - sum(columns.bit_count() for columns in sets)
+    return f", of which {none:,} entries are 0 everywhere" if none else ""

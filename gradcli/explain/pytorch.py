@@ -1,0 +1,58 @@
+"""The section `pytorch`: the line of PyTorch that does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gradcli.explain.results import Array, Call, Named
+from gradcli.explain.sections import Code, Section
+from gradcli.graph.node import Node
+from gradcli.notation.numbers import array_text, number_text
+
+Outputs = Mapping[str, Node]
+
+_CALLS = 6
+_WEIGHTS = 12
+_ELEMENTS = 12
+
+
+def pytorch_section(outputs: Outputs, calls: Sequence[Call]) -> Section:
+    """Return the calls of `backward` as PyTorch has them."""
+    lines = [_call(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
+    if len(lines) > _CALLS:
+        lines = [*lines[: _CALLS - 2], f"# … and {len(lines) - _CALLS + 1} calls more", lines[-1]]
+    return Section("pytorch", (Code(tuple(lines), "in PyTorch"),))
+
+
+def _call(outputs: Outputs, v: Named, again: bool) -> str:
+    keep = "retain_graph=True" if again else ""
+    if len(outputs) > 1:
+        terms = [_term(v[name], name) for name in outputs if v[name].any()] or ["0*" + next(iter(outputs))]
+        shown = terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
+        return f"({' + '.join(shown)}).backward({keep})"
+    (name,) = outputs
+    weight = v[name]
+    if not weight.shape and weight == 1:
+        return f"{name}.backward({keep})"
+    return f"{name}.backward({', '.join(filter(None, (_tensor(weight), keep)))})"
+
+
+def _term(v: Array, name: str) -> str:
+    if v.shape:
+        return f"({name} * {_tensor(v)}).sum()"
+    text = number_text(float(v))
+    return f"({text})*{name}" if text.startswith("-") else f"{text}*{name}"
+
+
+def _tensor(v: Array) -> str:
+    if v.size > _ELEMENTS:
+        return "v"
+    return f"torch.tensor({array_text(v, _floating)})"
+
+
+def _floating(value: float) -> str:
+    """Return a number with a point, so that torch.tensor makes it floating."""
+    text = number_text(value)
+    if text.lstrip("-") in ("inf", "nan"):
+        return f"float('{text}')"
+    return f"{text}." if text.lstrip("-").isdigit() else text

@@ -1,0 +1,181 @@
+"""What a page is made of, as data: named sections of few kinds, and the mathematics that stands in them.
+
+A page format renders each kind below and knows nothing else; a command puts its page together from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gradcli.explain.results import Array
+from gradcli.graph.node import Node
+
+# Mathematics: a format writes it in its own notation, and rounds its numbers.  A `str` is words, as they stand.
+
+
+@dataclass(frozen=True)
+class Name:
+    """A quantity: a variable x0, an element M[0,1], an adjoint t̄1."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Grad:
+    """What PyTorch calls a gradient: x.grad of x, x.grad[0] of the element x[0]."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x."""
+
+    of: str
+    by: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number or a formula (a SymPy expression), or an array of them, summarised where it is large."""
+
+    array: Array
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a node computes in terms of named nodes; `written` is how the user wrote it, if that is to be shown.
+
+    `implicit` leaves out what broadcasting does by itself.
+    """
+
+    node: Node
+    names: Mapping[Node, str]
+    written: str = ""
+    implicit: bool = False
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula that is written already, in the language of gradcli and as LaTeX."""
+
+    text: str
+    latex: str
+
+
+@dataclass(frozen=True)
+class Product:
+    """The product that a page is about, written with a raised dot: a cotangent or an adjoint times derivatives."""
+
+    factors: tuple[Math, ...]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of at least one term."""
+
+    terms: tuple[Math, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An array written out: a list, of lists where it has several dimensions."""
+
+    items: tuple[Math, ...]
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Sides joined by signs of equality; one that is written like the one before it is left out."""
+
+    sides: tuple[Math, ...]
+
+
+Math = str | Name | Grad | Partial | Value | Computed | Formula | Product | Sum | Listed | Equal
+
+
+# Kinds of section
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, or a line of it: words, and mathematics between them."""
+
+    parts: tuple[Math, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of several equations below each other, with what is said behind it; `strong` is one that readers look for."""
+
+    sides: tuple[Math, ...]
+    note: tuple[Math, ...] = ()
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Equations below each other, their signs of equality aligned."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix with headings: `cells` by row and column, 0 where there is none.
+
+    `weights` is a column before it, a cell for each row, headed `v`, and `total` a row below it, headed `vᵀJ`.
+    """
+
+    name: str
+    rows: tuple[Math, ...]
+    columns: tuple[Math, ...]
+    cells: Mapping[tuple[int, int], Math]
+    weights: tuple[Math, ...] = ()
+    total: tuple[Math, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: a title over each column, and rows of cells."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Math, ...], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of a program, below what is said of them."""
+
+    lines: tuple[str, ...]
+    caption: str = ""
+    language: str = "python"
+
+
+Block = Text | Equations | Matrix | Grid | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, known by its name to `--only`; it has a title where its blocks need one."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    title: tuple[Math, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """Sections in the order in which they are read.
+
+    Formulas are written with decimals if the user wrote decimals; `taken` are names that mean variables.
+    """
+
+    sections: tuple[Section, ...]
+    decimals: bool = False
+    taken: frozenset[str] = frozenset()
+
+    def only(self, names: tuple[str, ...]) -> Page:
+        """Return the page with the named sections alone."""
+        return Page(tuple(s for s in self.sections if s.name in names), self.decimals, self.taken)

@@ -1,0 +1,110 @@
+"""The section `steps`: the forward pass node by node, and the reverse pass edge by edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gradcli.explain.results import Named
+from gradcli.explain.sections import (
+    Computed,
+    Equal,
+    Equations,
+    Formula,
+    Grid,
+    Line,
+    Math,
+    Name,
+    Product,
+    Section,
+    Sum,
+    Value,
+)
+from gradcli.explain.steps import ReverseStep, reverse_steps
+from gradcli.explain.trace import Trace
+from gradcli.explain.weights import array_of
+from gradcli.graph.names import bar
+from gradcli.graph.node import Node
+
+_RULES = {"add": "sum", "sub": "difference", "mul": "product", "div": "quotient", "pow": "power", "matmul": "@"}
+
+
+def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[str] = ()) -> list[Section]:
+    """Return the forward table and a reverse table for each call; `names` say what each call is for."""
+    found = [forward_section(trace)]
+    for k, v in enumerate(cotangents[: len(trace.calls)]):
+        title: tuple[Math, ...] = ("reverse, from the last line up: x̄ = ∂L/∂x is made of adjoint · local derivative",)
+        if names:
+            title = (f"reverse, for {names[k]}: v = ", array_of(trace.graph.outputs, v))
+        elif len(trace.calls) > 1:
+            title = (f"reverse, call {k + 1}: v = ", array_of(trace.graph.outputs, v))
+        found.append(Section("steps", (reverse_grid(trace, k),), title))
+    return found
+
+
+def forward_section(trace: Trace) -> Section:
+    """Return each node with what it computes, and its value at a point."""
+    lines = []
+    for node in trace.graph.nodes:
+        if node in trace.names:
+            formula = () if node.op == "input" else (Computed(node, trace.names),)
+            value = (Value(trace.values[node]),) if node in trace.values else ()
+            if formula or value:
+                lines.append(Line((Name(trace.names[node]), *formula, *value)))
+    return Section("steps", (Equations(tuple(lines)),), ("forward",))
+
+
+def reverse_grid(trace: Trace, call: int) -> Grid:
+    """Return one row for each pass: its local derivative or rule, the argument's adjoint so far, the rule's name."""
+    before: dict[Node, Math] = {n: Value(v) for n, v in trace.calls[call].seeds.items()}
+    rows = []
+    for step in reverse_steps(trace, call):
+        if _adds_nothing(step):
+            continue
+        rows.append((_local(step), _adjoint(step, before), _rule_name(step)))
+        before[step.edge.argument] = Value(step.total)
+    return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
+
+
+def _adds_nothing(step: ReverseStep) -> bool:
+    """Tell whether a pass brings a 0 from a 0."""
+    return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
+
+
+def _local(step: ReverseStep) -> Math:
+    formula = Formula(*step.rule)
+    if step.slope is None or step.slope.shape or step.slope.dtype == object:
+        return formula
+    return _ending(formula, Value(step.slope))
+
+
+def _ending(formula: Formula, value: Value) -> Math:
+    """Return a formula with its number, unless it is that number already."""
+    number = float(value.array)
+    constant = formula.text.rpartition(" = ")[2]
+    return formula if _is_number(constant) and float(constant) == number else Equal((formula, value))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
+    """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
+    name = Name(bar(step.argument))
+    if step.slope is None or step.adjoint.shape or step.slope.shape:
+        return Equal((name, Value(step.total)))
+    product = Product((Value(step.adjoint), Value(step.slope)))
+    there = before.get(step.edge.argument)
+    total: Math = product if there is None else Sum((there, product))
+    return Equal((name, total, Value(step.total)))
+
+
+def _rule_name(step: ReverseStep) -> str:
+    """Return the rule that gave a local derivative: power, product; a function's is called after it."""
+    op = step.edge.node.op
+    spread = step.edge.node.shape != step.edge.argument.shape and step.slope is not None
+    return _RULES.get(op, op) + (", broadcast" if spread else "")

@@ -1,0 +1,103 @@
+"""The section `v`: what the cotangent is, and whose gradient it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gradcli.explain.results import Array, BackwardResult, Call, Named
+from gradcli.explain.sections import Block, Equal, Listed, Math, Name, Partial, Product, Section, Sum, Text, Value
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+
+Outputs = Mapping[str, Node]
+
+_TERMS = 8  # of a sum that is written out
+_ELEMENTS = 4  # the same, of an array's elements
+_NAMES = 4  # of outputs that are listed
+
+
+def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
+    """Return what v is and means, for the only call."""
+    outputs, v = result.graph.outputs, calls[0].v
+    name = loss_name(outputs, v)
+    if sum(y.size for y in outputs.values()) == 1:
+        return Section("v", (Text(_of_one_number(result, name, v)),))
+    blocks: list[Block] = [Text((*_meaning(v), ": the gradient of  ", loss(outputs, v, name)))]
+    return Section("v", (*blocks, Text(_whatever(outputs, v, name))))
+
+
+def loss_name(outputs: Outputs, v: Named) -> str:
+    """Return the name of the scalar whose gradient a call gives: L, unless the user has an L, or it is the output."""
+    (name, y), *others = outputs.items()
+    if not others and not y.shape and v[name] == 1:
+        return name
+    return "loss" if "L" in outputs else "L"
+
+
+def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, ...]:
+    (output,) = result.graph.outputs
+    y = element_names(output, result.graph.outputs[output].shape)[0]
+    if result.implicit:
+        return (f"v = 1, the default for a scalar: the gradient of {y} itself",)
+    whose = ("the gradient of  ", Equal((Name(name), Product((Value(v[output].reshape(())), Name(y))))))
+    return (Equal((Name("v"), Partial(name, y), Value(v[output]))), ": ", *whose)
+
+
+def _meaning(v: Named) -> tuple[Math, ...]:
+    """Return what the weights do to the outputs."""
+    weights = np.concatenate([a.reshape(-1) for a in v.values()])
+    if (weights == 1).all():
+        return ("v = ones sums the outputs",)
+    if np.count_nonzero(weights) == 1 and weights.sum() == 1:
+        return ("v is one-hot and picks one output",)
+    return ("v weights the outputs",)
+
+
+def loss(outputs: Outputs, v: Named, name: str) -> Math:
+    """Return L = Σ v_i·y_i, without what is 0, and as sum(v*y) where y is an array."""
+    terms = [
+        Product((Value(np.asarray(weight)), Name(element)))
+        for output, y in outputs.items()
+        for weight, element in zip(v[output].reshape(-1), element_names(output, y.shape), strict=True)
+        if weight != 0
+    ]
+    short = _as_sum(outputs)
+    sides: list[Math] = [Name(name), *short]
+    if len(terms) <= (_ELEMENTS if short else _TERMS) or not short:
+        sides.append(Sum(tuple(terms[:_TERMS])) if terms else Value(np.asarray(0.0)))
+        if len(terms) > _TERMS:
+            sides[-1] = Sum((*terms[: _TERMS - 2], "…", terms[-1]))
+    return Equal(tuple(sides))
+
+
+def _as_sum(outputs: Outputs) -> list[Math]:
+    """Return sum(v*y) for an output that is an array."""
+    if len(outputs) > 1:
+        return []
+    return [f"sum(v*{name})" for name, y in outputs.items() if y.shape]
+
+
+def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
+    """Return what v is, in terms of what comes later."""
+    if len(outputs) == 1:
+        ((y, weights),) = v.items()
+        return (
+            Equal((Name("v"), Partial(name, y), Value(weights))),
+            f", whatever {name} is computed from {y} later on",
+        )
+    parts: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
+    parts += ["…"] * (len(outputs) > _NAMES)
+    return ("v = ", Listed(tuple(parts)), f", whatever {name} is computed from them later on")
+
+
+def array_of(outputs: Outputs, v: Named) -> Math:
+    """Return a cotangent: one array as it is, several as a list of them."""
+    values: list[Math] = [Value(v[name]) for name in outputs]
+    return values[0] if len(values) == 1 else Listed(tuple(values))
+
+
+def flat(v: Named) -> Array:
+    """Return all weights as one vector."""
+    return np.concatenate([a.reshape(-1) for a in v.values()])

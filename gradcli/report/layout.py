@@ -1,0 +1,120 @@
+"""Columns of text: equations aligned at their signs, and tables, in a given width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.wrapping import broken, cells, wrapped
+
+GAP = "   "
+_SIGN = "= "
+_LONGEST_NAME = 24  # columns of a left side that others are aligned with
+_LEAST = 10  # columns of a column that is made narrower
+
+Row = Sequence[str]
+
+
+def pad(text: str, width: int) -> str:
+    """Return a text with spaces up to a width in columns."""
+    return text + " " * (width - cells(text))
+
+
+def widths(rows: Sequence[Row]) -> list[int]:
+    """Return the width of each column."""
+    count = max(map(len, rows), default=0)
+    return [max((cells(row[k]) for row in rows if k < len(row)), default=0) for k in range(count)]
+
+
+def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[list[str]]:
+    """Return the lines of each equation, given by its sides, with the note behind it.
+
+    Signs of equality stand below each other where there is room; long equations are broken at them, or at operators.
+    """
+    signed = [[row[0], *(_SIGN + side for side in row[1:])] for row in rows]
+    sizes = widths(signed)
+    gaps = [" ", GAP if len(rows) > 1 else " "]
+    aligned = ["".join(_cell(row, k, sizes[k], gaps[min(k, 1)]) for k in range(len(row))) for row in signed]
+    if all(cells(line) + len(GAP) + cells(note) <= width for line, note in zip(aligned, notes, strict=True)):
+        behind = max(map(cells, aligned), default=0)
+        fits = all(behind + len(GAP) + cells(note) <= width for note in notes)
+        return [
+            [f"{pad(line, behind) if fits else line}{GAP}{note}" if note else line]
+            for line, note in zip(aligned, notes, strict=True)
+        ]
+    names = [cells(row[0]) for row in rows if cells(row[0]) <= _LONGEST_NAME]
+    left = max(names, default=0)
+    return [_equation(row, note, left, width) for row, note in zip(rows, notes, strict=True)]
+
+
+def _cell(row: Row, k: int, size: int, gap: str) -> str:
+    return pad(row[k], size) + gap if k < len(row) - 1 else row[k]
+
+
+def _equation(row: Row, note: str, left: int, width: int) -> list[str]:
+    """Return the lines of one equation: on one line, or a line for each sign, or broken at operators."""
+    name = pad(row[0], left)
+    hang = " " * (cells(name) + 1)
+    if len(hang) > width // 2:
+        hang = "    "
+    whole = " ".join([name, *(_SIGN + side for side in row[1:])])
+    if cells(whole) <= width:
+        lines = [whole]
+    else:
+        lines = [f"{name} "] if len(hang) == cells(name) + 1 else [name, hang]
+        for k, side in enumerate(row[1:]):
+            parts = broken(_SIGN + side, width - len(hang))
+            if k == 0:
+                lines[-1] += parts.pop(0)
+            elif cells(lines[-1]) + 1 + cells(_SIGN + side) <= width:
+                lines[-1] += f" {_SIGN}{side}"
+                continue
+            lines += [hang + part for part in parts]
+    if note and cells(lines[-1]) + len(GAP) + cells(note) <= width:
+        lines[-1] += GAP + note
+    elif note:
+        lines = [*wrapped(note, width), *lines]
+    return lines
+
+
+def table(rows: Sequence[Row], width: int) -> list[list[str]]:
+    """Return the lines of each row of a table; where it is too wide, its widest columns are made narrower."""
+    sizes = _narrowed(widths(rows), width - len(GAP) * (len(rows[0]) - 1) if rows else width)
+    found = []
+    for row in rows:
+        parts = [broken(cell, size) for cell, size in zip(row, sizes, strict=True)]
+        height = max(map(len, parts))
+        lines = zip(*(part + [""] * (height - len(part)) for part in parts), strict=True)
+        found.append([GAP.join(map(pad, line, sizes)).rstrip() for line in lines])
+    return found
+
+
+def _narrowed(sizes: list[int], room: int) -> list[int]:
+    """Return the widths of columns that have the room together, if they can: the widest are cut to the same width."""
+    sizes = list(sizes)
+    while (excess := sum(sizes) - room) > 0 and max(sizes) > _LEAST:
+        widest = max(sizes)
+        most = [k for k, size in enumerate(sizes) if size == widest]
+        next_one = max([size for size in sizes if size < widest] + [_LEAST])
+        cut = min(widest - next_one, -(-excess // len(most)))
+        for k in most:
+            sizes[k] -= cut
+    return sizes
+
+
+def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[list[list[str]]]:
+    """Return a matrix in blocks of columns, each behind the fixed ones, as the lines of each row.
+
+    Both are given column by column, headings first.
+    """
+    taken = sum(max(map(cells, column)) + len(GAP) for column in fixed)
+    found, block = [], list(fixed)
+    used = taken
+    for column in columns:
+        size = max(map(cells, column))
+        if len(block) > len(fixed) and used + size > width:
+            found.append(block)
+            block, used = list(fixed), taken
+        block.append(column)
+        used += size + len(GAP)
+    found.append(block)
+    return [table(list(zip(*block, strict=True)), width) for block in found]

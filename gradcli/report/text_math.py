@@ -1,0 +1,136 @@
+"""Mathematics as text: formulas in the language of gradcli, numbers rounded, large arrays summarised."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.results import Array
+from gradcli.explain.sections import (
+    Computed,
+    Equal,
+    Formula,
+    Grad,
+    Listed,
+    Math,
+    Name,
+    Page,
+    Partial,
+    Product,
+    Sum,
+    Value,
+)
+from gradcli.notation.nodes import Notation
+from gradcli.notation.numbers import array_text, number_text
+
+WHOLE = 12  # elements of an array that is shown whole
+_FEW = 3  # elements along an axis of a larger one
+# What needs no brackets as a factor: a derivative, a number or a fraction of two, a name or an element, a call.
+_ATOM = re.compile(
+    r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
+)
+
+
+class TextWriter:
+    """Writes mathematics for a page; `digits` significant ones of each number, all of them where it is None."""
+
+    def __init__(self, page: Page, digits: int | None) -> None:
+        self.page = page
+        self.digits = digits
+
+    def write(self, math: Math) -> str:
+        """Return mathematics as text."""
+        match math:
+            case str():
+                return math
+            case Name(name):
+                return name
+            case Grad(name):
+                return grad_name(name)
+            case Partial(of, by):
+                return f"∂{of}/∂{by}"
+            case Value(array):
+                return self.array(np.asarray(array))
+            case Computed(node, names, written, implicit):
+                return written or Notation(names, times="*", implicit=implicit).expression(node)
+            case Formula(text):
+                return text
+            case Product(factors):
+                return self._product(factors, first=True)
+            case Sum(terms):
+                return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
+            case Listed(items):
+                return f"[{', '.join(map(self.write, items))}]"
+            case Equal(sides):
+                return " = ".join(self.sides(sides))
+
+    def sides(self, sides: tuple[Math, ...]) -> list[str]:
+        """Return the sides of an equation, without those that are written like the one before."""
+        texts = list(map(self.write, sides))
+        return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
+
+    def _product(self, factors: tuple[Math, ...], first: bool) -> str:
+        return "·".join(self._factor(f, signed=first and k == 0) for k, f in enumerate(factors))
+
+    def _term(self, term: Math, first: bool) -> str:
+        if isinstance(term, Product):
+            return self._product(term.factors, first)
+        text = self.write(term)
+        return text if first or not text.startswith("-") else f"({text})"
+
+    def _factor(self, math: Math, signed: bool) -> str:
+        """Return a factor: a formula, and a number with a sign that is not the first, in brackets."""
+        text = self.write(math)
+        if isinstance(math, Value) and math.array.dtype != object:
+            return text if signed or not text.startswith("-") else f"({text})"
+        return text if _ATOM.fullmatch(text) or not isinstance(math, Value | Computed | Formula) else f"({text})"
+
+    def number(self, value: float) -> str:
+        """Return a number, rounded."""
+        text = number_text(value)
+        if self.digits is None or not np.isfinite(value):
+            return text
+        short = f"{value:.{self.digits}g}"
+        return text if float(short) == value else number_text(float(short)) if "e" not in short else short
+
+    def element(self, value: Any) -> str:
+        """Return an element of an array: a number, or a formula."""
+        if isinstance(value, int | float):
+            return self.number(float(value))
+        from gradcli.notation.formulas import code
+
+        return code(value, self.page.decimals, self.page.taken)
+
+    def array(self, array: Array) -> str:
+        """Return a number, an array as nested lists, or the beginning of a large one with its shape."""
+        if array.size <= WHOLE:
+            return array_text(array, self.element)
+        return f"{self._beginning(array)} ({shape_text(array.shape)})"
+
+    def _beginning(self, array: Array) -> str:
+        """Return the first row of an array, as far as its first elements."""
+        if array.ndim > 1:
+            return f"[{self._beginning(array[0])}{', …' * (len(array) > 1)}]"
+        shown = [self.element(e) for e in array[:_FEW].tolist()]
+        return f"[{', '.join(shown + ['…'] * (len(array) > _FEW))}]"
+
+
+def grad_name(element: str) -> str:
+    """Return the gradient's name for an element: x0.grad, x.grad[0].
+
+    >>> grad_name("x0"), grad_name("M[0,1]")
+    ('x0.grad', 'M.grad[0,1]')
+    """
+    name, bracket, key = element.partition("[")
+    return f"{name}.grad{bracket}{key}"
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as sizes: 2×3, and `5 numbers` of a vector.
+
+    >>> shape_text((2, 3)), shape_text((5,))
+    ('2×3', '5 numbers')
+    """
+    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} numbers"

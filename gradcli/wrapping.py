@@ -1,0 +1,90 @@
+"""Text in lines of a given width: prose is wrapped at spaces, formulas are broken at their operators."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Iterator
+
+PIPE = 80  # columns where there is no terminal
+_NARROW = 20  # a narrower page is not laid out
+_DEPTH = 15  # columns that a break outside of brackets may cost
+_OPERATORS = "*/·"
+TIED = "\u00a0"  # a space at which prose is broken only where there is no other
+
+
+def page_width() -> int:
+    """Return the columns of a page: those of COLUMNS, of the terminal, or 80."""
+    return max(_NARROW, shutil.get_terminal_size((PIPE, 24)).columns)
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for some letters, none for an accent.
+
+    >>> cells("x0"), cells("t\u03042"), cells("雪")
+    (2, 2, 2)
+    """
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(letter: str) -> int:
+    if letter.isascii():
+        return 1
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def wrapped(text: str, width: int, hang: str = "") -> list[str]:
+    """Return prose in lines, the ones after the first behind `hang`.
+
+    >>> wrapped("one two three", 8, "  ")
+    ['one two', '  three']
+    """
+    return _lines(text, width, hang, False)
+
+
+def broken(text: str, width: int, hang: str = "  ") -> list[str]:
+    """Return a formula in lines, the ones after the first behind `hang`; breaks outside of brackets are better.
+
+    >>> broken("f(x + y) + g(x*y)", 10)
+    ['f(x + y)', '  + g(x*y)']
+    """
+    return _lines(text, width, hang, True)
+
+
+def _lines(text: str, width: int, hang: str, formula: bool) -> list[str]:
+    lines = []
+    room = width
+    while cells(text) > room and (cut := _break(text, room, formula)) is not None:
+        lines.append(text[: cut[0]].rstrip().replace(TIED, " "))
+        text = text[cut[1] :]
+        room = width - cells(hang)
+    lines.append(text.replace(TIED, " "))
+    return [lines[0], *(hang + line for line in lines[1:])]
+
+
+def _break(text: str, room: int, formula: bool) -> tuple[int, int] | None:
+    """Return where a line ends and where the next one starts: the best place in the room, or the first behind it."""
+    best: tuple[int, int] | None = None
+    worth = -1
+    for used, depth, end, start in _places(text, formula):
+        if used > room:
+            return best or (end, start)
+        if (value := used - depth * _DEPTH) >= worth or best is None:
+            best, worth = (end, start), value
+    return best
+
+
+def _places(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the places to break at: the columns up to there, the depth of brackets, the line's end, the next start."""
+    used = depth = 0
+    for i, letter in enumerate(text):
+        if letter in (" ", TIED) and text[:i].strip():
+            yield used, depth + 2 * (letter == TIED), i, i + 1
+        elif (
+            formula and letter in _OPERATORS and i and text[i - 1] not in " *" and text[i + 1 : i + 2] not in ("*", " ")
+        ):
+            yield used, depth, i, i
+        depth += formula and (letter in "([") - (letter in ")]")
+        used += _cell(letter)

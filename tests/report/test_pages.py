@@ -1,0 +1,411 @@
+"""What `gradcli backward` and `gradcli jacobian` print for a reader: each section says its thing, and once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+TWO_TO_THREE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
+MAIN = (*TWO_TO_THREE, "--at", "x0=1,x1=2", "--v", "1,10,100")
+
+PRINTED = """\
+y0 = 3*x0**2         = 3    at x0 = 1, x1 = 2
+y1 = x0**2+2*x1**3   = 17
+y2 = 10*x1           = 20
+
+v weights the outputs: the gradient of  L = 1·y0 + 10·y1 + 100·y2
+v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2], whatever L is computed from them later on
+
+Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
+  v     J     ∂/∂x0      ∂/∂x1
+  1     y0    6*x0 = 6   0
+  10    y1    2*x0 = 2   6*x1**2 = 24
+  100   y2    0          10
+        vᵀJ   26         1240
+
+x0.grad = 1·6 + 10·2       = 26
+x1.grad = 10·24 + 100·10   = 1240
+
+in PyTorch: (1*y0 + 10*y1 + 100*y2).backward()
+"""
+
+JACOBIAN = """\
+y0 = 3*x0**2
+y1 = x0**2+2*x1**3
+y2 = 10*x1
+
+Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
+  J    ∂/∂x0   ∂/∂x1
+  y0   6*x0    0
+  y1   2*x0    6*x1**2
+  y2   0       10
+
+Row i is what backward leaves in .grad for a one-hot v (--v onehot:y0 gives the
+first), one call a row.
+"""
+
+
+def section(cli, name: str, *arguments: str, command: str = "backward") -> list[str]:
+    """Return the lines of one section of a page."""
+    return cli.done(command, *arguments, "--only", name).out.splitlines()
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("   ") if cell.strip()]
+
+
+def test_the_main_example(cli):
+    outcome = cli.done("backward", *MAIN)
+    assert outcome.out == PRINTED
+    assert outcome.err == ""
+
+
+def test_a_jacobian_without_a_point(cli):
+    assert cli.done("jacobian", *TWO_TO_THREE).out == JACOBIAN
+
+
+def test_two_points_one_after_the_other(cli):
+    out = cli.done("backward", "y=x**2", "--at", "x=1", "--at", "x=2").out
+    one, two = (cli.done("backward", "y=x**2", "--at", f"x={x}").out for x in (1, 2))
+    assert out == f"{one}\n{two}"
+
+
+# The gradient
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("y=x**2", "--at", "x=3"), "x.grad = v·∂y/∂x = 1·(2*x) = 1·6 = 6"),
+        (("y=x**2", "--at", "x=3", "--v", "-100"), "x.grad = v·∂y/∂x = -100·(2*x) = -100·6 = -600"),
+        (("y=x**2", "--v", "100"), "x.grad = v·∂y/∂x = 100·(2*x) = 200*x"),
+        (("y=-3*x", "--at", "x=1"), "x.grad = v·∂y/∂x = 1·(-3) = -3"),
+        (("h=2*x", "z=h**3", "--at", "x=0.5"), "x.grad = v·∂z/∂x = 1·(3*h**2)·2 = 1·3·2 = 6"),
+        (("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"), "x.grad = 6*v*x = [1·6, -10·12] = [6, -120]"),
+        (("y=3*x**2", "--at", "x=[1,2]", "--v", "0,1"), "x.grad = 6*v*x = [0, 1·12] = [0, 12]"),
+        (
+            ("y=x@M", "--at", "x=[2,1],M=[[1,2],[3,4]]", "--v", "1,10", "--wrt", "x"),
+            "x.grad = M @ v = [1·1 + 10·2, 1·3 + 10·4] = [21, 43]",
+        ),
+        (("a=x", "b=-2*x", "--at", "x=1", "--v", "a=1,b=-2"), "x.grad = 1·1 + (-2)·(-2) = 5"),
+        (("y=0*x", "--at", "x=1"), "x.grad = v·∂y/∂x = 1·0 = 0"),
+        (("a=0*x", "b=0*x", "--at", "x=1", "--v", "ones"), "x.grad = 0"),
+    ],
+)  # fmt: skip
+def test_a_gradient_and_its_arithmetic(cli, arguments, line):
+    assert section(cli, "grad", *arguments) == [line]
+
+
+def test_the_factors_of_a_mean_and_of_a_norm(cli):
+    at = ("--at", "x=[[1.8528,0.2083],[1.5296,0.3136]]")
+    lines = section(cli, "grad", "out=mean((2*x)**3)", *at)
+    assert lines[0] == "x.grad = 1·1/4·(3*(2*x)**2)·2 = 6*x**2"
+    assert lines[1] == "       = [[20.5972, 0.260333], [14.0381, 0.59007]]"
+    (line,) = section(cli, "grad", "y=norm(2*x)", "--at", "x=[3,4]")
+    assert line == "x.grad = 1·(2*x/y)·2 = 4*x/y = [1.2, 1.6]"
+
+
+def test_an_infinite_entry_is_no_zero(cli):
+    (line,) = section(cli, "grad", "a=log(x)", "b=x", "--at", "x=0", "--v", "0,1")
+    assert line == "x.grad = 0·inf + 1·1 = nan"
+
+
+def test_zeros_are_left_out_of_a_sum(cli):
+    v = "[0,0,0,0,-5,0,0,0,7]"
+    (line,) = section(cli, "grad", "y=[x,2*x,3*x,4*x,5*x,6*x,7*x,8*x,9*x]", "--at", "x=1", "--v", v)
+    assert line == "x.grad = -5·5 + 7·9 = 38"
+
+
+def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
+    system = ("y=2*x", "z=y**3", "--at", "x=0.6955")
+    told = cli.done("backward", *system)
+    assert told.err.startswith("note: y.grad: None in PyTorch, which keeps the gradients of leaves only.")
+    assert "y.grad" not in told.out
+    retained = cli.done("backward", *system, "--retain", "y")
+    assert retained.err == ""
+    assert re.search(r"^y\.grad = ∂z/∂y += 3\*y\*\*2 += 5\.80464$", retained.out, re.MULTILINE)
+    assert "PyTorch leaves y.grad None" in retained.out
+
+
+# The cotangent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (("y=x**2", "--at", "x=1"), ["v = 1, the default for a scalar: the gradient of y itself"]),
+        (("y=x**2", "--at", "x=1", "--v", "0.5"), ["v = ∂L/∂y = 0.5: the gradient of  L = 0.5·y"]),
+        (
+            ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
+            [
+                "v weights the outputs: the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
+                "v = ∂L/∂y = [1, -10], whatever L is computed from y later on",
+            ],
+        ),
+        (
+            ("y=3*x**2", "--at", "x=[1,2]", "--v", "ones"),
+            [
+                "v = ones sums the outputs: the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
+                "v = ∂L/∂y = [1, 1], whatever L is computed from y later on",
+            ],
+        ),
+        (
+            ("y=3*x**2", "--at", "x=[1,2]", "--v", "onehot:1"),
+            [
+                "v is one-hot and picks one output: the gradient of  L = sum(v*y) = 1·y[1]",
+                "v = ∂L/∂y = [0, 1], whatever L is computed from y later on",
+            ],
+        ),
+        (
+            ("L=x", "b=2*x", "--at", "x=1", "--v", "1,-2"),
+            [
+                "v weights the outputs: the gradient of  loss = 1·L + (-2)·b",
+                "v = [∂loss/∂L, ∂loss/∂b], whatever loss is computed from them later on",
+            ],
+        ),
+        (
+            ("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"),
+            [
+                "v = ones sums the outputs: the gradient of  L = sum(v*y)",
+                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers), whatever L is computed from y later on",
+            ],
+        ),
+    ],
+)
+def test_what_v_is(cli, arguments, lines):
+    assert section(cli, "v", *arguments) == lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pytorch"),
+    [
+        (("y=x**2", "--at", "x=1"), ["in PyTorch: y.backward()"]),
+        (("y=x**2", "--at", "x=1", "--v", "0.5"), ["in PyTorch: y.backward(torch.tensor(0.5))"]),
+        (("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"), ["in PyTorch: y.backward(torch.tensor([1., -10.]))"]),
+        (("a=x", "b=2*x", "--at", "x=1", "--v", "a=1,b=-2"), ["in PyTorch: (1*a + (-2)*b).backward()"]),
+        (
+            ("a=x*2", "b=sum(x)", "--at", "x=[1,2]", "--v", "1,10,100"),
+            ["in PyTorch: ((a * torch.tensor([1., 10.])).sum() + 100*b).backward()"],
+        ),
+        (
+            ("y=x**2", "--at", "x=1", "--v", "1,10"),
+            ["in PyTorch:", "  y.backward(retain_graph=True)", "  y.backward(torch.tensor(10.))"],
+        ),
+        (("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"), ["in PyTorch: y.backward(v)"]),
+    ],
+)
+def test_the_line_of_pytorch(cli, arguments, pytorch):
+    lines = cli.done("backward", *arguments).out.splitlines()
+    assert lines[-len(pytorch) :] == pytorch
+
+
+# Several calls
+
+
+def test_running_sums(cli):
+    lines = section(cli, "calls", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000")
+    assert [cells(line) for line in lines[:5]] == [
+        ["call", "v", "vᵀJ", "x.grad after it"],
+        ["1", "1", "1·2 = 2", "2"],
+        ["2", "10", "10·2 = 20", "2 + 20 = 22"],
+        ["3", "100", "100·2 = 200", "22 + 200 = 222"],
+        ["4", "1000", "1000·2 = 2000", "222 + 2000 = 2222"],
+    ]
+    said = " ".join(lines[6:])
+    assert "until x.grad = None or x.grad.zero_()" in said
+    assert "The same as one call with v = 1111: vᵀJ is linear in v." in said
+    assert "need retain_graph=True" in said
+
+
+def test_running_sums_of_a_vector_and_of_formulas(cli):
+    lines = section(cli, "calls", "y=3*x**2", "--at", "x=[1,2]", "--v", "1,10", "--v", "ones")
+    assert cells(lines[2]) == ["2", "[1, 1]", "[1·6, 1·12] = [6, 12]", "[6, 120] + [6, 12] = [12, 132]"]
+    lines = section(cli, "calls", "y=x**2", "--v", "1", "--v", "10")
+    assert [cells(line)[-1] for line in lines[1:3]] == ["2*x", "22*x"]
+
+
+@pytest.mark.parametrize("count", [20, 21, 100])
+def test_rows_of_many_calls(cli, count):
+    _, *rows = section(cli, "calls", "y=x", "--at", "x=1", "--v", str([1] * count))
+    numbers = [row.split()[0] for row in rows[: rows.index("")]]
+    assert numbers == ([*map(str, range(1, 21))] if count == 20 else [*map(str, range(1, 20)), "…", str(count)])
+    assert rows[rows.index("") - 1].endswith(f"{count - 1} + 1 = {count}")
+
+
+@pytest.mark.parametrize(("count", "written", "left_out"), [(2, 2, 0), (6, 6, 0), (7, 5, 2), (8, 5, 3), (20, 5, 15)])
+def test_lines_of_pytorch(cli, count, written, left_out):
+    calls = [option for k in range(1, count + 1) for option in ("--v", str(k))]
+    out = cli.done("backward", "y=x**2", "--at", "x=1", *calls).out
+    lines = [line.strip() for line in out.partition("in PyTorch:")[2].splitlines()[1:]]
+    assert len([line for line in lines if "backward(" in line]) == written
+    assert [line for line in lines if "more" in line] == [f"# … and {left_out} calls more"] * bool(left_out)
+    assert lines[-1] == f"y.backward(torch.tensor({count}.))"
+    assert all("retain_graph=True" in line for line in lines[:-1] if "backward" in line)
+
+
+# Steps
+
+
+def steps(cli, *arguments: str) -> tuple[list[str], list[list[str]]]:
+    """Return the forward lines, and the rows of the first reverse table."""
+    out = cli.done("backward", *arguments, "--only", "steps").out
+    forward, reverse = out.split("\n\n")[:2]
+    assert forward.startswith("forward\n")
+    _, header, *rows = reverse.splitlines()
+    assert cells(header) == ["local derivative", "adjoint so far", "rule"]
+    return [" ".join(line.split()) for line in forward.splitlines()[1:]], [cells(row) for row in rows]
+
+
+def test_steps_accumulate_where_a_value_is_used_twice(cli):
+    forward, reverse = steps(cli, "y=x*x+x", "--at", "x=3")
+    assert forward == ["x = 3", "t1 = x*x = 9", "y = t1 + x = 12"]
+    assert reverse == [
+        ["∂y/∂t1 = 1", "t̄1 = 1·1 = 1", "sum"],
+        ["∂y/∂x = 1", "x̄ = 1·1 = 1", "sum"],
+        ["∂t1/∂x = x = 3", "x̄ = 1 + 1·3 = 4", "product"],
+        ["∂t1/∂x = x = 3", "x̄ = 4 + 1·3 = 7", "product"],
+    ]
+    assert "\nx.grad = x̄ = 7\n" in cli.done("backward", "y=x*x+x", "--at", "x=3", "--steps").out
+
+
+def test_steps_in_formulas(cli):
+    forward, reverse = steps(cli, "y=x*x+x")
+    assert forward == ["t1 = x*x", "y = t1 + x"]
+    assert [row[1] for row in reverse] == [
+        "t̄1 = 1·1 = 1",
+        "x̄ = 1·1 = 1",
+        "x̄ = 1 + 1·x = x + 1",
+        "x̄ = x + 1 + 1·x = 2*x + 1",
+    ]
+
+
+def test_structural_rules_are_named(cli):
+    at = "x=[[2,1]],M=[[1,2],[3,4]]"
+    forward, reverse = steps(cli, "y=x@M", "--at", at, "--v", "[[1,0]]")
+    assert forward[-1] == "y = x @ M = [[5, 8]]"
+    assert reverse == [
+        ["x̄ = v @ M.T", "x̄ = [[1, 3]]", "@"],
+        ["M̄ = x.T @ v", "M̄ = [[2, 0], [1, 0]]", "@"],
+    ]
+
+
+def test_a_pass_of_zeros_is_left_out(cli):
+    _, reverse = steps(cli, "a=x**2", "b=x**3", "--at", "x=2", "--v", "0,1")
+    assert reverse == [["∂b/∂x = 3*x**2 = 12", "x̄ = 1·12 = 12", "power"]]
+
+
+def test_steps_of_a_jacobian_are_a_call_a_row(cli):
+    out = cli.done("jacobian", *TWO_TO_THREE, "--at", "x0=1,x1=2", "--only", "steps").out
+    forward, *rows = out.split("\n\n")
+    assert forward.startswith("forward\n  x0 = 1\n")
+    assert [row.splitlines()[0] for row in rows] == [
+        f"reverse, for the row of y{k}: v = {v}" for k, v in enumerate(["[1, 0, 0]", "[0, 1, 0]", "[0, 0, 1]"])
+    ]
+    assert cells(rows[1].splitlines()[-1]) == ["∂t2/∂x0 = 2*x0 = 2", "x̄0 = 1·2 = 2", "power"]
+    assert "x̄ = 1·(2*x) = 2*x" in cli.done("jacobian", "y=x**2", "--steps").out
+    assert "\n… and 4 rows more\n" in cli.done("jacobian", "y=2*x", "--at", f"x={[1] * 10}", "--steps").out
+
+
+def test_rules_have_names(cli):
+    _, reverse = steps(cli, "y=sum((x*a - b/c)**2)", "--at", "x=[1,2],a=2,b=[3,4],c=5")
+    assert [row[-1] for row in reverse] == [
+        "sum", "power", "difference", "difference", "quotient", "quotient, broadcast", "product", "product, broadcast",
+    ]  # fmt: skip
+
+
+def test_steps_of_an_intermediate_with_two_readers(cli):
+    _, reverse = steps(cli, "h=x**2", "a=3*h", "b=5*h", "y=a+b", "--at", "x=1")
+    so_far = [row[1] for row in reverse if row[1].startswith("h̄")]
+    assert so_far in (["h̄ = 1·3 = 3", "h̄ = 3 + 1·5 = 8"], ["h̄ = 1·5 = 5", "h̄ = 5 + 1·3 = 8"])
+
+
+@pytest.mark.parametrize("point", [("--at", "x=3"), ()], ids=["numbers", "formulas"])
+@pytest.mark.parametrize("count", [16, 17])
+def test_steps_of_many_calls_are_shown_for_the_first_of_them(cli, point, count):
+    calls = ("--v", ",".join(map(str, range(count))))
+    outcome = cli.done("backward", "y=x**2", *point, *calls, "--steps")
+    assert "reverse, call 16: v = 15" in outcome.out
+    assert "reverse, call 17" not in outcome.out
+    told = "note: steps are shown for the first 16 of 17 calls\n"
+    assert (told in outcome.err) == (count == 17)
+    assert "steps are shown" not in cli.done("backward", "y=x**2", *point, *calls).err
+
+
+# Large systems
+
+
+@pytest.mark.parametrize("count", [24, 25, 1100])
+def test_statements(cli, count):
+    chain = ["h1=x+1", *(f"h{k}=h{k - 1}+1" for k in range(2, count + 1))]
+    lines = [line for line in section(cli, "system", *chain, "--at", "x=1") if line]
+    if count == 24:
+        assert len(lines) == 24
+    else:
+        assert lines[20] == f"… {count - 24:,} statements more …"
+        assert len(lines) == 25
+    assert lines[-1].split() == [f"h{count}", "=", f"h{count - 1}+1", "=", str(count + 1)]
+
+
+@pytest.mark.parametrize("count", [12, 13])
+def test_a_large_array_is_summarised(cli, count):
+    out = cli.done("backward", "y=sum(x)", "--at", f"x={[1] * count}").out
+    assert (f"at x = {[1] * 12}" in out) == (count == 12)
+    assert ("at x = [1, 1, 1, …] (13 numbers)" in out) == (count == 13)
+
+
+def test_entries_too_deep_to_read_are_named(cli):
+    system = [f"a{k + 1}=sin(a{k})*a{k}" for k in range(20)]
+    lines = cli.done("jacobian", "a0=x", *system, "y=a20").out.splitlines()
+    assert "where" in lines
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("count", [6, 7])
+def test_a_jacobian_too_large_to_show_is_not_shown(cli, count):
+    at = ("--at", f"x={[1] * count}", "--v", "ones")
+    out = cli.done("backward", "y=x*2", *at).out
+    assert ("∂/∂x[0]" in out) == (count == 6)
+    assert ("Jacobian J[i, j] = ∂y[i]/∂x[j]: 7 × 7" in out) == (count == 7)
+    assert "∂/∂x[0]" in cli.done("backward", "y=x*2", *at, "--jacobian").out
+    assert "Jacobian" not in cli.done("backward", "y=x*2", *at, "--no-jacobian").out
+    assert f"{[2] * count}" in out
+
+
+def test_columns_stand_in_the_order_of_appearance(cli):
+    system = ("y=x*w+b*[1,2]", "--at", "x=2,w=3,b=4")
+    _, header, *_ = section(cli, "jacobian", *system, command="jacobian")
+    assert cells(header) == ["J", "∂/∂x", "∂/∂w", "∂/∂b"]
+    assert cli.json("jacobian", *system)["columns"] == ["b", "w", "x"]
+    _, header, *_ = section(cli, "jacobian", *system, "--wrt", "w,b", command="jacobian")
+    assert cells(header) == ["J", "∂/∂w", "∂/∂b"]
+
+
+def test_only_takes_several_sections_and_knows_no_others(cli):
+    out = cli.done("backward", *MAIN, "--only", "grad, system").out
+    system, gradients = PRINTED.index("v weights"), PRINTED.index("x0.grad")
+    assert out == PRINTED[:system] + PRINTED[gradients : PRINTED.index("in PyTorch") - 1]
+    assert "there is no section `grads`" in cli("backward", *MAIN, "--only", "grads").refused()
+    listed = cli.done("backward", "--help").out
+    for name in ("system", "v", "jacobian", "steps", "calls", "grad", "pytorch"):
+        assert f"{name}:" in listed
+
+
+@pytest.mark.parametrize(
+    ("digits", "shown"), [((), "0.333333"), (("--digits", "2"), "0.33"), (("--digits", "full"), "0.3333333333333333")]
+)
+def test_digits(cli, digits, shown):
+    out = cli.done("backward", "y=x/3", "--at", "x=1", *digits).out
+    assert f"y = x/3 = {shown}   at x = 1\n" in out
+    for wrong in ("0", "18", "six"):
+        assert "is no number of digits" in cli("backward", "y=x", "--at", "x=1", "--digits", wrong).refused()
+
+
+def test_a_zero_is_shown_with_its_sign(cli):
+    assert "at a = -0.0" in cli.done("backward", "y=b/a", "--at", "a=-0.0,b=1").out.replace("b = 1, ", "")
+
+
+def test_no_line_ends_in_a_space(cli):
+    for arguments in (MAIN, (*MAIN, "--steps"), ("y=x@M", "--shape", "x=2,M=2x2", "--v", "ones", "--steps")):
+        out = cli.done("backward", *arguments).out
+        assert [line for line in out.splitlines() if line != line.rstrip()] == []
