@@ -154,7 +154,7 @@ def test_arrays_are_written_as_they_are_typed():
     matrix = const((1, "pi", Decimal("1E-7"), 4), (2, 2))
     assert text_of(matrix, names) == (
         "[[1, pi], [1e-7, 4]]",
-        r"\left[\left[1, \pi\right], \left[1 \times 10^{-7}, 4\right]\right]",
+        r"\begin{pmatrix} 1 & \pi \\ 1 \times 10^{-7} & 4 \end{pmatrix}",
     )
     assert text_of(const(tuple(range(9)), (9,)), {})[0] == "[0, 1, 2, 3, 4, 5, …]"
 
