@@ -83,7 +83,7 @@ def backward(
     from gradcli.explain.backward import backward as explained
     from gradcli.explain.pages import Choice, backward_pages
     from gradcli.lang.system import read_system
-    from gradcli.report.render import Look, render_data, render_pages
+    from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
@@ -97,6 +97,7 @@ def backward(
         return
     situation = read_situation(system, at, shapes, wrt, outputs)
     style = style or "table"
+    look = pages.look(style)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     steps = steps or "steps" in pages.only
@@ -112,7 +113,7 @@ def backward(
             f"\n  --retain {result.forgotten[0]} shows it, as {result.forgotten[0]}.retain_grad() would keep it.",
         )
     if style in PAGES:
-        show(render_pages(backward_pages(result, Choice(pages.only, pages.jacobian)), Look(style, pages.digits)), notes)
+        show(render_pages(backward_pages(result, Choice(pages.only, pages.jacobian)), look), notes)
     else:
         show(render_data(result, style), notes)
 

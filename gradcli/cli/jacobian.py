@@ -55,7 +55,7 @@ def jacobian(
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.pages import Choice, jacobian_pages
     from gradcli.lang.system import read_system
-    from gradcli.report.render import Look, render_data, render_pages
+    from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
     system = read_system(read_sources(expr, files, ["--points"] if many.points == "-" else []))
@@ -70,8 +70,9 @@ def jacobian(
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     situation = read_situation(system, at, shapes, wrt, outputs)
     style = style or "table"
+    look = pages.look(style)
     result = explained(situation.graph, columns(situation, wrt, style), situation.points, notes)
     if style in PAGES:
-        show(render_pages(jacobian_pages(result, Choice(pages.only)), Look(style, pages.digits)), notes)
+        show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
     else:
         show(render_data(result, style), notes)

@@ -45,7 +45,7 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Text(parts):
             yield _sentence(parts, text)
         case Equations(lines):
-            yield _math(f"\\begin{{aligned}}\n{equations(lines, latex)}\n\\end{{aligned}}")
+            yield from (_math(f"\\begin{{aligned}}\n{part}\n\\end{{aligned}}") for part in equations(lines, latex))
         case Matrix():
             yield from map(_math, matrices(block, latex))
         case Grid(header, rows):
