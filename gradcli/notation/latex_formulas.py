@@ -66,7 +66,7 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         return sign + self._times(number, rest)
 
     def _times(self, number: str, rest: Any) -> str:
-        text = str(self.parenthesize(rest, PRECEDENCE["Mul"]))
+        text = str(self.parenthesize(rest, PRECEDENCE["Mul"], strict=True))
         between = r" \cdot " if text[0].isdigit() else " "
         return number + between + text
 

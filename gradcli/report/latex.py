@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradcli.explain.sections import Block, Code, Equations, Grid, Line, Math, Matrix, Page, Section, Text
-from gradcli.report.latex_layout import HEIGHT, WIDTH, height, pieces, width
+from gradcli.report.latex_layout import HEIGHT, WIDTH, height, pieces, table, width
 from gradcli.report.latex_math import LatexWriter, escaped
 
 _COLUMNS = 6  # of a matrix that stands as one
@@ -131,9 +131,8 @@ def _blocks(columns: Sequence[str], cells: dict[tuple[int, int], str], room: flo
 def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
     """Return an array with a line below its first row, behind its first columns, and above its last row."""
     head, *body = (" & ".join(row) for row in rows)
-    last = [r"\hline " + body.pop()] if total else []
-    form = "c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead)
-    return f"\\begin{{array}}{{{form}}}\n{head} \\\\ \\hline\n" + " \\\\\n".join([*body, *last]) + "\n\\end{array}"
+    last = body.pop() if total else ""
+    return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)
 
 
 def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
@@ -162,8 +161,7 @@ def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
     for row in [*broken, None]:
         own = 0 if row is None else max(map(height, row))
         if part and (row is None or used + own > HEIGHT):
-            body = " \\\\\n".join(part)
-            yield f"\\[\n\\begin{{array}}{{{'l' * len(header)}}}\n{head} \\\\ \\hline\n{body}\n\\end{{array}}\n\\]"
+            yield f"\\[\n{table('l' * len(header), head, part)}\n\\]"
             part, used = [], 0
         part.append("" if row is None else " & ".join(row))
         used += own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-WIDTH = 70  # letters of a line
+WIDTH = 84  # letters of a line
 HEIGHT = 24  # lines of a display that stands on one page
 
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|\\[A-Za-z]+|\\.|[{}^_&]|\s+|.", re.DOTALL)
@@ -16,6 +16,7 @@ _WIDE = {r"\sum": 3, r"\prod": 3, r"\quad": 3, r"\qquad": 6, r"\arcsin": 6, r"\a
 _NAMES = {rf"\{n}": len(n) for n in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max")}
 _SPACED = {"+": 3, "-": 3, "=": 3, "<": 3, ">": 3, ",": 1.5, r"\cdot": 2, r"\odot": 3, r"\leq": 3, r"\geq": 3}
 _SMALL = 0.7  # of a subscript
+_SHORT = 4  # of the left side of an equation
 
 
 def width(latex: str) -> float:
@@ -81,6 +82,21 @@ class _Measure:
         return self.one(self.tokens.pop()) if self.tokens else 0.0
 
 
+def table(form: str, head: str, body: Sequence[str], last: str = "") -> str:
+    """Return an array of these rows, with a line below its head, and above its last row if there is one."""
+    rows = [f"{row}{_end(row)}" for row in body]
+    if last:
+        rows.append(rf"\hline {last}{_end(last)}")
+    rows[-1] = rows[-1].removesuffix(_end(rows[-1]))
+    below = r" \\[-8pt]" if any(height(row) > 1 for row in body) else ""
+    return f"\\begin{{array}}{{{form}}}\n{head}{_end(head)} \\hline{below}\n" + "\n".join(rows) + "\n\\end{array}"
+
+
+def _end(row: str) -> str:
+    """Return the end of a row; fractions of two rows would touch."""
+    return r" \\[4pt]" if height(row) > 1 else r" \\"
+
+
 def pieces(latex: str, room: float = WIDTH) -> list[str]:
     """Return a formula in pieces that fit into a line, broken at its signs of equality, and then at its sums.
 
@@ -92,6 +108,8 @@ def pieces(latex: str, room: float = WIDTH) -> list[str]:
     found: list[str] = []
     for part in _at(latex, ("=",)):
         found += [part] if width(part) <= room else _filled(_at(part, ("+", "-")), room)
+    if len(found) > 1 and width(found[0]) < _SHORT:  # a name alone is no line
+        found[:2] = [" ".join(found[:2])]
     return found
 
 
