@@ -14,6 +14,7 @@ from gradcli.explain.sections import (
     Line,
     Math,
     Name,
+    Partial,
     Product,
     Section,
     Sum,
@@ -32,11 +33,16 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
-        title: tuple[Math, ...] = ("reverse, from the last line up: x̄ = ∂L/∂x is made of adjoint · local derivative",)
+        meaning = Equal((Name(bar("x")), Partial("L", "x")))
+        title: tuple[Math, ...] = (
+            "reverse, from the last line up: ",
+            meaning,
+            " is made of adjoint · local derivative",
+        )
         if names:
-            title = (f"reverse, for {names[k]}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
-            title = (f"reverse, call {k + 1}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         found.append(Section("steps", (reverse_grid(trace, k),), title))
     return found
 

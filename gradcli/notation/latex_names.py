@@ -47,11 +47,13 @@ class LatexNames:
         """`taken` are the names that the user gave, with or without elements."""
         self._written: dict[str, str] = {}
         self._used: set[str] = set()
+        self._adjoints: set[str] = set()
         bases = {n.partition("[")[0] for n in taken}
         adjoints = {n for n in bases if n[1:2] == _BAR and n[0] + n[2:] in bases}
         for name in sorted(bases - adjoints, key=lambda n: (len(n), n)):
             self._written[name] = written = self._distinct(name)
-            self._used |= {written, _adjoint(written)}
+            self._used.add(written)
+            self._adjoints.add(_adjoint(written))
 
     def __call__(self, name: str) -> str:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, or of an adjoint of one."""
@@ -62,12 +64,14 @@ class LatexNames:
         if name in self._written:
             return self._written[name]
         if name[1:2] == _BAR:
-            return _adjoint(self._base(name[0] + name[2:]))
+            inner = name[0] + name[2:]
+            written = _adjoint(self._base(inner))
+            return written if written not in self._used else _adjoint(_literal(inner))
         return self._distinct(name)
 
     def _distinct(self, name: str) -> str:
         written = textbook(name)
-        return _literal(name) if written in self._used else written
+        return _literal(name) if written in self._used | self._adjoints else written
 
     def symbol(self, letter: str, spelled: str) -> str:
         """Return a function's letter, or its name where a variable is printed so."""
