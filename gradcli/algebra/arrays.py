@@ -14,6 +14,8 @@ import numpy as np
 import sympy
 
 from gradcli.algebra.functions import TableFunction, apply
+from gradcli.graph.construct import swap
+from gradcli.graph.matrices import inv
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 
@@ -50,7 +52,12 @@ def _along(node: Node, x: Exprs) -> Exprs:
 
 
 def _of_matrices(node: Node, x: Exprs) -> Exprs:
-    return _functions(node, x, (len(x.shape) - 2, len(x.shape) - 1))
+    (matrix,) = node.args
+    axes = (len(x.shape) - 2, len(x.shape) - 1)
+    if node.op == "inv" and matrix.op == "transpose" and swap(matrix.args[0]).settings == matrix.settings:
+        # It is the inverse of the matrix as it was, transposed.
+        return np.swapaxes(_functions(inv(matrix.args[0]), np.swapaxes(x, *axes), axes), *axes)
+    return _functions(node, x, axes)
 
 
 def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
@@ -58,13 +65,22 @@ def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
     rank = len(x.shape)
     others = [i for i in range(rank) if i not in axes]
     result = np.empty(node.shape, dtype=object)
+    places = [*np.ndindex(*(x.shape[i] for i in axes))] if node.shape == x.shape else [()]
     for outer in product(*(range(x.shape[i]) for i in others)):
-        together = x[_key(rank, others, outer)]
-        if node.shape == x.shape:
-            for place in np.ndindex(*together.shape):
-                result[_key(rank, [*others, *axes], [*outer, *place])] = _element(node, together, place)
-        else:
-            result[outer] = _element(node, together if node.op == "det" else together.reshape(-1), ())
+        array = x[_key(rank, others, outer)] if others else _whole(node.args[0], x)
+        for place in places:
+            key = _key(rank, [*others, *axes], [*outer, *place]) if place else outer
+            result[key] = _element(node, array, place)
+    return result
+
+
+def _whole(node: Node, x: Exprs) -> Exprs:
+    """Return a leaf's name instead of all its elements."""
+    first = next(iter(x.flat))
+    if node.op != "input" or not first.is_Symbol:
+        return x
+    result = np.empty((), dtype=object)
+    result[()] = sympy.Symbol(first.name.partition("[")[0])
     return result
 
 
@@ -77,15 +93,19 @@ def _put_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
 
 
 def _sums(node: Node, term: Callable[..., tuple[Any, int, Any]], x: Exprs, order: Exprs) -> Exprs:
-    """Return for each element the sum of what it may be: each term counts if its place has that number."""
+    """Return for each element the sum of what it may be: each term counts if its place has that number.
+
+    Zeros do not count, and where all are the same, the order does not matter.
+    """
     (axis,) = node.settings
     lines, places = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
     result = np.empty(lines.shape, dtype=object)
-    for *outer, i in np.ndindex(*lines.shape):
-        along = places[tuple(outer)], lines[tuple(outer)]
-        terms = (term(i, k, *along) for k in range(lines.shape[-1]))
-        chosen = [apply("where", apply("eq", place, sympy.Integer(j)), e, sympy.S.Zero) for place, j, e in terms]
-        result[(*outer, i)] = sympy.Add(*chosen)
+    for outer in np.ndindex(*lines.shape[:-1]):
+        line = lines[outer]
+        for i in range(len(line)):
+            terms = [term(i, k, places[outer], line) for k in range(len(line)) if line[k] != 0]
+            chosen = (apply("where", apply("eq", place, sympy.Integer(j)), e, sympy.S.Zero) for place, j, e in terms)
+            result[(*outer, i)] = line[0] if all(e == line[0] for e in line) else sympy.Add(*chosen)
     return np.moveaxis(result, -1, axis)
 
 
@@ -96,11 +116,22 @@ def _key(rank: int, axes: Sequence[int], places: Sequence[int]) -> tuple[Any, ..
 
 
 def _element(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
-    if node.op == "argmedian_mask":
-        middle = _function("argsort", x.shape, 1, "")(*x, (len(x) - 1) // 2)
-        return apply("eq", middle, sympy.Integer(place[0]))
+    if node.op in _PLACES:
+        return _stands_at(node, x, place[0])
     settings = ", descending=True" if node.op in ("sort", "argsort") and node.settings[1] else ""
-    return _function(node.op, x.shape, len(place), settings)(*x.reshape(-1), *place)
+    return _function(node.op, x.shape, len(place), settings)(*x.flat, *place)
+
+
+_PLACES = {"argmax_mask": "argmax", "argmin_mask": "argmin", "argmedian_mask": "argsort"}
+
+
+def _stands_at(node: Node, x: Exprs, place: int) -> Any:
+    """Return the condition that the extremum, or the median, stands at a place along the axis."""
+    (axis,) = node.settings
+    if node.shape[axis] == 1:
+        return sympy.S.One
+    middle = [(node.shape[axis] - 1) // 2] if node.op == "argmedian_mask" else []
+    return apply("eq", _function(_PLACES[node.op], x.shape, len(middle), "")(*x.flat, *middle), sympy.Integer(place))
 
 
 @cache
@@ -121,7 +152,7 @@ def nested(elements: Any, write: Any) -> Iterator[str]:
 
 
 ARRAYS: dict[str, Callable[..., Exprs]] = {
-    **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", "argmedian_mask"), _along),
+    **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", *_PLACES), _along),
     **dict.fromkeys(("det", "inv"), _of_matrices),
     "take_along": _take_along,
     "put_along": _put_along,

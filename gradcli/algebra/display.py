@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -12,26 +14,51 @@ from gradcli.algebra.functions import function
 
 READABLE = 50  # operations in a formula that a person still reads
 _DIVISION = 2  # what a fraction is longer than a product
+_LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
 
-def tidy(expr: sympy.Expr) -> sympy.Expr:
+Shorthands = Mapping[sympy.Expr, sympy.Expr]
+
+
+def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Expr:
     """Return the expression in the shortest form that is found: one fraction, cancelled, one choice instead of two.
+
+    What has a name, in `known`, stands under it.
 
     >>> x = sympy.Symbol("x")
     >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
     ((1 - x**2)/(x**2 + 1)**2, 1)
     """
-    expr = _rewrite(expr)
+    expr = _rewrite(expr).xreplace(known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
     return min(_forms(expr), key=length)
+
+
+def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
+    """Return what the values of activations, where they have names, are used for in derivatives.
+
+    >>> x, p = sympy.symbols("x p")
+    >>> sigmoid = function("sigmoid")
+    >>> tidy(sigmoid(x) * sigmoid(-x), shorthands({p: sigmoid(x)}))
+    p*(1 - p)
+    """
+    known = {}
+    for symbol, expr in definitions.items():
+        if isinstance(expr, function("tanh")):
+            known[expr] = symbol
+        elif isinstance(expr, function("sigmoid")):
+            known |= {expr: symbol, function("sigmoid")(-expr.args[0]): 1 - symbol}
+    return known
 
 
 def length(expr: Any) -> int:
     """Return about how long an expression is to read: its operations and numbers, variables and divisions the more."""
     if expr.is_Symbol:
         return 2
+    if expr.is_Rational:
+        return int(expr != -1) + (_LONG_NUMBER if max(abs(expr.p), expr.q) >= _LONG_FROM else 0)
     factors = expr.args if expr.is_Mul else (expr,)
     divided = _DIVISION if any(f.is_Pow and _divides(f) for f in factors) else 0
     inner = (f.base if expr.is_Mul and f.is_Pow and f.exp == -1 else f for f in expr.args)

@@ -122,8 +122,6 @@ class _Interpreter:
             return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
         if node.op in ("max", "min"):
             return _extremum(node, args[0])
-        if node.op in ("argmax_mask", "argmin_mask"):
-            return _first_mask(node, args[0])
         if node.op in ("sum", "prod"):
             combine = sympy.Add if node.op == "sum" else sympy.Mul
             return _array([combine(*column) for column in _columns(node, args[0])], node)
@@ -176,7 +174,7 @@ class _Interpreter:
 
     def limit(self, node: Node) -> int:
         """Return the size from which on an element of the node is cut."""
-        if node in self.final:
+        if node in self.final and node not in self.names:
             return READABLE
         if node in self.names or node.op in ("max", "min"):  # the slope of an extremum mentions it again and again
             return self.limits.named
@@ -224,20 +222,6 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
 def _extremum(node: Node, x: Exprs) -> Exprs:
     """Return for each place the extremum of the elements along the reduced axes."""
     return _array([extremum(node.op)(*column) for column in _columns(node, x)], node)
-
-
-def _first_mask(node: Node, x: Exprs) -> Exprs:
-    """Return for each element the condition that it is the first extremum along an axis."""
-    (axis,) = node.settings
-    result = np.empty_like(x)
-    for place in np.ndindex(*x.shape):
-        along = [x[(*place[:axis], k, *place[axis + 1 :])] for k in range(x.shape[axis])]
-        best = extremum(node.op.removeprefix("arg").removesuffix("_mask"))(*along)
-        wins = apply("eq", x[place], best)
-        for before in along[: place[axis]]:
-            wins = apply("and", wins, apply("ne", before, best))
-        result[place] = wins
-    return result
 
 
 def _columns(node: Node, x: Exprs) -> Exprs:

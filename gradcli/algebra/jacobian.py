@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.core.parameters import distribute
 
-from gradcli.algebra.display import READABLE, length, tidy
+from gradcli.algebra.display import READABLE, length, shorthands, tidy
 from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
@@ -52,9 +52,19 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
     leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
+    return symbolic_entries(graph, graph.outputs, leaves, entries(graph, leaves))
+
+
+def symbolic_entries(
+    graph: Graph, rows: Mapping[str, Node], columns: Mapping[str, Node], found: Mapping[Place, Node]
+) -> SymbolicJacobian:
+    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, by their places.
+
+    `rows` and `columns` are the nodes whose elements name the rows and the columns.
+    """
     with distribute(False):  # 2*(x - z) stays as it is
-        best = _best(graph, dict(sorted(entries(graph, leaves).items())))
-    return SymbolicJacobian(_names(graph.outputs), _names(leaves), best.entries, best.where)
+        best = _best(graph, dict(sorted(found.items())))
+    return SymbolicJacobian(_names(rows), _names(columns), best.entries, best.where)
 
 
 def _names(nodes: Mapping[str, Node]) -> tuple[str, ...]:
@@ -124,19 +134,20 @@ class _Derivative:
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
-        written = _entries({place: found.exprs[n][()] for place, n in self.nodes.items()}, None if cut else READABLE)
+        known = shorthands(found.definitions)
+        exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
+        written = _entries({place: tidy(e, known) for place, e in exprs.items()}, None if cut else READABLE)
         return _Written(written, _mentioned(written, found.definitions))
 
 
 def _entries(exprs: Entries, limit: int | None) -> Entries:
-    """Return the entries, tidied, without those that are 0.
+    """Return the entries without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
     found: Entries = {}
     total = 0
-    for place, expr in exprs.items():
-        entry = tidy(expr)
+    for place, entry in exprs.items():
         total += (operations := length(entry))
         if limit is not None and operations > limit:
             raise TooDeepError

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcli.batch.job import Job, Tally
-from gradcli.data.parquet_points import parts
+from gradcli.data.parquet.points import parts
 from gradcli.data.points import open_points
 from gradcli.data.replacement import Hidden, cannot_write, writing
 from gradcli.data.result import create_result

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from gradcli.cli.options import (
-    PAGES,
-    Files,
-    Pages,
-    SystemCommand,
-    columns,
-    file_options,
-    page_options,
-    read_situation,
-    read_sources,
-    system_options,
-)
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
 from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
@@ -57,13 +47,7 @@ Examples:
 @page_options(BACKWARD)
 @file_options
 def backward(
-    expr: tuple[str, ...],
-    files: tuple[str, ...],
-    at: tuple[str, ...],
-    shapes: tuple[str, ...],
-    wrt: str | None,
-    outputs: str | None,
-    style: str | None,
+    asked: Asked,
     cotangents: tuple[str, ...],
     strict: bool,
     retain: str | None,
@@ -78,44 +62,57 @@ def backward(
     """
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
     from gradcli.explain.pages import Choice, backward_pages
-    from gradcli.lang.system import read_system
     from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
-    system = read_system(read_sources(expr, files, reserved))
+    system = read_asked(asked, reserved)
     if many.wanted:
-        from gradcli.cli.many import ManyPoints
+        from gradcli.cli.many_backward import backward_at_points
+        from gradcli.cli.many_points import open_many
 
-        with ManyPoints(system, many, at, shapes, wrt, outputs, style, notes) as run:
-            run.backward(cotangents, strict, _retained(system, run.graph, retain), steps)
+        with open_many(system, asked, many) as run:
+            kept = _retained(system, run.graph, retain)
+            backward_at_points(run, many, asked.style, Backward(cotangents, strict, kept, steps), notes)
         tell_notes(notes)
         return
-    situation = read_situation(system, at, shapes, wrt, outputs)
-    style = style or "table"
-    look = pages.look(style)
+    look = pages.look(asked.page)
+    situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     steps = steps or "steps" in pages.only
-    wanted = Wanted(
-        kept, steps, style in PAGES, bool(pages.jacobian or "jacobian" in pages.only), implicit=not cotangents
-    )
-    result = explained(situation.graph, columns(situation, wrt, style), situation.points, calls, wanted, notes)
-    if result.forgotten and not kept and style == "table":
-        names = ", ".join(f"{n}.grad" for n in result.forgotten[:4]) + (", …" if len(result.forgotten) > 4 else "")
-        notes.add(
-            "note",
-            f"{names}: None in PyTorch, which keeps the gradients of leaves only."
-            f"\n  --retain {result.forgotten[0]} shows it, as {result.forgotten[0]}.retain_grad() would keep it.",
-        )
-    if style in PAGES:
-        show(render_pages(backward_pages(result, Choice(pages.only, pages.jacobian)), look), notes)
+    whole = bool(pages.jacobian or "jacobian" in pages.only)
+    wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents)
+    result = explained(situation.graph, columns(situation, asked), situation.points, calls, wanted, notes)
+    if result.forgotten and not kept and asked.page == "table":
+        notes.add("note", _forgotten(result.forgotten))
+    if asked.page:
+        chosen = Choice(pages.only, pages.jacobian)
+        show(render_pages(backward_pages(result, chosen), look), notes)
     else:
-        show(render_data(result, style), notes)
+        show(render_data(result, f"{asked.style}"), notes)
+
+
+class Backward(NamedTuple):
+    """What is asked of `backward`: cotangents, and the intermediates that keep their gradients."""
+
+    cotangents: tuple[str, ...]
+    strict: bool
+    retain: tuple[str, ...]
+    steps: bool
+
+
+def _forgotten(names: Sequence[str]) -> str:
+    listed = ", ".join(f"{n}.grad" for n in names[:4]) + (", …" if len(names) > 4 else "")
+    return (
+        f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
+        f"\n  --retain {names[0]} shows it, as {names[0]}.retain_grad() would keep it."
+    )
 
 
 def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:

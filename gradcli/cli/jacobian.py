@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import (
-    PAGES,
-    Files,
-    Pages,
-    SystemCommand,
-    columns,
-    file_options,
-    page_options,
-    read_situation,
-    read_sources,
-    system_options,
-)
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
 from gradcli.cli.sections import JACOBIAN
 
 EXAMPLES = """\b
@@ -31,48 +20,41 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
 @page_options(JACOBIAN)
 @file_options
-def jacobian(
-    expr: tuple[str, ...],
-    files: tuple[str, ...],
-    at: tuple[str, ...],
-    shapes: tuple[str, ...],
-    wrt: str | None,
-    outputs: str | None,
-    style: str | None,
-    sparse: bool,
-    pages: Pages,
-    many: Files,
-) -> None:
+def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
     from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.pages import Choice, jacobian_pages
-    from gradcli.lang.system import read_system
     from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
-    system = read_system(read_sources(expr, files, ["--points"] if many.points == "-" else []))
+    system = read_asked(asked, ["--points"] * (many.points == "-"))
     if many.wanted:
-        from gradcli.cli.many import ManyPoints
+        from gradcli.cli.many_jacobian import jacobian_at_points
+        from gradcli.cli.many_points import open_many
 
-        with ManyPoints(system, many, at, shapes, wrt, outputs, style, notes) as run:
-            run.jacobian(sparse)
+        with open_many(system, asked, many) as run:
+            jacobian_at_points(run, many, asked.style, sparse, notes)
         tell_notes(notes)
         return
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
-    situation = read_situation(system, at, shapes, wrt, outputs)
-    style = style or "table"
-    look = pages.look(style)
-    result = explained(situation.graph, columns(situation, wrt, style), situation.points, notes)
-    if style in PAGES:
+    look = pages.look(asked.page)
+    situation = read_situation(system, asked)
+    page = asked.page is not None
+    wanted = Wanted(page and (steps or "steps" in pages.only), page)
+    result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)
+    if asked.page:
         show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
     else:
-        show(render_data(result, style), notes)
+        show(render_data(result, f"{asked.style}"), notes)

@@ -7,7 +7,9 @@ import os
 import click
 
 from gradcli.cli.backward import backward
+from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
+from gradcli.cli.jvp import jvp
 from gradcli.cli.memory import watched
 from gradcli.cli.run import run
 from gradcli.cli.signals import tidily
@@ -33,6 +35,8 @@ def gradcli() -> None:
 
 gradcli.add_command(jacobian)
 gradcli.add_command(backward)
+gradcli.add_command(jvp)
+gradcli.add_command(hessian)
 
 
 def main() -> None:

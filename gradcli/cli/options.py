@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -12,15 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from gradcli.errors import Source
-    from gradcli.graph.graph import Graph
-    from gradcli.graph.shapes import Shape
-    from gradcli.lang.system import System
     from gradcli.report.render import Look
-
-    Named = dict[str, np.ndarray[Any, Any]]
 
 ENGINES = ("numpy", "numba", "dask")
 MAX_THREADS = 1024
@@ -28,13 +19,37 @@ MAX_DIGITS = 17
 PAGES = ("table", "latex", "markdown")
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
-MAX_SYSTEM_BYTES = 2**24
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What every command is asked: a system (expressions, files), at which points, and in which format."""
+
+    expr: tuple[str, ...]
+    files: tuple[str, ...]
+    at: tuple[str, ...]
+    shapes: tuple[str, ...]
+    wrt: str | None
+    outputs: str | None
+    style: str | None
+
+    @property
+    def page(self) -> str | None:
+        """The format of the page that is asked for, `table` unless said; None where data are."""
+        style = self.style or "table"
+        return style if style in PAGES else None
+
+
 def system_options(command: Command) -> Command:
-    """Add the arguments and options that say what the system is, where it is looked at, and how it is shown."""
+    """Add the options that say what the system is, where and how it is shown; the command gets them as `asked`."""
+
+    def with_asked(**options: Any) -> Any:
+        asked = Asked(**{name: options.pop(name) for name in Asked.__annotations__})
+        return command(asked=asked, **options)
+
+    wrapped: Any = update_wrapper(with_asked, command)
     for decorate in reversed(
         (
             click.argument("expr", nargs=-1),
@@ -70,8 +85,8 @@ def system_options(command: Command) -> Command:
             ),
         )
     ):
-        command = decorate(command)
-    return command
+        wrapped = decorate(wrapped)
+    return cast(Command, wrapped)
 
 
 @dataclass(frozen=True)
@@ -83,17 +98,17 @@ class Pages:
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, style: str) -> Look:
-        """Return how pages look in a format.
+    def look(self, page: str | None) -> Look:
+        """Return how pages look in a format; None stands for data.
 
         Errors: `InputError` for a document of its own in another format than LaTeX.
         """
         from gradcli.errors import InputError
         from gradcli.report.render import Look
 
-        if self.standalone and style != "latex":
+        if self.standalone and page != "latex":
             raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
-        return Look(style, self.digits, self.standalone)
+        return Look(page or "", self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -229,79 +244,3 @@ class SystemCommand(click.Command):
             expression = re.match(r"-\s*[\w.(\[|√‖]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
             marked.append(f" {arg}" if expression and before not in ("-F", "--file") else arg)
         return super().parse_args(ctx, marked)
-
-
-def read_sources(expr: Sequence[str], files: Sequence[str], reserved: Sequence[str] = ()) -> list[Source]:
-    """Return the texts of the system: the files', then the arguments', or standard input where there are neither.
-
-    `reserved` are the options for which standard input is read.
-    """
-    from gradcli.errors import InputError, Source
-
-    if not expr and not files:
-        if reserved or sys.stdin is None or sys.stdin.isatty():
-            raise InputError(
-                "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
-                hint='for example: gradcli jacobian "y=x**2"',
-            )
-        files = ["-"]
-    if files.count("-") + len(reserved) > 1:
-        raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
-    return [_read_file(name) for name in files] + [Source(text) for text in expr]
-
-
-def _read_file(name: str) -> Source:
-    from gradcli.errors import Source
-    from gradcli.files import read_path, read_stdin
-
-    if name == "-":
-        return Source(read_stdin(MAX_SYSTEM_BYTES), "standard input")
-    return Source(read_path(name, MAX_SYSTEM_BYTES), name)
-
-
-class Situation:
-    """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
-
-    def __init__(self, graph: Graph, wrt: list[str], points: list[Named]) -> None:
-        self.graph = graph
-        self.wrt = wrt
-        self.points = points
-
-
-def read_situation(
-    system: System, at: Sequence[str], shapes: Sequence[str], wrt: str | None, outputs: str | None
-) -> Situation:
-    """Return the graph of a system at its points, with everything that names something checked."""
-    from gradcli.cli.points import default_point, read_points, read_shape_options
-
-    known = read_shape_options(system, shapes)
-    found = read_points(system, at, known)
-    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
-    return Situation(*read_graph(system, known, wrt, outputs), found)
-
-
-def columns(situation: Situation, wrt: str | None, style: str) -> list[str]:
-    """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
-    from gradcli.graph.graph import appearance
-
-    return situation.wrt if wrt is not None or style not in PAGES else appearance(situation.graph)
-
-
-def read_graph(
-    system: System, shapes: Mapping[str, Shape], wrt: str | None, outputs: str | None
-) -> tuple[Graph, list[str]]:
-    """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by."""
-    from gradcli.errors import InputError, nearest
-    from gradcli.lang.values import read_names
-
-    wanted = read_names(wrt, "--wrt") if wrt is not None else None
-    graph = system.graph(shapes, read_names(outputs, "--outputs") if outputs is not None else None)
-    leaves = list(graph.inputs)
-    for name in wanted or []:
-        if name not in leaves:
-            computed = name in system.assigned
-            raise InputError(
-                f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
-                hint=f"--retain {name} shows its gradient" if computed else nearest(name, leaves, "inputs"),
-            )
-    return graph, leaves if wanted is None else wanted

@@ -67,7 +67,9 @@ def _mistake(error: Exception) -> int:
         tell(shortage())
         return MISTAKE
     if isinstance(error, InputError):
-        tell(f"error: {error.render()}")
+        from gradcli.wrapping import page_width
+
+        tell(error.render(page_width(), "error: "))
         return MISTAKE
     if isinstance(error, OSError):
         tell(f"error: the result cannot be written: {why_not_printed(error)}")
@@ -92,5 +94,10 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
 def tell_notes(notes: Notes) -> None:
     """Print the notes to standard error, after all that standard output has."""
     flush()
-    for line in notes.lines:
-        tell(line)
+    if notes.lines:
+        from gradcli.errors import in_lines
+        from gradcli.wrapping import page_width
+
+        for text in notes.lines:
+            for line in in_lines(text, page_width()):
+                tell(line)

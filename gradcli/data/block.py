@@ -17,7 +17,8 @@ Block = dict[str, Array]
 class Points(Protocol):
     """An open file of points.
 
-    `shapes` are the shapes of the variables that the file holds, cotangents under their names (`y0.v`) among them.
+    `shapes` are the shapes of the variables that the file holds, among them cotangents and tangents under their names:
+    `y0.v`, `x0.u`.
     `count` is the number of points, `None` where only reading to the end tells. `fraction` is the share of the file
     that has been read, from 0 to 1, `None` where its size is not known.
     """

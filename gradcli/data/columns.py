@@ -1,4 +1,4 @@
-"""Columns of numbers and the variables whose elements they hold: `x0`, `x[0]`, `M[0,1]`, `y[0].v`."""
+"""Columns of numbers and the variables whose elements they hold: `x0`, `x[0]`, `M[0,1]`, `y[0].v`, `x[0].u`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.graph.shapes import MAX_RANK, Shape, size_of
 
 Key = tuple[int, ...]
 
-_COLUMN = re.compile(r"([^\s\[\].]+)(?:\[([0-9]+(?:,[0-9]+)*)\])?(\.v)?")
+_COLUMN = re.compile(r"([^\s\[\].]+)(?:\[([0-9]+(?:,[0-9]+)*)\])?(\.[uv])?")
 _BLANKS_INSIDE = re.compile(r"\s+(?=[^\[\]]*\])")
 _MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
 

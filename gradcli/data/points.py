@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradcli.data.block import Array, Block, Points
-from gradcli.data.csv_points import CsvPoints
+from gradcli.data.csv.points import CsvPoints
 from gradcli.data.mistakes import label, reading, unreadable
-from gradcli.data.npz_points import NpzPoints
-from gradcli.data.parquet_points import ParquetPoints, parts
+from gradcli.data.npz.points import NpzPoints
+from gradcli.data.parquet.points import ParquetPoints, parts
 from gradcli.errors import InputError
 
 __all__ = ["Array", "Block", "Points", "open_points", "parts"]

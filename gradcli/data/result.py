@@ -12,10 +12,10 @@ import numpy as np
 
 from gradcli.data.block import Array
 from gradcli.data.columns import column_names
-from gradcli.data.csv_result import csv_writer, standard_output
+from gradcli.data.csv.result import csv_writer, standard_output
 from gradcli.data.mistakes import label
-from gradcli.data.npz_result import npz_writer
-from gradcli.data.parquet_result import parquet_writer
+from gradcli.data.npz.result import npz_writer
+from gradcli.data.parquet.result import parquet_writer
 from gradcli.data.replacement import Replacement, check_target, writing
 from gradcli.data.writer import Make, Names, Writer
 from gradcli.errors import InputError

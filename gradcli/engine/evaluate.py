@@ -1,4 +1,4 @@
-"""Run a graph in NumPy, in float64, at many points at once.
+"""Run a graph in NumPy, each node in its own dtype, at many points at once.
 
 The batch axis is last: a scalar at N points is `(N,)`, a vector `(n, N)`.  NumPy aligns shapes from the right, so its
 broadcasting keeps its meaning, and each quantity lies contiguous in memory across the points.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.numpy_target import forward
+from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Node
 from gradcli.graph.passes import lower
@@ -44,7 +45,8 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
     kept = [simpler[n] for n in wanted]
     nodes = scheduled(kept)
     last = last_readers(nodes, kept)
-    results = {node: np.asarray(values[name], dtype=float) for name, node in graph.inputs.items() if name in values}
+    given = {node: values[name] for name, node in graph.inputs.items() if name in values}
+    results = {node: np.asarray(value, dtype=node.dtype) for node, value in given.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
             if node.op == "const":
@@ -70,8 +72,9 @@ def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list
 
 
 def constant(node: Node) -> Array:
-    """Return the value of a constant, the same at all points."""
-    numbers = np.array([number(v) for v in node.values])
+    """Return the value of a constant, the same at all points, in its dtype."""
+    read = number if node.dtype in FLOATING else int
+    numbers = np.array([read(v) for v in node.values], dtype=node.dtype)
     return np.full((*node.shape, 1), numbers[0]) if len(numbers) == 1 else numbers.reshape(*node.shape, 1)
 
 

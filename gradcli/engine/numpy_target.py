@@ -15,6 +15,7 @@ import numpy as np
 from gradcli.engine import functions, linear_algebra, products, sorting
 from gradcli.engine.linear_algebra import into
 from gradcli.graph.construct import Index
+from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.operations.movement import basic, grouped, same_points
@@ -39,6 +40,10 @@ def _elementwise(op: str) -> Callable[..., Array]:
     name = NAMES.get(op, op)
     function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
     return function
+
+
+def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
+    return into(out, x if x.dtype == object else x.astype(dtype))
 
 
 def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
@@ -86,7 +91,10 @@ def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
 
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply at all points: as one product of matrices where a factor is the same at all points."""
-    if a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
+    if a.dtype == np.float32 and a.shape[-1] == b.shape[-1] == 1:
+        # Of a script.  In float64 sums are added in an order that does not depend on the number of points.
+        result = np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
+    elif a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
         result = _stacked_matmul(a, b)
     elif a.shape[-1] == 1 and b.shape[-1] > 1:
         flat = b.reshape(b.shape[0], -1)
@@ -164,6 +172,7 @@ NUMPY: dict[str, Callable[..., Array]] = {
     **{op: getattr(sorting, op) for op in ("sort", "argsort", "take_along", "put_along", "median")},
     "matmul": _matmul,
     **{op: getattr(linear_algebra, op) for op in ("einsum", "det", "inv", "solve", "cofactors")},
+    "cast": _cast,
     "scatter": _scatter,
     "put": _put,
     "take": lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),

@@ -42,7 +42,7 @@ def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
 
 
 def formulas_of(graph: Graph) -> int:
-    """Return how many elements of arrays are computed; a contraction, or a whole matrix, counts what goes into it."""
+    """Return how many elements of arrays are computed; what is made of many elements counts what goes into it."""
     total = 0
     for n in graph.nodes:
         kind = OPERATIONS[n.op].kind if n.args else ""
@@ -50,6 +50,8 @@ def formulas_of(graph: Graph) -> int:
             total += products(n)
         elif kind == "matrix":
             total += n.size * n.args[0].size
+        elif kind in ("along", "mask", "place"):
+            total += n.size * n.args[0].shape[n.settings[0]]
         elif n.args:
             total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
     return total

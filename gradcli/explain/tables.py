@@ -64,9 +64,16 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
     before: dict[Node, Math] = {n: Value(v) for n, v in trace.calls[call].seeds.items()}
     rows = []
     for step in reverse_steps(trace, call):
+        if _adds_nothing(step):
+            continue
         rows.append((_local(step), _adjoint(step, before), _rule_name(step)))
         before[step.edge.argument] = Value(step.total)
     return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
+
+
+def _adds_nothing(step: ReverseStep) -> bool:
+    """Tell whether a pass brings a 0 from a 0."""
+    return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 
 def _local(step: ReverseStep) -> Math:

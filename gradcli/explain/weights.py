@@ -28,21 +28,25 @@ from gradcli.graph.node import Node, elementwise, leaf
 Outputs = Mapping[str, Node]
 
 _TERMS = 8  # of a sum that is written out
+_ELEMENTS = 4  # the same, of an array's elements
 _NAMES = 4  # of outputs that are listed
 
 
 def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
     """Return what v is and means, for the only call."""
     outputs, v = result.graph.outputs, calls[0].v
-    name = loss_name(outputs)
+    name = loss_name(outputs, v)
     if sum(y.size for y in outputs.values()) == 1:
         return Section("v", (Text(_of_one_number(result, name, v)),))
     blocks: list[Block] = [Text((*_meaning(v), ": the gradient of  ", loss(outputs, v, name)))]
     return Section("v", (*blocks, Text(_whatever(outputs, v, name))))
 
 
-def loss_name(outputs: Outputs) -> str:
-    """Return the name of the scalar whose gradient a call gives: L, unless the user has an L."""
+def loss_name(outputs: Outputs, v: Named) -> str:
+    """Return the name of the scalar whose gradient a call gives: L, unless the user has an L, or it is the output."""
+    (name, y), *others = outputs.items()
+    if not others and not y.shape and v[name] == 1:
+        return name
     return "loss" if "L" in outputs else "L"
 
 
@@ -75,7 +79,7 @@ def loss(outputs: Outputs, v: Named, name: str) -> Math:
     ]
     short = _as_sum(outputs)
     sides: list[Math] = [Name(name), *short]
-    if len(terms) <= _TERMS or not short:
+    if len(terms) <= (_ELEMENTS if short else _TERMS) or not short:
         sides.append(Sum(tuple(terms[:_TERMS])) if terms else Value(np.asarray(0.0)))
         if len(terms) > _TERMS:
             sides[-1] = Sum((*terms[: _TERMS - 2], "…", terms[-1]))

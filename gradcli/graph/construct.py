@@ -8,7 +8,8 @@ from itertools import chain, product
 from operator import mul
 
 from gradcli.errors import InputError
-from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift
+from gradcli.graph.dtypes import DType, summed
+from gradcli.graph.node import Constant, Exact, Node, cast, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, broadcast_shapes, check_size, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
@@ -84,6 +85,7 @@ def without(shape: Shape, axes: Axes) -> Shape:
 
 def reduce(op: str, x: Node, axes: Axes) -> Node:
     """Return `sum`, `mean`, `prod`, `norm` or `logsumexp` over the axes."""
+    x = cast(x, summed(x.dtype)) if op in ("sum", "prod") else x
     return Node(op, (x,), without(x.shape, axes), (axes,))
 
 
@@ -115,7 +117,7 @@ def softmax(x: Node, axis: int) -> Node:
 
 def cumulative(op: str, x: Node, axis: int) -> Node:
     """Return the running sums or products along the axis: `cumsum` or `cumprod`."""
-    return Node(op, (x,), x.shape, (axis,))
+    return Node(op, (cast(x, summed(x.dtype)),), x.shape, (axis,))
 
 
 def recurrence(a: Node, b: Node, axis: int) -> Node:
@@ -135,22 +137,27 @@ def argument_mask(op: str, x: Node, axis: int) -> Node:
 
 def ordered(op: str, x: Node, axis: int, descending: bool) -> Node:
     """Return the elements in order along the axis (`sort`), or from which places they come (`argsort`)."""
-    return Node(op, (x,), x.shape, (axis, descending))
+    return Node(op, (x,), x.shape, (axis, descending), _places(x) if op == "argsort" else None)
+
+
+def _places(x: Node) -> DType:
+    """Return the type of the places of elements: whole numbers, but in formulas all is float64."""
+    return "float64" if x.dtype == "float64" else "int64"
 
 
 def take_along(x: Node, order: Node, axis: int) -> Node:
     """Return the elements along the axis in an order of their places."""
-    return Node("take_along", (x, order), x.shape, (axis,))
+    return Node("take_along", (x, order), x.shape, (axis,), x.dtype)
 
 
 def put_along(x: Node, order: Node, axis: int) -> Node:
     """Return the elements along the axis, each put at the place that the order has where it stands."""
-    return Node("put_along", (x, order), x.shape, (axis,))
+    return Node("put_along", (x, order), x.shape, (axis,), x.dtype)
 
 
 def argument(op: str, x: Node, axis: int) -> Node:
     """Return the place of the first extremum along the axis, as a number: `argmax` or `argmin`."""
-    return Node(op, (x,), without(x.shape, (axis,)), (axis,))
+    return Node(op, (x,), without(x.shape, (axis,)), (axis,), _places(x))
 
 
 def matmul(a: Node, b: Node) -> Node:
@@ -219,7 +226,8 @@ def transpose(x: Node, order: Axes) -> Node:
         raise InputError(f"axes {order} are not an order of the {len(x.shape)} axes")
     if order == tuple(range(len(order))):
         return x
-    return Node("transpose", (x,), tuple(x.shape[i] for i in order), (order,))
+    shape = tuple(x.shape[i] for i in order)
+    return Node("transpose", (x,), shape, (order,)) if x.value is None else const(x.value, shape)
 
 
 def swap(x: Node) -> Node:
@@ -250,7 +258,7 @@ def broadcast(x: Node, shape: Shape) -> Node:
     if broadcast_shapes([x.shape, shape]) != shape:
         raise InputError(f"shape {x.shape} does not broadcast to {shape}")
     if x.value is not None:
-        return const(x.value, shape)
+        return const(x.value, shape, x.dtype)
     return x if x.shape == shape else Node("broadcast", (x,), shape, (shape,))
 
 
@@ -284,7 +292,7 @@ def index(x: Node, key: Index) -> Node:
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
     if x.op == "const" and all(k is None or isinstance(k, int | range) for k in key):
-        return const(_taken(x, key), check_size(result))
+        return const(_taken(x, key), check_size(result), x.dtype)
     return Node("index", (x,), check_size(result), (key,))
 
 
@@ -306,6 +314,8 @@ def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
 
 def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:
     """Return zeros of that shape to which each part is added at its index: the pullback of indexing."""
+    if all(is_const(part, 0) for _, part in parts):
+        return const(0, shape)
     return Node("scatter", tuple(p for _, p in parts), shape, (shape, tuple(k for k, _ in parts)))
 
 

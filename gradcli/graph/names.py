@@ -49,3 +49,12 @@ def bar(name: str) -> str:
     ['0x74', '0x304', '0x32']
     """
     return f"{name[0]}\u0304{name[1:]}"
+
+
+def dot(name: str) -> str:
+    """Return the name of a tangent: ṫ2 of t2.
+
+    >>> dot("x"), [hex(ord(c)) for c in dot("t2")]
+    ('ẋ', ['0x1e6b', '0x32'])
+    """
+    return unicodedata.normalize("NFC", f"{name[0]}\u0307") + name[1:]

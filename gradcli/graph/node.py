@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
+from gradcli.graph.dtypes import FLOATING, WHOLE, DType, floated, promoted
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
-DType = Literal["float64", "float32", "int64", "bool"]
 Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.
 Constant = Exact | float | str
@@ -18,13 +18,14 @@ Constant = Exact | float | str
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Node:
     """One operation: its op, its argument nodes, its static shape and dtype, and its settings.
 
     `settings` are what the op takes beside its arguments (axes, a target shape), hashable; of a constant its value, or
-    the flat tuple of those of its elements.  Nodes have no names and are compared by identity.  `+ - * / **` between
-    nodes build simplified nodes (`x * 1` is `x`): rules are written with them, what the user typed is not.
+    the flat tuple of those of its elements.  Without a dtype, a node has that of its arguments, which are cast to the
+    one that PyTorch promotes them to.  Nodes have no names and are compared by identity.  `+ - * / **` between nodes
+    build simplified nodes (`x * 1` is `x`): rules are written with them, what the user typed is not.
 
     >>> x = leaf((2,))
     >>> 3 * x**2
@@ -32,10 +33,31 @@ class Node:
     """
 
     op: str
-    args: tuple[Node, ...] = ()
-    shape: Shape = ()
-    settings: tuple[Any, ...] = ()
-    dtype: DType = "float64"
+    args: tuple[Node, ...]
+    shape: Shape
+    settings: tuple[Any, ...]
+    dtype: DType
+
+    def __init__(
+        self,
+        op: str,
+        args: tuple[Node, ...] = (),
+        shape: Shape = (),
+        settings: tuple[Any, ...] = (),
+        dtype: DType | None = None,
+    ) -> None:
+        if dtype is None:
+            dtype = args[0].dtype if args else "float64"
+            for a in args:
+                if a.dtype != dtype:
+                    args, dtype = _joined(op, args)
+                    break
+        put = object.__setattr__
+        put(self, "op", op)
+        put(self, "args", args)
+        put(self, "shape", shape)
+        put(self, "settings", settings)
+        put(self, "dtype", dtype)
 
     def __repr__(self) -> str:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
@@ -113,13 +135,42 @@ def leaf(shape: Shape = (), dtype: DType = "float64") -> Node:
     return Node("input", (), shape, (), dtype)
 
 
-def const(value: Constant | tuple[Constant, ...], shape: Shape = ()) -> Node:
+def const(value: Constant | tuple[Constant, ...], shape: Shape = (), dtype: DType = "float64") -> Node:
     """Return a constant; with a shape, an array filled with it, or one of these values, in row-major order.
 
     >>> const(2, (3,)).values, const((1, 2, 3), (3,)).values
     ((2,), (1, 2, 3))
     """
-    return Node("const", (), shape, (value,))
+    return Node("const", (), shape, (value,), dtype)
+
+
+def cast(x: Node, dtype: DType) -> Node:
+    """Return the numbers in another type, as `x.to(dtype)` does; a constant is one of that type.
+
+    >>> cast(leaf(dtype="int64"), "float32").dtype
+    'float32'
+    """
+    if x.dtype == dtype:
+        return x
+    if x.op == "const":
+        return Node("const", (), x.shape, x.settings, dtype)
+    return Node("cast", (x,), x.shape, (dtype,), dtype)
+
+
+def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
+    """Return arguments of several types in the type that they have together, and that type."""
+    first = args[:1] if op in ("where", "corner") else ()  # a condition is no number
+    numbers = args[len(first) :]
+    own = [a.dtype for a in numbers if a.op != "const"] or [a.dtype for a in numbers]
+    dtype = promoted(own)
+    if dtype not in FLOATING and any(_is_broken(v) for a in numbers for v in a.values):
+        dtype = floated(dtype)
+    return first + tuple(cast(a, dtype) for a in numbers), dtype
+
+
+def _is_broken(value: Constant) -> bool:
+    """Tell whether a constant is no whole number, or is not written as one."""
+    return not isinstance(value, int)
 
 
 def lift(value: Node | Exact) -> Node:
@@ -134,11 +185,17 @@ def is_const(node: Node, value: int) -> bool:
 
 def elementwise(op: str, *args: Node) -> Node:
     """Return the node of an elementwise operation; the arguments broadcast as in NumPy."""
-    return Node(op, args, broadcast_shapes([a.shape for a in args]))
+    shape = broadcast_shapes([a.shape for a in args])
+    if op not in WHOLE and any(a.dtype not in FLOATING for a in args):
+        args, dtype = _joined(op, args)
+        args = tuple(cast(a, floated(dtype)) for a in args)
+    return Node(op, args, shape)
 
 
 def compare(op: str, *args: Node) -> Node:
     """Return the node of a condition: a comparison of numbers, or what joins conditions."""
+    if any(a.dtype != args[0].dtype for a in args):
+        args, _ = _joined(op, args)
     return Node(op, args, broadcast_shapes([a.shape for a in args]), (), "bool")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradcli.graph.construct import corner, scatter, sum_to, where
+from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, is_const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
@@ -84,7 +85,7 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
     chosen = set(graph.inputs) if wrt is None else set(wrt)
     wanted = {name: n for name, n in graph.inputs.items() if name in chosen}
     wanted |= {name: graph.names[name] for name in retain}
-    cotangents = {name: leaf(y.shape) for name, y in graph.outputs.items()}
+    cotangents = {name: leaf(y.shape, y.dtype) for name, y in graph.outputs.items()}
     seeds = [(y, cotangents[name]) for name, y in graph.outputs.items()]
     passes, adjoints = reverse(graph, seeds, active_nodes(graph, wanted.values()))
     gradients = {name: adjoints.get(n) or const(0, n.shape) for name, n in wanted.items()}
@@ -95,10 +96,10 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
 
 
 def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
-    """Return the nodes that depend on a wanted one: adjoints go nowhere else."""
+    """Return the nodes that depend on a wanted one: adjoints go nowhere else, and through no whole numbers."""
     active = set(wanted)
     for node in graph.nodes:
-        if not active.isdisjoint(node.args) and OPERATIONS[node.op].passes_on:
+        if not active.isdisjoint(node.args) and OPERATIONS[node.op].passes_on and node.dtype in FLOATING:
             active.add(node)
     return active
 

@@ -39,7 +39,7 @@ _REFUSED = {
 _MODULES = {"np", "numpy", "jnp", "jax", "torch", "math", "cmath", "sympy", "scipy", "tensorflow", "keras", "cupy"}
 _LETTERS = {"F", "K", "nn", "tf", "sp", "cp"}  # modules by habit, and names of variables
 _TURNS = {"T", "mT"}
-_AUTOGRAD = {"backward", "data", "detach", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
+_AUTOGRAD = {"backward", "data", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
 _FUNCTION_KEYS = {key(name): name for name in reversed(FUNCTIONS)}
 
 _NUMBER = r"(?<![\w.])(?>(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
@@ -71,9 +71,12 @@ def refused(tree: ast.AST) -> InputError:
 def unknown_function(name: str) -> InputError:
     """Return what to tell of a call of a function that gradcli has not.
 
-    >>> print(unknown_function("mse_loss"))
-    `mse_loss` is not one of gradcli's functions
-      it is `mean((x - target)**2)`
+    >>> print(unknown_function("rsqrt"))
+    `rsqrt` is not one of gradcli's functions
+      it is `1/sqrt(x)`
+    >>> print(unknown_function("MSELoss"))
+    unknown function `MSELoss`
+      did you mean `mse_loss`?
     """
     if key(name) in ELSEWHERE:
         return InputError(f"`{name}` is not one of gradcli's functions", hint=ELSEWHERE[key(name)] or LANGUAGE)

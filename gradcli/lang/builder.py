@@ -171,7 +171,7 @@ class _Walk:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
         function, name, given = self.callee(tree)
         if not tree.keywords and len(given) == takes_nodes(function):
-            return given, lambda args: _checked(function(*args))
+            return given, lambda args: function(*map(_numeric, args))
         signature = signature_of(function)
         keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in tree.keywords}
         try:
@@ -185,13 +185,12 @@ class _Walk:
             rest = iter(args)
             ready = {p: take(slot, rest) for p, slot in slots}
             for p, value in ready.items():
-                if isinstance(value, Node) and p != "condition":
-                    _numeric(value)
+                _check_argument(p, value)
             values = inspect.BoundArguments(signature, ready)
             if name in ("max", "min") and len(args) == len(tree.args) == 2 and type(args[1].value) is int:
                 raise two_meanings(name, self.expression.span(tree.args[0]).text, args[1].value)
             try:
-                return _checked(function(*values.args, **values.kwargs))
+                return function(*values.args, **values.kwargs)
             except TypeError:
                 raise InputError(f"`{name}` does not take these settings", hint=usage(name, signature)) from None
 
@@ -348,11 +347,17 @@ def _element(x: Node, key: Sequence[Key]) -> Node:
 # Calls
 
 
-def _checked(node: Node) -> Node:
-    """Return a function's node, unless a condition was given where a number is due, or the other way round."""
-    for i, a in enumerate(node.args):
-        if node.op == "where" and i == 0:
-            _condition("", a)
-        elif node.dtype != "bool":
-            _numeric(a)
-    return node
+def _check_argument(parameter: str, value: Any) -> None:
+    """Refuse a condition where a number is due, alone or in a list, and a number where a condition is."""
+    if parameter == "condition":
+        _condition("and", value)
+    elif parameter == "pairs":
+        for result, *conditions in filter(None, value):
+            _numeric(result)
+            for condition in conditions:
+                if condition.value is not True:
+                    _condition("and", condition)
+    else:
+        for a in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(a, Node):
+                _numeric(a)

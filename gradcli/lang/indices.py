@@ -54,7 +54,13 @@ def _read(key: ast.expr) -> Any:
         return slice(*ends)
     if isinstance(key, ast.Constant) and key.value in (None, ...):
         return key.value
-    value = read_setting(key)
+    try:
+        value = read_setting(key)
+    except InputError:
+        raise InputError(
+            "an index is made of plain numbers",
+            hint="for example `x[0]` or `x[[0, 2]]`; by their values, elements are chosen with `where(x > 0, x, 0)`",
+        ) from None
     return value if isinstance(value, list) else _whole(value)
 
 

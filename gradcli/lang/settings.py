@@ -22,10 +22,11 @@ def signature_of(function: Builder) -> inspect.Signature:
 
 @cache
 def takes_nodes(function: Builder) -> int | None:
-    """Return how many arguments a function takes, if all are nodes that it must have; None for any other function."""
+    """Return how many arguments a function takes, if all are numbers that it must have; None for any other function."""
     parameters = signature_of(function).parameters.values()
     plain = all(
-        p.annotation == "Node" and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters
+        p.annotation == "Node" and p.name != "condition" and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+        for p in parameters
     )
     return len(parameters) if plain else None
 

@@ -52,16 +52,17 @@ class Cotangent:
         return Span(self.source, 0, len(self.source.text))
 
 
-def read_point(text: str) -> list[Assignment]:
-    """Return the assignments of one `--at`.
+def read_point(text: str, option: str = "--at") -> list[Assignment]:
+    """Return the assignments of one `--at`, or of another option that gives values to names.
 
     Errors: `InputError`, with its place in the option.
 
     >>> [(a.name, a.value.shape) for a in read_point("x0=1, M=[[1,2],[3,4]]")]
     [('x0', ()), ('M', (2, 2))]
     """
-    source = Source(text, "--at")
-    return _once([_assignment(source, start, end) for start, end in _parts(source)], "repeat --at for another point")
+    source = Source(text, option)
+    hint = "repeat --at for another point" if option == "--at" else "each name is given once"
+    return _once([_assignment(source, start, end) for start, end in _parts(source)], hint)
 
 
 def read_shapes(text: str) -> dict[str, Shape]:

@@ -20,7 +20,16 @@ _LONG = 10**9
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
-class _CodePrinter(StrPrinter):  # type: ignore[misc]
+class Ordered:
+    """Prints sums as one writes them by hand: what is subtracted does not stand first, `x - m` and not `-m + x`."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        terms = list(expr.as_ordered_terms(order=order))
+        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+        return [terms.pop(first), *terms]
+
+
+class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
     """Prints in the language of gradcli.  `decimals` writes 1/5 as 0.2; `taken` are names that mean variables."""
 
     def __init__(self, decimals: bool, taken: frozenset[str]) -> None:
@@ -49,7 +58,7 @@ class _CodePrinter(StrPrinter):  # type: ignore[misc]
         short = self._decimal(abs(coefficient))
         if short is None or rest.is_Add:
             return str(super()._print_Mul(expr))
-        factor = self.parenthesize(rest, PRECEDENCE["Mul"])
+        factor = self.parenthesize(rest, PRECEDENCE["Mul"], strict=True)
         sign = "-" if coefficient < 0 else ""
         if factor.startswith("1/"):
             return f"{sign}{short}{factor[1:]}"

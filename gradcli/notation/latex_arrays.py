@@ -243,6 +243,7 @@ ARRAYS: dict[str, Rule] = {
     "transpose": _transpose,
     "reshape": _reshape,
     "broadcast": _shaped("expand"),
+    "cast": lambda w, node: applied(rf"\operatorname{{{node.dtype}}}", w.arguments(node)),
     "index": _index,
     "take": _take,
     "put": _put,

@@ -12,7 +12,7 @@ from gradcli.algebra.arrays import ArrayElement, nested
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.decimals import whole_text
-from gradcli.notation.formulas import decimal
+from gradcli.notation.formulas import Ordered, decimal
 from gradcli.notation.latex import cases
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, function
 from gradcli.notation.latex_names import LatexNames, latex_number
@@ -20,7 +20,7 @@ from gradcli.notation.latex_names import LatexNames, latex_number
 _OPS = {name: op for op, name in SYMPY.items()} | {"Abs": "abs", "ceiling": "ceil"}
 
 
-class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
+class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
     """SymPy's LaTeX, with names and functions as those of nodes; `decimals` writes 1/5 as 0.2."""
 
     def __init__(self, names: LatexNames, decimals: bool) -> None:

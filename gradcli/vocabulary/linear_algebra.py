@@ -1,26 +1,20 @@
-"""Names of linear algebra."""
+"""Names of linear algebra; where a constructor takes what users type, it is the function itself."""
 
 from __future__ import annotations
 
 from gradcli.graph import construct, matrices
 from gradcli.graph.einsum import einsum
 from gradcli.graph.node import Node
-from gradcli.vocabulary.register import named
+from gradcli.vocabulary.register import add, named
 
-
-@named("matmul", "mm", "dot", "mv", "bmm")
-def _matmul(a: Node, b: Node) -> Node:
-    return construct.matmul(a, b)
-
-
-@named("outer")
-def _outer(a: Node, b: Node) -> Node:
-    return construct.outer(a, b)
-
-
-@named("trace")
-def _trace(x: Node) -> Node:
-    return construct.trace(x)
+add(construct.matmul, "matmul", "mm", "dot", "mv", "bmm")
+add(construct.outer, "outer")
+add(construct.trace, "trace")
+add(matrices.det, "det")
+add(matrices.inv, "inv", "inverse")
+add(matrices.solve, "solve")
+add(matrices.kron, "kron")
+add(einsum, "einsum", methods=())
 
 
 @named("diag")
@@ -31,29 +25,9 @@ def _diag(x: Node) -> Node:
     return construct.diagonal(x)
 
 
-@named("det")
-def _det(x: Node) -> Node:
-    return matrices.det(x)
-
-
-@named("inv", "inverse")
-def _inv(x: Node) -> Node:
-    return matrices.inv(x)
-
-
-@named("solve")
-def _solve(a: Node, b: Node) -> Node:
-    return matrices.solve(a, b)
-
-
 @named("cross")
 def _cross(a: Node, b: Node, axis: int = -1) -> Node:
     return matrices.cross(a, b, axis)
-
-
-@named("kron")
-def _kron(a: Node, b: Node) -> Node:
-    return matrices.kron(a, b)
 
 
 @named("triu")
@@ -64,8 +38,3 @@ def _triu(x: Node, diagonal: int = 0) -> Node:
 @named("tril")
 def _tril(x: Node, diagonal: int = 0) -> Node:
     return matrices.triangle("tril", x, diagonal)
-
-
-@named("einsum", methods=())
-def _einsum(subscripts: str, *operands: Node) -> Node:
-    return einsum(subscripts, *operands)

@@ -81,7 +81,7 @@ def _unsqueeze(x: Node, axis: int) -> Node:
 
 @named("expand", "broadcast_to")
 def _expand(x: Node, *shape: Axis) -> Node:
-    sizes = _sizes(shape)
+    sizes = whole_numbers(shape, "`expand(x, 2, -1)`")
     new = len(sizes) - len(x.shape)
     if new < 0 or any(n < 1 and (n != -1 or i < new) for i, n in enumerate(sizes)):
         raise InputError(
@@ -92,7 +92,7 @@ def _expand(x: Node, *shape: Axis) -> Node:
 
 def _times(name: str, given: Sequence[Axis]) -> Shape:
     """Return how often each axis is repeated."""
-    times = _sizes(given)
+    times = whole_numbers(given, f"`{name}(x, 2, 1)`")
     if not times or min(times) < 1:
         raise InputError(f"`{name}` takes whole numbers from 1", hint=f"for example `{name}(x, 2, 1)`")
     return times
@@ -120,6 +120,8 @@ def _tile(x: Node, *times: Axis) -> Node:
 
 @named("repeat_interleave")
 def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
+    if type(repeats) is not int:
+        raise InputError("all elements are repeated equally often", hint="for example `repeat_interleave(x, 2)`")
     (count,) = _times("repeat_interleave", (repeats,))
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -131,17 +133,18 @@ def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
 
 @named("flip")
 def _flip(x: Node, *axes: Axis, axis: Axis = None) -> Node:
-    return construct.flip(x, axes_of(_sizes(axes) if axes else axis, len(x.shape)))
+    return construct.flip(x, axes_of(whole_numbers(axes, "`flip(x, 0)`") if axes else axis, len(x.shape)))
 
 
 @named("roll")
 def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
-    steps = _sizes([shifts])
+    example = "`roll(x, 1, 0)` or `roll(x, (1, 2), (0, 1))`"
+    steps = whole_numbers(shifts, example)
     if axis is None and len(steps) == 1:
         return reshape(_rolled(reshape(x, (x.size,)), steps[0], 0), x.shape)
-    axes = [one_axis(a, len(x.shape)) for a in _sizes([axis])] if axis is not None else []
+    axes = [one_axis(a, len(x.shape)) for a in whole_numbers(axis, example)] if axis is not None else []
     if len(axes) != len(steps):
-        raise InputError("`roll` takes a shift for each axis", hint="for example `roll(x, (1, 2), (0, 1))`")
+        raise InputError("`roll` takes a shift for each axis", hint=f"for example {example}")
     for step, own in zip(steps, axes, strict=True):
         x = _rolled(x, step, own)
     return x

@@ -50,17 +50,27 @@ def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builde
     return register
 
 
+def flag(name: str, value: bool) -> bool:
+    """Return a setting that is True or False.
+
+    Errors: `InputError` for anything else.
+    """
+    if type(value) is not bool:
+        raise InputError(f"`{name}` is True or False")
+    return value
+
+
 def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
     """Return whole numbers given one by one or as one tuple; a complaint shows the example."""
-    given = (given,) if isinstance(given, int) else given or ()
-    listed = given[0] if len(given) == 1 and not isinstance(given[0], int) else given
-    if not isinstance(listed, tuple | list) or not all(type(n) is int for n in listed):
+    typed = tuple(given) if isinstance(given, list | tuple) else (given,)
+    listed = typed[0] if len(typed) == 1 and isinstance(typed[0], list | tuple) else typed
+    if not all(type(n) is int for n in listed):
         raise InputError("whole numbers are wanted here", hint=f"for example {example}")
     return tuple(n for n in listed if isinstance(n, int))
 
 
 def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:
     """Return the reduced array, with the reduced axes of size 1 if they are to be kept."""
-    if not keepdims:
+    if not flag("keepdims", keepdims):
         return reduced
     return construct.reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))

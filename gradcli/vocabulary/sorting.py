@@ -6,12 +6,12 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, index, one_axis, ordered, reshape
 from gradcli.graph.node import Node
-from gradcli.vocabulary.register import Builder, add, kept, named
+from gradcli.vocabulary.register import Builder, add, flag, kept, named
 
 
 def _ordered(op: str) -> Builder:
     def build(x: Node, axis: int = -1, descending: bool = False) -> Node:
-        return ordered(op, x, one_axis(axis, len(x.shape)), bool(descending))
+        return ordered(op, x, one_axis(axis, len(x.shape)), flag("descending", descending))
 
     return build
 
@@ -25,7 +25,7 @@ def _topk(x: Node, k: int, axis: int = -1, largest: bool = True) -> Node:
     axis = one_axis(axis, len(x.shape))
     if type(k) is not int or not 0 < k <= x.shape[axis]:
         raise InputError(f"`topk` takes from 1 to {x.shape[axis]} of {x.shape[axis]} elements", hint="`topk(x, k)`")
-    whole = ordered("sort", x, axis, bool(largest))
+    whole = ordered("sort", x, axis, flag("largest", largest))
     return index(whole, tuple(range(k) if i == axis else range(n) for i, n in enumerate(x.shape)))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from gradcli.errors import InputError
 from gradcli.graph.construct import reshape
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import MAX_ELEMENTS
 from gradcli.graph.windows import Window, average, convolve, largest
-from gradcli.vocabulary.register import Builder, add
+from gradcli.vocabulary.register import Builder, add, flag
 
 Sizes = int | Sequence[int]
 
@@ -24,6 +25,8 @@ def _each(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]
         raise InputError(f"`{name}` is a whole number{several}", hint=f"for example `{name}={max(1, least)}`")
     if min(listed) < least:
         raise InputError(f"`{name}` is at least {least}, not {min(listed)}")
+    if max(listed) > MAX_ELEMENTS:
+        raise InputError(f"`{name}` is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit into an array")
     return listed
 
 
@@ -90,7 +93,7 @@ def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilat
     """Return the windows of pooling, which by default touch one another."""
     sizes, apart = _each("kernel_size", size, axes), _each("dilation", dilation, axes)
     steps, ends = sizes if stride is None else _each("stride", stride, axes), _each("padding", padding, axes, 0)
-    found = [Window(n, s, p, d, bool(ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
+    found = [Window(n, s, p, d, flag("ceil_mode", ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
     for w in found:
         if w.padding > w.reach // 2:
             raise InputError(
@@ -127,7 +130,8 @@ def _avg_pool(name: str, axes: int) -> Builder:
     ) -> Node:
         _check_input(name, x, axes)
         divisor = None if divisor_override is None else _each("divisor_override", divisor_override, 1)[0]
-        return average(x, _windows(axes, kernel_size, stride, padding, 1, ceil_mode), count_include_pad, divisor)
+        windows = _windows(axes, kernel_size, stride, padding, 1, ceil_mode)
+        return average(x, windows, flag("count_include_pad", count_include_pad), divisor)
 
     return build
 

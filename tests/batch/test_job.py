@@ -9,7 +9,7 @@ import pytest
 
 from gradcli.batch import job
 from gradcli.batch.job import Job, Tally
-from gradcli.cli.many import GivenPoints
+from gradcli.data.given import GivenPoints
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes, Source, Span
 from gradcli.graph.graph import Graph
@@ -17,7 +17,7 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import read_system
 
-LONG = 100_000
+LONG = 30_000
 
 
 def system(text, **shapes):

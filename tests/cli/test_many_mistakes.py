@@ -293,10 +293,10 @@ def test_what_is_no_mistake(cli, system, points):
 @pytest.mark.parametrize("size", ["_FIRST", "CHUNK"])
 def test_memory_that_is_not_there(cli, tmp_path, monkeypatch, size):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gradcli.data.csv_chunks._FIRST", 1)
+    monkeypatch.setattr("gradcli.data.csv.chunks._FIRST", 1)
     (tmp_path / "p.csv").write_text(AB)
     (tmp_path / "r.csv").write_bytes(OLD)
-    monkeypatch.setattr(f"gradcli.data.csv_chunks.{size}", 2**62)  # at first, or in the middle
+    monkeypatch.setattr(f"gradcli.data.csv.chunks.{size}", 2**62)  # at first, or in the middle
     err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", "r.csv")
     assert err == "error: this needs more memory than there is\n"
     assert contents() == {"p.csv": AB.encode(), "r.csv": OLD}
@@ -309,7 +309,7 @@ def test_a_mistake_far_down_leaves_no_output(cli, tmp_path, monkeypatch, ending)
     rows = ["1,2\n"] * 60_000
     (tmp_path / "p.csv").write_text("".join(["a,b\n", *rows, "1,two\n"]))
     (tmp_path / f"r.{ending}").write_bytes(OLD)
-    monkeypatch.setattr("gradcli.data.csv_chunks.CHUNK", 2**16)
+    monkeypatch.setattr("gradcli.data.csv.chunks.CHUNK", 2**16)
     err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", f"r.{ending}")
     assert "`p.csv`, line 60002, column `b`: `two` is not a number" in err
     assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradcli.batch import job
 from gradcli.cli import many
-from gradcli.data import csv_chunks
+from gradcli.data.csv import chunks as csv_chunks
 
 SYSTEM = ("h=x@M", "y=a*h+b", "s=b**2*sin(x[1])", "t=3*a")
 N = 7
@@ -467,7 +467,7 @@ def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
     """Ten million names took twenty seconds, and nobody sees them in .npz."""
     np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
     monkeypatch.setattr("gradcli.data.columns.element_names", None)
-    monkeypatch.setattr("gradcli.cli.many.element_names", None)
+    monkeypatch.setattr("gradcli.explain.columns.element_names", None)
     cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
     assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradcli.data import csv_chunks, csv_points
-from gradcli.data.csv_parsers import Table, by_arrow, by_numpy
+from gradcli.data.csv import chunks as csv_chunks
+from gradcli.data.csv import points as csv_points
+from gradcli.data.csv.parsers import Table, by_arrow, by_numpy
 from gradcli.data.points import open_points
 from gradcli.errors import InputError
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from conftest import HANG, at_most
 
-from gradcli.data import csv_chunks, npz_members
+from gradcli.data.csv import chunks as csv_chunks
+from gradcli.data.npz import members as npz_members
 from gradcli.data.points import open_points, parts
 from gradcli.data.result import create_result
 from gradcli.errors import InputError
@@ -176,7 +177,7 @@ def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch
 
     monkeypatch.setattr(csv_chunks, "_FIRST", 2**62)
     monkeypatch.setattr(npz_members, "_exactly", full)
-    monkeypatch.setattr("gradcli.data.parquet_points._Part._numbers", full)
+    monkeypatch.setattr("gradcli.data.parquet.points._Part._numbers", full)
     with pytest.raises(MemoryError):
         read(written)
 

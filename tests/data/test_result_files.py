@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradcli.data import csv_result
+from gradcli.data.csv import result as csv_result
 from gradcli.data.points import open_points
 from gradcli.data.result import column_names, create_result
 from gradcli.errors import InputError

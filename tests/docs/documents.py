@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -99,13 +100,13 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
 
 
-def execute(command: Sequence[str], directory: Path = ROOT) -> Printed:
-    """Run a command as a process of its own."""
+def execute(command: Sequence[str], directory: Path = ROOT, given: str = "") -> Printed:
+    """Run a command as a process of its own; `given` is its standard input."""
     done = subprocess.run(
         command,
         cwd=directory,
         env=environment(),
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         encoding="utf-8",
         timeout=120,
@@ -117,12 +118,37 @@ def execute(command: Sequence[str], directory: Path = ROOT) -> Printed:
 def execute_all(commands: Sequence[Sequence[str]]) -> list[Printed]:
     """Run commands two at a time, each in a folder of its own; the results have their order."""
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(_execute_elsewhere, commands))
+        return list(pool.map(execute_elsewhere, commands))
 
 
-def _execute_elsewhere(command: Sequence[str]) -> Printed:
+def execute_elsewhere(command: Sequence[str]) -> Printed:
+    """Run a command in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         return execute(command, Path(folder))
+
+
+_QUOTED = re.compile(r"""\"[^"$`\\]*\"|'[^']*'""")
+
+
+def pipeline(command: str) -> tuple[list[list[str]], str]:
+    """Return the plain calls of gradcli that a pipe begins with, each as its arguments, and the rest of the pipe.
+
+    A call is plain if all that the shell does for it is to take its words apart.
+
+    >>> pipeline("gradcli jacobian 'y = x | z' | gradcli backward y=x | tail -n 1 | wc")
+    ([['jacobian', 'y = x | z'], ['backward', 'y=x']], 'tail -n 1 | wc')
+    >>> pipeline("gradcli backward y=x --at x=@x.npy > out.txt")
+    ([], 'gradcli backward y=x --at x=@x.npy > out.txt')
+    """
+    calls: list[list[str]] = []
+    while command:
+        bare = _QUOTED.sub(lambda m: "_" * len(m.group()), command)
+        end = bare.find(" | ") if " | " in bare else len(bare)
+        if not bare.startswith("gradcli ") or re.search(r"[^\w @.,:=+/*()\[\]-]", bare[:end]) or "*" in bare[:end]:
+            break
+        calls.append(shlex.split(command[:end])[1:])
+        command = command[end + len(" | ") :]
+    return calls, command
 
 
 def execute_sessions(sessions: Sequence[Session]) -> list[list[Printed]]:

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from documents import README, blocks, console_session, execute_sessions, same
+from documents import README, SAMPLES, Printed, blocks, console_session, environment, execute, pipeline, same
 
 from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import gradcli
@@ -18,27 +18,47 @@ from gradcli.vocabulary import FUNCTIONS
 TEXT = README.read_text("utf-8")
 SESSIONS = [console_session(block) for block in blocks(TEXT, "console")]
 EXAMPLES = [example for session in SESSIONS for example in session.examples]
-PLACES = [
-    pytest.param(session, k, id=example.command) for session in SESSIONS for k, example in enumerate(session.examples)
-]
 MAIN = 'gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100'
 
 
-@pytest.fixture(scope="module")
-def printed():
-    able = [session for session in SESSIONS if not session.missing]
-    return dict(zip(able, execute_sessions(able), strict=True))
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the folder of a session, in which `samples` stands; the width is that of a process in a test."""
+    (tmp_path / SAMPLES.name).symlink_to(SAMPLES)
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.setenv(name, environment()[name])
+    return tmp_path
 
 
-@pytest.mark.parametrize(("session", "k"), PLACES)
-def test_a_command_prints_what_is_shown(session, k, printed):
+def executed(cli, command, folder):
+    """Run a pipe: its plain calls of gradcli in this process, which takes milliseconds, what remains by the shell."""
+    calls, rest = pipeline(command)
+    out, err, status = "", "", 0
+    for arguments in calls:
+        outcome = cli(*arguments, stdin=out)
+        out, err, status = outcome.out, err + outcome.err, outcome.status
+    if not rest:
+        return Printed(out + err, status)
+    done = execute(["sh", "-c", rest], folder, out)
+    return Printed(done.text + err, done.status)
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.examples[0].command)
+def test_commands_print_what_is_shown(session, cli, folder):
     if session.missing:
         pytest.skip(f"needs {', '.join(session.missing)}")
-    example, now = session.examples[k], printed[session][k]
-    if not same(now.text, example.shown):
-        assert now.text == example.shown  # the difference; `python tests/docs/refresh.py` takes it over
-    # A pipe ends with the status of its last command.
-    assert now.status == (2 if example.shown.startswith("error:") and "|" not in example.command else 0)
+    for example in session.examples:
+        now = executed(cli, example.command, folder)
+        if not same(now.text, example.shown):
+            assert now.text == example.shown  # the difference; `python tests/docs/refresh.py` takes it over
+        # A pipe ends with the status of its last command.
+        assert now.status == (2 if example.shown.startswith("error:") and "|" not in example.command else 0)
+
+
+def test_most_calls_need_no_process():
+    plain = [example.command for example in EXAMPLES if pipeline(example.command)[0]]
+    assert len(EXAMPLES) * 0.6 < len(plain) < len(EXAMPLES)
 
 
 def test_the_main_example_stands_on_the_first_screen():

@@ -14,7 +14,7 @@ from documents import (
     SCRIPTS,
     environment,
     execute,
-    execute_all,
+    execute_elsewhere,
     promised_examples,
     rounded,
     same,
@@ -66,21 +66,15 @@ def able(run):
     return "jq" not in (SAMPLES / run.script).read_text("utf-8") or shutil.which("jq")
 
 
-@pytest.fixture(scope="module")
-def printed():
-    """What the scripts print, from any directory."""
-    runs = [run for run in SCRIPTS if able(run)]
-    return dict(zip(runs, execute_all([run.command for run in runs]), strict=True))
-
-
 @pytest.mark.parametrize("run", SCRIPTS, ids=lambda run: run.name)
-def test_a_script_prints_what_is_recorded(run, printed):
+def test_a_script_prints_what_is_recorded(run):
+    """From any folder."""
     if not able(run):
         pytest.skip("needs jq")
-    shown = run.expected.read_text("utf-8")
-    if not same(printed[run].text, shown):
-        assert printed[run].text == shown  # the difference; `python tests/docs/refresh.py` takes it over
-    assert printed[run].status == run.status
+    shown, now = run.expected.read_text("utf-8"), execute_elsewhere(run.command)
+    if not same(now.text, shown):
+        assert now.text == shown  # the difference; `python tests/docs/refresh.py` takes it over
+    assert now.status == run.status
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.sh")), ids=lambda path: path.stem)

@@ -1,4 +1,4 @@
-"""A chain of 60,000 statements is an ordinary graph: nothing recurses, and costs grow with its length."""
+"""A chain of 20,000 statements is an ordinary graph: nothing recurses, and costs grow with its length."""
 
 import sys
 import weakref
@@ -13,7 +13,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.passes import optimise
 
-DEEP = 60_000
+DEEP = 20_000
 
 
 def chain(step, length):
@@ -24,12 +24,12 @@ def chain(step, length):
 
 @pytest.fixture(scope="module")
 def deep():
-    """x**60000, one factor a statement."""
+    """x**20000, one factor a statement."""
     return chain("h*x", DEEP)
 
 
 def test_chain_is_differentiated_and_evaluated(deep):
-    assert len(deep.nodes) == DEEP > 50 * sys.getrecursionlimit()
+    assert len(deep.nodes) == DEEP > 15 * sys.getrecursionlimit()
     x = np.array([0.99999, 1.0, 1.00001])
     (y,) = evaluate(deep, {"x": x}).values()
     (grad,) = evaluate(vjp(deep), {"x": x, f"h{DEEP - 1}.v": np.ones(3)}).values()
@@ -48,10 +48,10 @@ def test_chain_is_deleted():
     setting = frozenset("x")
     first = weakref.ref(setting)
     x = node = Node("input", (), (), (setting,))
-    for _ in range(DEEP):
+    for _ in range(3 * DEEP):  # where Python's own code in C recurses, it does not count
         node = call("sin", node)
     graph = vjp(Graph.of({"x": x}, {"y": node}))
-    assert len(graph.nodes) > 2 * DEEP
+    assert len(graph.nodes) > 6 * DEEP
     del setting, x, node, graph
     assert first() is None
 

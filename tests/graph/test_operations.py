@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph import construct
+from gradcli.graph import construct, matrices, places
 from gradcli.graph.construct import call, corner, where
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, leaf
@@ -68,6 +68,14 @@ DOMAINS = {
     "softplus": (ANY,),
     "silu": (ANY,),
     "gelu": (ANY,),
+    "mish": (ANY,),
+    "elu": (ANY, ANY),
+    "selu": (ANY,),
+    "celu": (ANY, NEGATIVE),
+    "hardtanh": (ANY, (-1.5, -0.5), (0.5, 1.5)),
+    "logsigmoid": (ANY,),
+    "softsign": (ANY,),
+    "tanhshrink": (ANY,),
     "abs": (ANY,),
     "maximum": (ANY, ANY),
     "minimum": (ANY, ANY),
@@ -75,10 +83,20 @@ DOMAINS = {
     "where": (ANY, ANY, ANY),
     "corner": (ANY, ANY, ANY),
     "mod": (ANY, (2.5, 4.5)),
+    "fmod": ((-2.9, -2.2), (1.0, 1.09)),
+    "lerp": (ANY, ANY, ANY),
+    "logaddexp": (ANY, ANY),
+    "ndtr": (ANY,),
+    "frac": (ANY,),
+    "huber": (ANY, POSITIVE),
+    "log_loss": ((0.1, 0.9), (0.1, 0.9)),
+    "logistic_loss": (ANY, ANY),
     "heaviside": (ANY, ANY),
     "sign": (ANY,),
     "floor": (ANY,),
     "ceil": (ANY,),
+    "trunc": (ANY,),
+    "round": (ANY,),
     "floor_divide": (ANY, (2.5, 4.5)),
     "lt": (ANY, ANY),
     "le": (ANY, ANY),
@@ -90,6 +108,8 @@ DOMAINS = {
     "or": (ANY, ANY),
     "not": (ANY,),
 }
+# Its derivative is 0, whatever the differences are.
+DETACHED = {"detach"}
 # What takes more than leaves (a condition, a whole number), or is a condition.
 BUILT = {
     **{op: partial(compare, op) for op, row in OPERATIONS.items() if row.kind == "condition"},
@@ -99,6 +119,8 @@ BUILT = {
 }
 
 SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3), "N": (3, 4), "T": (2, 2, 3), "U": (2, 3, 2), "V": (1, 3, 2)}
+SHAPES |= {"P": (3, 3)}
+REGULAR = "(P + [[5, 0, 0], [0, 6, 0], [0, 0, 7]])"
 
 # Each expression is read by gradcli, and by Python with NumPy's functions under the same names.
 EXPRESSIONS = {
@@ -143,7 +165,21 @@ EXPRESSIONS = {
     "std": ["std(x)", "std(M, axis=-1, ddof=0)", "std(T, axis=(0, 2))", "std(x, ddof=2)"],
     "logsumexp": ["logsumexp(x)", "logsumexp(M, axis=0, keepdims=True)", "logsumexp(T, axis=(0, -1))"],
     "softmax": ["softmax(x)", "softmax(M, axis=0)", "softmax(T, axis=1)"],
+    "log_softmax": ["log_softmax(x)", "log_softmax(M, axis=0)", "log_softmax(T, axis=1)"],
     "cumsum": ["cumsum(x)", "cumsum(M, axis=0)", "cumsum(T, axis=-1)"],
+    "cumprod": ["cumprod(x)", "cumprod(M, axis=0)", "cumprod(T, axis=-1)", "cumprod(x - x[1])"],
+    "recurrence": [
+        lambda x, z: construct.recurrence(construct.index(x, (range(2),)), z, 0),
+        lambda T: construct.recurrence(construct.index(T, (range(2), range(2), range(1, 3))), T * T, 2),
+    ],
+    "sort": ["sort(x)*z", "sort(M, axis=0)**2", "sort(T, axis=1)"],
+    "argsort": ["argsort(x)*z*x", "argsort(M, axis=0)*M**2"],
+    "take_along": [lambda x, z: construct.take_along(x, construct.ordered("argsort", z, 0, False), 0)],
+    "put_along": [lambda M: construct.put_along(M * M, construct.ordered("argsort", M, 1, True), 1)],
+    "median": ["median(x)", "median(M, axis=1)**2", "median(P)"],
+    "argmedian_mask": [lambda P: construct.argument_mask("argmedian_mask", P, 0)],
+    "argmax": ["argmax(x)*x", "argmax(M, axis=0)*x"],
+    "argmin": ["argmin(x)*x", "argmin(M, axis=1, keepdims=True)*M"],
     "argmax_mask": [lambda M: construct.argument_mask("argmax_mask", M, 0)],
     "argmin_mask": [lambda M: construct.argument_mask("argmin_mask", M, 1)],
     "matmul": [
@@ -163,6 +199,15 @@ EXPRESSIONS = {
         "dot(x, x)",
     ],
     "outer": ["outer(x, z)", "outer(x, x[:2])"],
+    "einsum": ['einsum("ij,jk->ki", M, N)', 'einsum("aij,aik->jka", T, T)', 'einsum("ij,j,i->", P, x, z)'],
+    "cross": ["cross(x, z)", "cross(M, x)", "cross(P.T, P[::-1], axis=0)"],
+    "det": ["det(P)", "det(T[:, :, :2]*a)"],
+    "cofactors": [
+        lambda P: matrices.cofactors(P),
+        lambda T: matrices.cofactors(construct.index(T, (range(2), range(2), range(2)))),
+    ],
+    "inv": [f"inv({REGULAR})", "inv(T[:, :, ::2] + [[4, 0], [0, 5]])"],
+    "solve": [f"solve({REGULAR}, x)", f"solve({REGULAR}, N)"],
     "trace": ["trace(M)", "trace(N)", "trace(M @ N)"],
     "diagonal": ["diag(M)", "diag(N)"],
     "from_diagonal": [
@@ -188,6 +233,10 @@ EXPRESSIONS = {
         "T[..., 0]",
         "T[0, None, :, ::2]",
     ],
+    "take": ["M[:, [2, 0, 2]]", "N[[0, 2, 2, 1]]*a", "take(T, [0, 11, 5, 5])"],
+    "put": [lambda M: places.put(M, 1, places.Places.of([3, 0, 3]), 5)],
+    "triu": ["triu(P)", "triu(T, 1)"],
+    "tril": ["tril(N)", "tril(M, -1)"],
     "scatter": [lambda x, a: construct.scatter((2, 3), [((0, range(3)), x), ((0, range(2, -1, -1)), x), ((1, 2), a)])],
     "concatenate": ["concatenate([x, z])", "concatenate([M, M[:, :1]], axis=1)", "concatenate([U, V], axis=-3)"],
     "stack": ["stack([x, z])", "stack([x, 2*z], axis=-1)", "stack([M, M**2], axis=1)", "[x[1], a, x[1]*a]"],
@@ -206,6 +255,10 @@ NUMPY = vars(np) | {
     "var": partial(np.var, ddof=1),
     "std": partial(np.std, ddof=1),
     "logsumexp": lambda x, **axes: np.log(np.sum(np.exp(x), **axes)),
+    "log_softmax": lambda x, axis=-1: x - np.log(np.exp(x).sum(axis=axis, keepdims=True)),
+    "det": np.linalg.det,
+    "inv": np.linalg.inv,
+    "solve": np.linalg.solve,
     "softmax": lambda x, axis=-1: np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True),
     "transpose": lambda x, *axes: np.swapaxes(x, *axes) if len(axes) == 2 else np.transpose(x, *axes),
     "permute": lambda x, *axes: np.transpose(x, axes),
@@ -278,7 +331,7 @@ def check_batch(graph, domains, rng, points=3):
 
 def test_no_operation_is_forgotten():
     elementwise = {op for op, row in OPERATIONS.items() if row.broadcasts}
-    assert elementwise == set(DOMAINS)
+    assert elementwise == set(DOMAINS) | DETACHED
     assert set(OPERATIONS) - elementwise <= set(EXPRESSIONS)
 
 

@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph.construct import call, corner
+from gradcli.graph.construct import call, corner, index
 from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.matrices import cofactors
 from gradcli.graph.node import Node, const, elementwise, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import lower, optimise, representatives
@@ -27,6 +28,14 @@ def _softmax(x):
 def _logsumexp(x, axis=None):
     top = x.max(axis=axis, keepdims=True)
     return np.log(np.exp(x - top).sum(axis=axis)) + np.squeeze(top, axis)
+
+
+def _ndtr(x):
+    return np.vectorize(erfc)(-x / np.sqrt(2)) / 2
+
+
+def _softplus(x):
+    return np.logaddexp(0, x)
 
 
 def _sigmoid(x):
@@ -58,13 +67,62 @@ FORMULAS = {
     ],
     "sigmoid": [("sigmoid({x})", _sigmoid), ("-sigmoid(-(-{x}))", lambda x: -_sigmoid(x))],
     "silu": [("silu({x})", lambda x: x * _sigmoid(x))],
-    "gelu": [("gelu({x})", lambda x: x * np.vectorize(erfc)(-x / np.sqrt(2)) / 2)],
+    "gelu": [("gelu({x})", lambda x: x * _ndtr(x))],
+    "mish": [("mish({x})", lambda x: x * np.tanh(_softplus(x)))],
+    "elu": [
+        ("elu({x})", lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0)))),
+        ("elu({x}, -2)", lambda x: np.where(x > 0, x, -2 * np.expm1(np.minimum(x, 0)))),
+    ],
+    "selu": [
+        (
+            "selu({x})",
+            lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0))),
+        )
+    ],
+    "celu": [("celu({x}, 3)", lambda x: np.where(x > 0, x, 3 * np.expm1(np.minimum(x, 0) / 3)))],
+    "hardtanh": [("hardtanh({x})", lambda x: x.clip(-1, 1)), ("hardtanh({x}, 0, 2)", lambda x: x.clip(0, 2))],
+    "logsigmoid": [("logsigmoid({x})", lambda x: -_softplus(-x))],
+    "softsign": [("softsign({x})", lambda x: x / (1 + np.abs(x)))],
+    "tanhshrink": [("tanhshrink({x})", lambda x: x - np.tanh(x))],
+    "ndtr": [("ndtr({x})", lambda x: _ndtr(x))],
+    "logaddexp": [
+        ("logaddexp({x}, 1)", lambda x: np.logaddexp(x, 1)),
+        ("logaddexp(2, -{x})", lambda x: np.logaddexp(2, -x)),
+    ],
+    "trunc": [("trunc({x})", np.trunc)],
+    "frac": [("frac({x})", lambda x: x - np.trunc(x))],
+    "fmod": [("fmod({x}, 0.7)", lambda x: np.fmod(x, 0.7)), ("fmod({x}, -1.1)", lambda x: np.fmod(x, -1.1))],
+    "lerp": [
+        ("lerp({x}, 2, 0.3)", lambda x: x + 0.3 * (2 - x)),
+        ("lerp(1, 2, {x})", lambda x: 1 + x),
+        ("lerp({x}, {x}*{x}, 1)", lambda x: x * x),
+    ],
+    "detach": [("detach({x})", lambda x: x)],
+    "huber": [
+        ("huber({x})", lambda x: np.where(np.abs(x) > 1, np.abs(x) - 0.5, x * x / 2)),
+        ("huber({x}, 2)", lambda x: np.where(np.abs(x) > 2, 2 * np.abs(x) - 2, x * x / 2)),
+    ],
+    "log_loss": [
+        (
+            "log_loss(sin({x})**2, 0.3)",
+            lambda x: -(0.3 * np.log(np.sin(x) ** 2) + 0.7 * np.log1p(-(np.sin(x) ** 2))),
+        )
+    ],
+    "logistic_loss": [("logistic_loss({x}, 0.3)", lambda x: 0.7 * _softplus(x) + 0.3 * _softplus(-x))],
     "mean": [("mean({x})", np.mean), ("mean({x}, axis=1)", lambda x: x.mean(axis=1))],
     "norm": [("norm({x})", np.linalg.norm), ("norm({x}, axis=0)", lambda x: np.linalg.norm(x, axis=0))],
     "var": [("var({x}, ddof=1)", lambda x: x.var(ddof=1)), ("var({x}, axis=0, ddof=0)", lambda x: x.var(axis=0))],
     "std": [("std({x}, ddof=1)", lambda x: x.std(ddof=1)), ("std({x}, axis=1, ddof=0)", lambda x: x.std(axis=1))],
     "logsumexp": [("logsumexp({x})", _logsumexp), ("logsumexp({x}, axis=0)", lambda x: _logsumexp(x, 0))],
     "softmax": [("softmax({x})", _softmax)],
+    "log_softmax": [("log_softmax({x})", lambda x: np.log(_softmax(x)))],
+    "cross": [("cross({x}, {x}[::-1])", lambda x: np.cross(x, x[::-1]))],
+    "cofactors": [
+        (
+            lambda x: cofactors(index(x, (range(2), range(0, 3, 2)))),
+            lambda x: np.array([[x[1, 2], -x[1, 0]], [-x[0, 2], x[0, 0]]]),
+        )
+    ],
     "outer": [("outer({x}[0], {x}[:, 1])", lambda x: np.outer(x[0], x[:, 1]))],
     "trace": [("trace({x})", np.trace)],
     "corner": [

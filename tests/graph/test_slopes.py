@@ -14,6 +14,8 @@ from gradcli.graph.node import compare, const, elementwise, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import slope
 
+# Klambauer and others, "Self-normalizing neural networks" (2017).
+_SCALE, _ALPHA = sympy.Rational("1.0507009873554805"), sympy.Rational("1.6732632423543772")
 # What each elementwise operation is to SymPy; a condition is given as a number that is positive where it holds.
 FORMS = {op: function(op) for op in SYMPY} | {
     "add": lambda a, b: a + b,
@@ -38,6 +40,20 @@ FORMS = {op: function(op) for op in SYMPY} | {
     "softplus": lambda a: sympy.log(1 + sympy.exp(a)),
     "silu": lambda a: a / (1 + sympy.exp(-a)),
     "gelu": lambda a: a * (1 + sympy.erf(a / sympy.sqrt(2))) / 2,
+    "mish": lambda a: a * sympy.tanh(sympy.log(1 + sympy.exp(a))),
+    "elu": lambda a, b: sympy.Piecewise((a, a > 0), (b * (sympy.exp(a) - 1), True)),
+    "selu": lambda a: _SCALE * sympy.Piecewise((a, a > 0), (_ALPHA * (sympy.exp(a) - 1), True)),
+    "celu": lambda a, b: sympy.Piecewise((a, a > 0), (b * (sympy.exp(a / b) - 1), True)),
+    "hardtanh": lambda a, low, high: sympy.Min(sympy.Max(a, low), high),
+    "logsigmoid": lambda a: -sympy.log(1 + sympy.exp(-a)),
+    "softsign": lambda a: a / (1 + sympy.Abs(a)),
+    "tanhshrink": lambda a: a - sympy.tanh(a),
+    "logaddexp": lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
+    "ndtr": lambda a: (1 + sympy.erf(a / sympy.sqrt(2))) / 2,
+    "lerp": lambda a, b, w: a + w * (b - a),
+    "huber": lambda a, d: sympy.Piecewise((a**2 / 2, sympy.Abs(a) <= d), (d * (sympy.Abs(a) - d / 2), True)),
+    "log_loss": lambda p, t: -t * sympy.log(p) - (1 - t) * sympy.log(1 - p),
+    "logistic_loss": lambda a, t: t * sympy.log(1 + sympy.exp(-a)) + (1 - t) * sympy.log(1 + sympy.exp(a)),
     "abs": sympy.Abs,
     "maximum": sympy.Max,
     "minimum": sympy.Min,
@@ -45,8 +61,8 @@ FORMS = {op: function(op) for op in SYMPY} | {
     "where": lambda c, a, b: sympy.Piecewise((a, c > 0), (b, True)),
     "corner": lambda c, a, b: sympy.Piecewise((a, c > 0), (b, True)),
 }
-# SymPy does not differentiate a step, and so no remainder.
-WITHOUT_SLOPE = {"mod", "heaviside"}
+# SymPy does not differentiate a step, and so no remainder; what is detached has no slope at all.
+WITHOUT_SLOPE = {"mod", "fmod", "frac", "heaviside", "detach"}
 POINTS = 6
 
 

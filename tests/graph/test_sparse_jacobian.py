@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gradcli import InputError, evaluate, parse
+from gradcli import InputError, evaluate, numeric_jacobian, parse
 from gradcli.engine.schedule import Schedule
 from gradcli.graph import jacobian as module
 from gradcli.graph.graph import Graph
@@ -46,6 +46,14 @@ SYSTEMS = {
     "conditions": ("y = where(x > z, x, 2*z); w = maximum(x, z)", {"x": (3,), "z": (3,)}),
     "a constant output": ("y = floor(x); z = x**2", {"x": (2,)}),
     "matrix to matrix": ("y = A*B", {"A": (2, 3), "B": (3,)}),
+    "log_softmax": ("y = log_softmax(x)", {"x": (3,)}),
+    "products": ("y = cumprod(x); z = cumprod(A, axis=0)", {"x": (4,), "A": (3, 2)}),
+    "in order": ("y = sort(x); z = median(A, axis=1); w = argmax(x)*x + argmin(x)", {"x": (3,), "A": (2, 3)}),
+    "matrices as a whole": ("y = det(A)*x; z = inv(A); w = solve(A, x)", {"A": (2, 2), "x": (2,)}),
+    "triangles": ("y = triu(A); z = tril(A, -1)", {"A": (3, 3)}),
+    "taken": ("y = x[[0, 2, 0]]; z = A[:, [1, 0]]", {"x": (3,), "A": (2, 2)}),
+    "crossed": ("y = cross(x, z)", {"x": (3,), "z": (3,)}),
+    "contracted": ('y = einsum("ij,ik->jk", A, B)', {"A": (2, 2), "B": (2, 3)}),
 }
 
 
@@ -102,6 +110,43 @@ def test_single_entries_are_those_of_the_blocks(text, shapes):
     assert_allclose(np.sum([abs(b).sum() for b in blocks.values()]), sum(abs(v) for v in found.values()))
 
 
+# A branch, an extremum, or an order may be another elsewhere than at these points.
+@pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"conditions", "extrema", "in order"}))
+def test_the_sparsity_is_exact(name):
+    """An entry is in the pattern if and only if it is not zero at some point."""
+    text, shapes = SYSTEMS[name]
+    graph = parse(text, **shapes)
+    matrices = [numeric_jacobian(graph, list(graph.inputs), point_of(graph, seed)) for seed in range(3)]
+    sets = dependencies(graph, list(graph.inputs.values()))
+    found = [columns for y in graph.outputs.values() for columns in sets[y].flat]
+    pattern = [[bool(columns >> j & 1) for j in range(matrices[0].shape[1])] for columns in found]
+    assert pattern == np.any(matrices, axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "sets", "entries"),
+    [
+        ("floor(x)", [0, 0], []),
+        ("ceil(x.reshape(2, 1)[::-1])", [0, 0], []),
+        ("floor_divide(x, 3)", [0, 0], []),
+        ("sign(x[::-1] + 0)", [2, 1], []),
+        ("floor_divide(x, x[0] + 0)", [1, 3], []),
+        ("floor(1/x)", [1, 2], [[np.nan, 0], [0, -0.0]]),
+        ("where(x > 1, 3, x)", [1, 2], [[1, 0], [0, 1]]),
+        ("where(1/x > 1, 3, 2)*1.0", [0, 0], []),
+        ("argmax(x)*x", [1, 2], [[1, 0], [0, 1]]),
+        ("detach(1/x)*x", [1, 2], [[np.inf, 0], [0, 1]]),
+    ],
+)
+def test_a_step_passes_on_a_0_and_a_condition_nothing(text, sets, entries):
+    """Of a leaf, a 0 is all that there is; but what is computed may have an infinite slope."""
+    graph = parse(f"y = {text}", x=(2,))
+    found = dependencies(graph, list(graph.inputs.values()))[graph.outputs["y"]]
+    assert found.ravel().tolist() == sets
+    blocks = values(jacobian(graph), {"x": [0, 1]})
+    np.testing.assert_equal([block.tolist() for block in blocks.values()], [entries] if entries else [])
+
+
 def elements(nodes):
     """Return the name and the indices of each element of some nodes, in the order of rows and columns."""
     return [(name, *place) for name, n in nodes.items() for place in np.ndindex(*n.shape)]
@@ -110,7 +155,8 @@ def elements(nodes):
 def test_every_operation_on_arrays_is_met():
     met = set()
     for text, shapes in SYSTEMS.values():
-        for graph in (parse(text, **shapes), vjp(parse(text, **shapes))):
+        primal = parse(text, **shapes)
+        for graph in (primal, vjp(primal), vjp(vjp(primal))):
             dependencies(graph, list(graph.inputs.values()))
             met |= {n.op for n in graph.nodes}
     assert met >= {op for op, row in OPERATIONS.items() if not row.broadcasts} - {"argmin_mask"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli import evaluate, parse
-from gradcli.lang.elsewhere import ELSEWHERE
+from gradcli.lang.elsewhere import ELSEWHERE, key
 from gradcli.vocabulary import FUNCTIONS
 
 A = np.array([[0.5, -1.0], [3.0, 0.25]])
@@ -32,41 +32,22 @@ COMB = each(lambda a, c: math.comb(int(a), int(c)), n, k)
 CROSS_ENTROPY = -np.sum(target * np.log(x) + (1 - target) * np.log(1 - x)) / 3
 LOGISTIC = 1 / (1 + np.exp(-x))
 WITH_LOGITS = -np.mean(target * np.log(LOGISTIC) + (1 - target) * np.log(1 - LOGISTIC))
-SMOOTH = np.mean([(0.1**2) / 2, (0.5**2) / 2, (0.3**2) / 2])
-INVERSE = np.linalg.inv(A)
 EXPECTED = {
-    "crossentropy": -np.log(np.exp(z[2]) / np.exp(z).sum()),
-    "logsoftmax": np.log(np.exp(x) / np.exp(x).sum()),
-    "nll": -x[2],
-    "mse": np.square(x - target).mean(),
-    "l1": np.abs(x - target).mean(),
     "mae": np.abs(x - target).mean(),
-    "smoothl1": SMOOTH,
-    "huber": SMOOTH,
-    "binarycrossentropy": CROSS_ENTROPY,
     "bce": CROSS_ENTROPY,
-    "binarycrossentropywithlogits": WITH_LOGITS,
     "bcewithlogits": WITH_LOGITS,
     "cosinesimilarity": np.dot(x, z) / np.sqrt(np.dot(x, x) * np.dot(z, z)),
-    "logsigmoid": np.log(LOGISTIC),
-    "elu": x,
     "relu6": x,
-    "hardtanh": x,
     "hardsigmoid": (x + 3) / 6,
     "hardswish": x * (x + 3) / 6,
-    "softsign": x / (1 + x),
-    "tanhshrink": x - np.tanh(x),
-    "mish": x * np.tanh(np.log1p(np.exp(x))),
     "swish": x * LOGISTIC,
     "prelu": x,
     "linear": W @ x + b,
     "normalize": x / np.linalg.norm(x),
-    "layernorm": (x - x.mean()) / np.sqrt(x.var() + 1e-5),
     "reciprocal": np.reciprocal(x),
     "rsqrt": x**-0.5,
     "exp2": np.exp2(x),
     "logit": -np.log(1 / x - 1),
-    "logaddexp": np.logaddexp(x, z),
     "sinc": np.sinc(x),
     "csch": 1 / np.sinh(x),
     "coth": 1 / np.tanh(x),
@@ -91,36 +72,21 @@ EXPECTED = {
     "ld": np.log2(x),
     "fabs": x,
     "negative": -x,
-    "trunc": np.trunc(x),
-    "fix": np.trunc(x),
-    "round": [0, 1, 1],
-    "floordivide": np.floor_divide(x, z),
-    "fmod": np.fmod(x, z),
     "factorial": [120, 720, 5040],
     "beta": each(beta, x, z),
     "binomial": COMB,
     "comb": COMB,
-    "det": np.linalg.det(A),
-    "inv": INVERSE,
-    "inverse": INVERSE,
     "inner": np.inner(x, z),
     "vdot": np.vdot(x, z),
-    "cross": np.cross(x, z),
     "dist": np.sqrt(np.sum((x - z) ** 2)),
     "matrixpower": np.linalg.matrix_power(A, 3),
-    "zeroslike": np.zeros_like(x),
-    "oneslike": np.ones_like(x),
-    "unsqueeze": x[None],
-    "expanddims": x[None],
-    "squeeze": x[0],
     "swapaxes": None,
-    "flip": np.flip(x),
     "vstack": np.vstack([x, z]),
     "hstack": np.hstack([x, z]),
     "diagonal": np.diagonal(A),
-    "roll": np.roll(x, 1),
     "diff": np.diff(x),
-    "cumprod": np.cumprod(x),
+    "range": None,  # it reads no variable
+    "logdet": None,  # of another matrix
     "average": np.average(x),
     "reducesum": x.sum(),
     "reducemean": x.mean(),
@@ -133,9 +99,8 @@ WRITTEN = {name: found[1] for name, advice in ELSEWHERE.items() if (found := re.
 
 
 def test_all_advice_is_tested():
-    others = ("unsqueeze", "expanddims", "squeeze", "kldiv")
-    assert {*WRITTEN, *others} == {*EXPECTED, "kldiv"}
-    assert not any(name in FUNCTIONS for name in ELSEWHERE)
+    assert {*WRITTEN} | {"kldiv"} == {*EXPECTED, "kldiv"}
+    assert not {*map(key, FUNCTIONS)} & set(ELSEWHERE)
 
 
 def value(text, **other):
@@ -160,23 +125,17 @@ def test_advice_elsewhere_than_at_that_point():
     for name, expected in {
         "asec": np.arccos(1 / wide[[0, 2]]),
         "acsc": np.arcsin(1 / wide[[0, 2]]),
-        "elu": np.where(wide > 0, wide, np.expm1(wide)),
         "relu6": np.clip(wide, 0, 6),
-        "hardtanh": np.clip(wide, -1, 1),
         "hardsigmoid": soft,
         "hardswish": wide * soft,
-        "softsign": wide / (1 + np.abs(wide)),
         "prelu": np.where(wide > 0, wide, slope * wide),
         "fabs": np.abs(wide),
-        "trunc": np.trunc(wide),
-        "fix": np.trunc(wide),
-        "squeeze": -9,
     }.items():
         text = WRITTEN.get(name) or re.search("`(.+?)`", ELSEWHERE[name])[1]
         np.testing.assert_allclose(value(text, x=wide[[0, 2]] if name in ("asec", "acsc") else wide), expected)
-    np.testing.assert_allclose(value(WRITTEN["smoothl1"], x=target + np.array([-3, 2, 0.5])), (2.5 + 1.5 + 0.125) / 3)
     np.testing.assert_allclose(value(WRITTEN["arcosh"], x=x + 1), np.arccosh(x + 1))
     np.testing.assert_allclose(value(WRITTEN["swapaxes"], x=W), W.T)
+    np.testing.assert_allclose(value(WRITTEN["logdet"], A=A @ A.T), np.log(np.linalg.det(A @ A.T)))
     chances = np.array([0.2, 0.3, 0.5])
     divergence = np.mean(chances * np.log(chances / x))
     np.testing.assert_allclose(value(WRITTEN["kldiv"], x=np.log(x), target=chances), divergence)

@@ -319,7 +319,7 @@ def test_indices(subscript):
     ],
 )
 def test_an_input_that_is_read_by_element_is_as_small_as_they_allow(text, shape):
-    assert [n.shape for n in parse(f"y={text}").inputs] == [shape]
+    assert [n.shape for n in parse(f"y={text}").inputs.values()] == [shape]
 
 
 @pytest.mark.parametrize("text", ["x[0] + x", "x[-1]", "x[0:1]", "x[0] + x[1:]", "x[0] + x[0,1]", "x[0] + sum(x)"])

@@ -132,4 +132,4 @@ def test_names_in_latex(name, latex):
 def test_columns_of_a_table_are_aligned(cli):
     """A letter of East Asia takes two columns of a terminal."""
     out = cli.done("backward", "変数=2*é", "y=変数**2", "--at", "é=3").out
-    assert "\n  変数 = 2*é    = 6\n  y = 変数**2   = 36\n" in out
+    assert "変数 = 2*é       = 6    at é = 3\ny    = 変数**2   = 36\n" in out

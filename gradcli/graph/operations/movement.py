@@ -19,7 +19,7 @@ from gradcli.graph.construct import (
     transpose,
 )
 from gradcli.graph.matrices import triangle
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, cast
 from gradcli.graph.operation import Array, Operation
 from gradcli.graph.places import Places, put, take
 from gradcli.graph.shapes import Shape
@@ -114,6 +114,10 @@ ROWS: dict[str, Operation] = {
         settings=("key",),
         move=lambda key, x: x[basic(key)],
         pullback=lambda g, y, key, x: [scatter(x.shape, [(key, g)])],
+    ),
+    # From one type of numbers to another: every number stays where it is.
+    "cast": Operation(
+        "view", settings=("dtype",), move=lambda dtype, x: x, pullback=lambda g, y, dtype, x: [cast(g, x.dtype)]
     ),
     "diagonal": Operation("view", move=_diagonal, pullback=lambda g, y, x: [from_diagonal(g, x.shape)]),
     "from_diagonal": Operation(

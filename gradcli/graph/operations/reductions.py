@@ -50,7 +50,8 @@ def extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[
     mask = equal(x, spread(y, x.shape, axes))
     if ties == "even":  # a NaN is the extremum, and unlike anything, itself included
         mask = mask | compare("ne", x, x)
-    winners = reduce("sum", where(mask, 1, 0), axes)
+    one, none = const(1, (), y.dtype), const(0, (), y.dtype)
+    winners = reduce("sum", where(mask, one, none), axes)
     share = spread(g / winners, x.shape, axes)
     # PyTorch: amax multiplies where max selects, and nobody wins against a NaN.
     return [where(mask, share, 0) if ties == "even" else share * where(mask, 1, 0)]

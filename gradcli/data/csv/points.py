@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from gradcli.data.block import Array, Block
 from gradcli.data.columns import Layout, Picked, element
-from gradcli.data.csv_chunks import UTF8, Rows, chunks
-from gradcli.data.csv_parsers import Table, by_reference, parse, plain
+from gradcli.data.csv.chunks import UTF8, Rows, chunks
+from gradcli.data.csv.parsers import Table, by_reference, parse, plain
 from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from gradcli.data.block import Block
 from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import check_regular, label, quoted, reading, unreadable
-from gradcli.data.npz_members import Member, read_header, stream
+from gradcli.data.npz.members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
 
-_MEMBER = re.compile(r"([^.]+)(\.v)?\.npy")
+_MEMBER = re.compile(r"([^.]+)(\.[uv])?\.npy")
 
 
 class NpzPoints:

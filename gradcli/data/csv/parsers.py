@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.data.block import Array
 from gradcli.data.columns import Picked
-from gradcli.data.csv_chunks import Rows
+from gradcli.data.csv.chunks import Rows
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError
 

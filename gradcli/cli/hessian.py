@@ -1,0 +1,61 @@
+"""gradcli hessian: the second derivatives of a scalar output, or their product H·u with a tangent."""
+
+from __future__ import annotations
+
+import click
+
+from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
+
+EXAMPLES = """\b
+Examples:
+  gradcli hessian "f=x**2*y"
+  gradcli hessian "f=(1-x)**2+100*(y-x**2)**2" --at x=1,y=1
+  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" -f json
+  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" --u "x=[1,0]"
+  gradcli hessian "f=a*b**2" --points samples/points.csv
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
+@file_options
+def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
+    """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, the numbers too, and what
+    the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
+    sweep over a reverse one.
+    """
+    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.cli.tangents import read_tangent
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.hessian import hessian as explained
+    from gradcli.explain.hessian import hvp
+    from gradcli.graph.hessian import scalar_output
+    from gradcli.report.pages import render
+
+    notes = Notes()
+    system = read_asked(asked, ["--points"] * (many.points == "-"))
+    if many.wanted:
+        from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
+        from gradcli.cli.many_points import open_many
+
+        with open_many(system, asked, many) as run:
+            if tangent or any(f"{name}.u" in run.points.shapes for name in run.wrt):
+                hvp_at_points(run, many, asked.style, tangent, notes)
+            else:
+                hessian_at_points(run, many, asked.style, notes)
+        tell_notes(notes)
+        return
+    situation = read_situation(system, asked)
+    graph, points, style = situation.graph, situation.points, asked.style or "table"
+    scalar_output(graph)
+    if not tangent:
+        show(render(explained(graph, situation.wrt, points, notes), style), notes)
+        return
+    if not points:
+        raise InputError("H·u is worked out at points", hint="add one: --at x=1")
+    u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
+    show(render(hvp(graph, situation.wrt, points, [u] * len(points), notes), style), notes)

@@ -1,0 +1,66 @@
+"""gradcli jvp: the Jacobian–vector product J·u, by forward mode."""
+
+from __future__ import annotations
+
+import click
+
+from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
+
+EXAMPLES = """\b
+Examples:
+  gradcli jvp "y=x**2" --at x=3
+  gradcli jvp "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --u x0=1,x1=2
+  gradcli jvp "h=x*a" "y=sin(h)" --at x=1,a=2 --u a=1 --steps
+  gradcli jvp "y=x@M" --at "x=[1,2],M=[[1,2],[3,4]]" --u "x=[1,0]" --v 1,10
+  gradcli jvp "y0=a*b" "y1=b**2" --points samples/points.csv --u a=1
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="The tangent; an input left out has 0.")
+@click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
+@click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
+@file_options
+def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many: Files) -> None:
+    """Show J·u: how fast the outputs change when the inputs change as fast as the tangent u says.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Forward mode works it out in one pass
+    over the system, without J.  Without --at, the result is formulas.
+    """
+    import numpy as np
+
+    from gradcli.cli.cotangents import read_calls
+    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.cli.tangents import read_tangent
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.jvp import jvp as explained
+    from gradcli.report.pages import render
+
+    notes = Notes()
+    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
+    system = read_asked(asked, reserved)
+    if many.wanted:
+        from gradcli.cli.many_forward import jvp_at_points
+        from gradcli.cli.many_points import open_many
+
+        if steps or cotangents:
+            raise InputError("--steps and --v are for single points", hint="give the points with --at")
+        with open_many(system, asked, many) as run:
+            jvp_at_points(run, many, asked.style, tangent, notes)
+        tell_notes(notes)
+        return
+    situation = read_situation(system, asked)
+    graph, points = situation.graph, situation.points
+    if cotangents and not points:
+        raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
+    u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
+    v = []
+    if cotangents:
+        calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
+        v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
+    style = asked.style or "table"
+    formulas = asked.page is not None
+    directions = [u] * max(1, len(points))
+    show(render(explained(graph, situation.wrt, points, directions, v, steps, notes, formulas), style), notes)

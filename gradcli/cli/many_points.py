@@ -1,0 +1,181 @@
+"""A system at many points: what varies from point to point, and what does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gradcli.cli.options import Asked, Files
+from gradcli.cli.points import Named, default_point, read_constants, read_points, read_shape_options
+from gradcli.cli.situation import read_graph
+from gradcli.data.block import Array, Block, Points
+from gradcli.data.given import GivenPoints
+from gradcli.data.mistakes import label
+from gradcli.data.points import open_points
+from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
+from gradcli.lang.system import System
+
+
+@dataclass(frozen=True)
+class ManyPoints:
+    """A system in the shapes of its points.
+
+    `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
+    `label` is what messages call the place where the points stand.
+    """
+
+    graph: Graph
+    wrt: tuple[str, ...]
+    points: Points
+    varying: Mapping[str, Shape]
+    same: Mapping[str, Array]
+    label: str
+
+    def seeded(self, suffix: str, nodes: Mapping[str, Node], notes: Notes) -> ManyPoints | None:
+        """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
+
+        Of those that it lacks, the seed is 0.
+
+        Errors: `InputError` for seeds of another shape than their nodes.
+        """
+        own = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
+        for name, shape in own.items():
+            if (found := self.points.shapes[name]) != shape:
+                raise InputError(f"`{name}` has shape {found} in {self.label}, but {name[:-2]} has shape {shape}")
+        if not own:
+            return None
+        rest = {n: np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in own}
+        what = "cotangent" if suffix == "v" else "tangent"
+        for name in rest:
+            notes.add("note", f"{self.label} has no `{name}.{suffix}`: {name} gets the {what} 0")
+        return replace(self.with_seeds(suffix, rest), varying={**self.varying, **own})
+
+    def with_seeds(self, suffix: str, seeds: Mapping[str, Array]) -> ManyPoints:
+        """Return the run with seeds that are the same at all points."""
+        return replace(self, same={**self.same, **{f"{n}.{suffix}": v[..., None] for n, v in seeds.items()}})
+
+    def point(self, at: Mapping[str, Array]) -> Named:
+        """Return a point whole, given what varies."""
+        return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
+
+    def inputs(self, point: Mapping[str, Array]) -> Named:
+        """Return the inputs of the system at a point, without the seeds."""
+        return {name: point[name] for name in self.graph.inputs}
+
+    def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
+        """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""
+        same = self.point({})
+        for block in self.points.blocks(list(self.varying), size):
+            count = next(iter(block.values())).shape[-1]
+            yield block, [same | {n: value[..., k] for n, value in block.items()} for k in range(count)]
+
+
+@contextmanager
+def open_many(system: System, asked: Asked, files: Files) -> Iterator[ManyPoints]:
+    """Open the points and read the system in their shapes.
+
+    Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
+    """
+    _check(asked, files)
+    known = read_shape_options(system, asked.shapes)
+    constants = read_constants(system, asked.at) if files.points is not None else {}
+    points = _open(system, asked, files, known)
+    try:
+        yield _read(system, asked, points, (known, constants), "--at" if files.points is None else label(files.points))
+    finally:
+        points.close()
+
+
+def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape]) -> Points:
+    if files.points is not None:
+        return open_points(files.points)
+    points = read_points(system, asked.at, shapes)
+    if not points:
+        raise InputError("there are no points to compute at", hint="give a file, --points FILE, or points, --at x=1")
+    return GivenPoints(points)
+
+
+def _read(
+    system: System, asked: Asked, points: Points, given: tuple[Mapping[str, Shape], Named], where: str
+) -> ManyPoints:
+    """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
+    known, constants = given
+    found, defaults = points.shapes, default_point(system) | constants
+    for name, shape in known.items():
+        if found.get(name, shape) != shape:
+            raise InputError(f"--shape: `{name}` has shape {found[name]} in {where}, not {shape}")
+    own = {n: s for n, s in found.items() if n in system.uses or n in system.defaults}
+    if inputs := [n for n in own if n not in system.assigned]:
+        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
+    if twice := [n for n in constants if n in own]:
+        raise InputError(
+            f"`{twice[0]}` is given twice: by --at, and in {where}",
+            hint="beside --points, --at gives the inputs that are the same at all points",
+        )
+    declared = {n: v.shape for n, v in defaults.items()}
+    graph, wrt = read_graph(system, {**declared, **known, **own}, asked)
+    varying = {n: own[n] for n in graph.inputs if n in own}
+    for name in graph.inputs:
+        if name not in varying and (name not in defaults or not varying):
+            raise _missing(where, name, [n for n in found if "." not in n])
+    same = {n: defaults[n][..., None] for n in graph.inputs if n not in varying}
+    return ManyPoints(graph, tuple(wrt), points, varying, same, where)
+
+
+def _missing(where: str, name: str, found: Sequence[str]) -> InputError:
+    listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
+    hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
+    return InputError(f"{where} has no values for the input `{name}`", hint=did_you_mean(name, found) or hint)
+
+
+# Options that do not go together
+
+
+def _check(asked: Asked, files: Files) -> None:
+    """Refuse options that do not go together."""
+    if files.points is not None and len(asked.at) > 1:
+        raise InputError(
+            "--points takes the place of --at",
+            hint="one --at may give the inputs that the file lacks, and that are the same at all points",
+        )
+    if files.points and files.output and _same_file(files.points, files.output):
+        raise InputError(f"{label(files.output)} is the file of points", hint="give the results a name of their own")
+    _check_style(asked.style, files)
+    if files.scheduler is not None and files.engine != "dask":
+        raise InputError("--scheduler is for --engine dask")
+    if files.engine == "dask" and not (_is_data_set(files.points) and _is_parquet(files.output)):
+        raise InputError(
+            "--engine dask reads and writes Parquet data sets",
+            hint="for example: --points points.parquet --output result.parquet, each a folder of files",
+        )
+
+
+def _check_style(style: str | None, files: Files) -> None:
+    if style in ("table", "latex", "markdown"):
+        raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
+    to_file = files.output not in (None, "-")
+    if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
+        raise InputError(f"-f {style} is for standard output", hint="the ending of --output says what is written there")
+    if style == "json" and files.engine != "numpy":
+        raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
+
+
+def _is_parquet(path: str | None) -> bool:
+    return Path(path or "-").suffix.lower() == ".parquet"
+
+
+def _is_data_set(path: str | None) -> bool:
+    """Tell whether points are Parquet: a file or a folder of that ending, or a folder of any name."""
+    return _is_parquet(path) or os.path.isdir(path or "-")
+
+
+def _same_file(a: str, b: str) -> bool:
+    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)

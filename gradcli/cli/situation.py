@@ -1,0 +1,84 @@
+"""The situation that a command is asked about: a system, its graph in the shapes of its points, and the points."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gradcli.cli.options import Asked
+from gradcli.cli.points import Named, default_point, read_points, read_shape_options
+from gradcli.errors import InputError, Source, nearest
+from gradcli.files import read_path, read_stdin
+from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.shapes import Shape
+from gradcli.lang.system import System, read_system
+from gradcli.lang.values import read_names
+
+MAX_SYSTEM_BYTES = 2**24
+
+
+def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
+    """Return the system that is asked about: the files' statements, then the arguments', or standard input's.
+
+    `reserved` are the options for which standard input is read.
+
+    Errors: `InputError` for statements that cannot be read, and where there are none.
+    """
+    return read_system(_sources(asked.expr, asked.files, reserved))
+
+
+def _sources(expr: Sequence[str], files: Sequence[str], reserved: Sequence[str]) -> list[Source]:
+    if not expr and not files:
+        if reserved or sys.stdin is None or sys.stdin.isatty():
+            raise InputError(
+                "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
+                hint='for example: gradcli jacobian "y=x**2"',
+            )
+        files = ["-"]
+    if files.count("-") + len(reserved) > 1:
+        raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
+    return [_read_file(name) for name in files] + [Source(text) for text in expr]
+
+
+def _read_file(name: str) -> Source:
+    if name == "-":
+        return Source(read_stdin(MAX_SYSTEM_BYTES), "standard input")
+    return Source(read_path(name, MAX_SYSTEM_BYTES), name)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
+
+    graph: Graph
+    wrt: list[str]
+    points: list[Named]
+
+
+def read_situation(system: System, asked: Asked) -> Situation:
+    """Return the graph of a system at its points, with everything that names something checked."""
+    known = read_shape_options(system, asked.shapes)
+    found = read_points(system, asked.at, known)
+    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
+    return Situation(*read_graph(system, known, asked), found)
+
+
+def columns(situation: Situation, asked: Asked) -> list[str]:
+    """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
+    return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
+
+
+def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked) -> tuple[Graph, list[str]]:
+    """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by."""
+    wanted = read_names(asked.wrt, "--wrt") if asked.wrt is not None else None
+    graph = system.graph(shapes, read_names(asked.outputs, "--outputs") if asked.outputs is not None else None)
+    leaves = list(graph.inputs)
+    for name in wanted or []:
+        if name not in leaves:
+            computed = name in system.assigned
+            raise InputError(
+                f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
+                hint=f"--retain {name} shows its gradient" if computed else nearest(name, leaves, "inputs"),
+            )
+    return graph, leaves if wanted is None else wanted

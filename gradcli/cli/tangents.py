@@ -1,0 +1,62 @@
+"""The tangent of a run: what `--u` says, as one array for each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gradcli.cli.points import Named
+from gradcli.engine.arrays import array_of
+from gradcli.errors import InputError, Notes, nearest
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+from gradcli.lang.values import read_point
+
+
+def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes) -> Named:
+    """Return the tangent of each leaf: what `--u` gives, and 0 for the rest; without it, 1 for a single scalar leaf.
+
+    Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
+    """
+    if len(given) > 1:
+        raise InputError("--u is given twice", hint="one tangent has all inputs in it: --u x0=1,x1=2")
+    if not given:
+        return _implicit(leaves)
+    tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}
+    said = read_point(given[0], "--u")
+    for a in said:
+        if a.name not in leaves:
+            raise InputError(f"`{a.name}` is not an input here", a.span, nearest(a.name, leaves, "inputs"))
+        try:
+            value = array_of(a.value)
+        except InputError as error:
+            raise error.at(a.span) from None
+        shape = leaves[a.name].shape
+        if a.key is None and value.shape == shape:
+            tangent[a.name] = value
+        elif a.key is None:
+            raise InputError(
+                f"the tangent has shape {value.shape}, and `{a.name}` has shape {shape}",
+                a.span,
+                "a tangent has a number for each element: how fast it changes",
+            )
+        elif len(a.key) != len(shape) or value.shape or any(k >= n for k, n in zip(a.key, shape, strict=True)):
+            raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
+        else:
+            tangent[a.name][a.key] = value
+    missing = [name for name in leaves if name not in {a.name for a in said}]
+    if missing:
+        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in --u, so the tangent is 0")
+    return tangent
+
+
+def _implicit(leaves: Mapping[str, Node]) -> Named:
+    if len(leaves) == 1 and (name := next(iter(leaves))) and leaves[name].size == 1:
+        return {name: np.ones(leaves[name].shape)}
+    elements = [e for name, x in leaves.items() for e in element_names(name, x.shape)[:3]]
+    example = ",".join(f"{e}=1" for e in elements[:2])
+    raise InputError(
+        "no tangent is given: J·u needs a u, which says how fast each input changes",
+        hint=f"for example --u {example}; an input that is left out has 0",
+    )

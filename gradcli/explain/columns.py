@@ -1,0 +1,76 @@
+"""What stands in the columns of a result over many points: graphs of derivatives, and the names of their elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gradcli.errors import InputError
+from gradcli.graph.graph import Graph
+from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node, const
+
+
+class Columns(NamedTuple):
+    """A graph whose outputs are written, and the names of the elements of those that have names of their own."""
+
+    graph: Graph
+    names: Mapping[str, Sequence[str]] = {}
+
+
+def jacobian_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
+    """Return J, a block for each output and leaf, those that are zero everywhere among them.
+
+    Errors: `InputError` for more rows than are swept one by one.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> jacobian_columns(Graph.of({"x": x}, {"y": 3 * x}), ["x"]).names
+    {'dy/dx': ['dy[0]/dx[0]', 'dy[0]/dx[1]', 'dy[1]/dx[0]', 'dy[1]/dx[1]']}
+    """
+    check_rows(graph)
+    leaves = {name: graph.inputs[name] for name in wrt}
+    return _blocks(jacobian(graph, wrt), graph.outputs, leaves, "d{}/d{}")
+
+
+def sparse_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
+    """Return the entries of J that are not zero everywhere, each alone.
+
+    Errors: `InputError` where there are none, and for more rows than are swept one by one.
+    """
+    check_rows(graph)
+    rows, across = _elements(graph.outputs), _elements({n: graph.inputs[n] for n in wrt})
+    found = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
+    if not found:
+        raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
+    return Columns(Graph.of(graph.inputs, found), {name: [name] for name in found})
+
+
+def hessian_columns(output: str, slopes: Graph, wrt: Sequence[str]) -> Columns:
+    """Return H, a block for each pair of leaves: the Jacobian of `slopes`, the graph of the output's gradient."""
+    leaves = {name: slopes.inputs[name] for name in wrt}
+    return _blocks(jacobian(slopes, wrt), leaves, leaves, f"d2{output}/d{{}}/d{{}}")
+
+
+def _blocks(found: Graph, rows: Mapping[str, Node], across: Mapping[str, Node], label: str) -> Columns:
+    """Return the blocks of a Jacobian, and the labels of their entries."""
+    blocks: dict[str, Node] = {}
+    names = {}
+    for (above, y), (below, x) in itertools.product(rows.items(), across.items()):
+        name = label.format(above, below)
+        blocks[name] = found.outputs.get(f"d{above}/d{below}") or const(0, (*y.shape, *x.shape))
+        places = itertools.product(element_names(above, y.shape), element_names(below, x.shape))
+        names[name] = [label.format(*place) for place in places]
+    return Columns(Graph.of(found.inputs, blocks), names)
+
+
+def check_rows(graph: Graph) -> None:
+    """Refuse a Jacobian of more rows than are swept one by one."""
+    if (rows := sum(y.size for y in graph.outputs.values())) > MAX_SINGLE:
+        raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")
+
+
+def _elements(nodes: Mapping[str, Node]) -> list[str]:
+    return [element for name, n in nodes.items() for element in element_names(name, n.shape)]

@@ -1,0 +1,285 @@
+"""What `gradcli hessian` shows: the second derivatives of a scalar, or their product H·u with a tangent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import values_of
+from gradcli.engine.jacobian import NumericJacobian
+from gradcli.errors import InputError, Notes
+from gradcli.explain.origin import not_finite_entry, warn_of_values
+from gradcli.explain.page import Grid, Heading, Section, array, lines, short, shown, system
+from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style
+from gradcli.graph import hessian as second
+from gradcli.graph.graph import Graph
+from gradcli.graph.jacobian import entries
+from gradcli.graph.names import element_names
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
+
+_ENTRIES = 400  # of a Hessian that is listed
+_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
+_NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
+
+
+@dataclass(frozen=True)
+class HessianPoint:
+    """The gradient and the Hessian at a point, each over the elements of the leaves in order."""
+
+    at: Named
+    value: Named
+    gradient: Array
+    hessian: Array
+
+
+@dataclass(frozen=True)
+class HessianResult(Shown):
+    """The result of `gradcli hessian`; `symbolic` has the lower half of H, and its columns as rows."""
+
+    output: str = "y"
+    points: tuple[HessianPoint, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The elements of the leaves."""
+        return [e for name, x in self.leaves.items() for e in element_names(name, x.shape)]
+
+    def entry(self, i: int, j: int) -> str:
+        """Return an entry as a formula; H is symmetric."""
+        assert self.symbolic is not None
+        found = self.symbolic.entries.get((max(i, j), min(i, j)))
+        return "0" if found is None else self.formula(found)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a point; a single one without a point."""
+        columns = self.columns
+        common: dict[str, Any] = {"columns": columns}
+        if self.symbolic is not None:
+            common["symbolic"] = [[self.entry(i, j) for j in range(len(columns))] for i in range(len(columns))]
+            if self.symbolic.where:
+                common["where"] = {name: self.formula(e) for name, e in self.symbolic.where.items()}
+        for p in self.points:
+            yield common | {"at": p.at, "value": p.value, "gradient": p.gradient, "hessian": p.hessian}
+        if not self.points:
+            yield common
+
+    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+        """Yield a row a point: the point, the output, then `d2y/dx0/dx1` for each entry; without a point formulas."""
+        columns = self.columns
+        pairs = [(i, j) for i in range(len(columns)) for j in range(len(columns))]
+        names = [f"d2{self.output}/d{columns[i]}/d{columns[j]}" for i, j in pairs]
+        for p in self.points:
+            numbers = [np.asarray(p.hessian[i, j]) for i, j in pairs]
+            yield [*p.at.items(), *p.value.items(), *zip(names, numbers, strict=True)]
+        if not self.points and self.symbolic is not None:
+            import sympy
+
+            cells = []
+            for i, j in pairs:
+                cells.append(np.empty((), dtype=object))
+                cells[-1][()] = self.symbolic.entries.get((max(i, j), min(i, j)), sympy.S.Zero)
+            yield [*zip(names, cells, strict=True)]
+
+    def page(self) -> list[Section]:
+        """Return what a reader sees."""
+        return [section for p in self.points or (None,) for section in _page(self, p)]
+
+
+@dataclass(frozen=True)
+class HvpPoint:
+    """H·u at a point, in the shapes of the leaves."""
+
+    at: Named
+    value: Named
+    u: Named
+    hvp: Named
+
+
+@dataclass(frozen=True)
+class HvpResult(Shown):
+    """The result of `gradcli hessian --u`."""
+
+    points: tuple[HvpPoint, ...] = ()
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a point."""
+        for p in self.points:
+            yield {"at": p.at, "value": p.value, "u": p.u, "hvp": p.hvp}
+
+    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+        """Yield a row a point."""
+        for p in self.points:
+            yield [*p.at.items(), *p.value.items(), *((f"{name}.hvp", value) for name, value in p.hvp.items())]
+
+    def page(self) -> list[Section]:
+        """Return what a reader sees."""
+        return [section for p in self.points for section in _product_page(self, p)]
+
+
+@np.errstate(all="ignore")
+def hessian(
+    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, warn: bool = True
+) -> HessianResult:
+    """Return the Hessian of the scalar output with respect to the leaves `wrt`, symbolic and at each point.
+
+    At points, formulas are left out where they would take minutes.
+
+    Errors: `InputError` when there is more than one scalar output, or H would have more than a million entries.
+    """
+    output, _ = second.scalar_output(graph)
+    slopes = second.gradient(graph, wrt)
+    check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H")
+    symbolic = _symbolic(slopes, wrt, bool(points))
+    matrix = NumericJacobian(slopes, wrt) if points else None
+    found = []
+    for at in points:
+        assert matrix is not None
+        whole = matrix(at)
+        inputs = {name: value[..., None] for name, value in at.items()}
+        values = {
+            n: a[..., 0].astype(float)
+            for n, a in values_of(slopes, inputs, [*graph.outputs.values(), *slopes.outputs.values()]).items()
+        }
+        value = {name: values[y] for name, y in graph.outputs.items()}
+        if warn:
+            warn_of_values(graph, at, value, notes)
+            if not np.isfinite(whole).all():
+                notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole))
+        gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
+        found.append(HessianPoint(at, value, gradient, symmetric(whole)))
+    return HessianResult(graph, tuple(wrt), symbolic, *style(graph), output, tuple(found))
+
+
+def symmetric(matrix: Array) -> Array:
+    """Return the matrix that has the lower half twice: rounding may differ above it.
+
+    >>> symmetric(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    lower = np.tril(matrix)
+    return lower + np.tril(matrix, -1).T
+
+
+def hvp(
+    graph: Graph,
+    wrt: Sequence[str],
+    points: Sequence[Named],
+    directions: Sequence[Named],
+    notes: Notes,
+    warn: bool = True,
+) -> HvpResult:
+    """Return H·u at each point; `directions[p]` are the tangents of the leaves `wrt` at point p.
+
+    Errors: `InputError` when there is more than one scalar output.
+    """
+    product = second.hvp(graph, wrt)
+    found = []
+    for at, u in zip(points, directions, strict=True):
+        inputs = {name: value[..., None] for name, value in at.items()}
+        inputs |= {f"{name}.u": value[..., None] for name, value in u.items()}
+        wanted = [*graph.outputs.values(), *product.outputs.values()]
+        values = {n: a[..., 0].astype(float) for n, a in values_of(product, inputs, wanted).items()}
+        value = {name: values[y] for name, y in graph.outputs.items()}
+        results = {name.removesuffix(".hvp"): values[n] for name, n in product.outputs.items()}
+        if warn:
+            warn_of_values(graph, at, value, notes)
+            for name, array_ in results.items():
+                if not np.isfinite(array_).all():
+                    notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
+        found.append(HvpPoint(at, value, u, results))
+    return HvpResult(graph, tuple(wrt), None, *style(graph), tuple(found))
+
+
+def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJacobian | None:
+    """Return the lower half of H in formulas; at points, None where there are too many."""
+    from gradcli.algebra.jacobian import symbolic_entries
+
+    if (count := formulas_of(slopes)) > MAX_FORMULAS // 10:
+        if at_points:
+            return None
+        raise InputError(
+            f"the formulas of {count:,} elements are too many to work out",
+            hint="formulas need smaller shapes; with --at, H is worked out in numbers",
+        )
+    leaves = {name: slopes.inputs[name] for name in wrt}
+    lower = {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
+    try:
+        return symbolic_entries(slopes, leaves, leaves, lower)
+    except InputError:
+        if at_points:
+            return None
+        raise
+
+
+# The page
+
+
+def _page(result: HessianResult, p: HessianPoint | None) -> Iterator[Section]:
+    yield from system(result, p.at if p else {}, p.value if p else {})
+    columns = result.columns
+    if len(columns) ** 2 <= _ENTRIES:
+        yield Heading(f"H[i, j] = ∂²{result.output}/∂x_i∂x_j, symmetric: the lower half says it all")
+        yield Grid(tuple(_matrix_rows(result, p)), ("H", *(f"∂/∂{c}" for c in columns)))
+    else:
+        yield lines(f"H is {len(columns)}×{len(columns)}: -f json or -f csv writes it")
+    if result.symbolic is not None and result.symbolic.where and len(columns) ** 2 <= _ENTRIES:
+        yield Heading("where")
+        yield Grid(tuple((name, f"= {result.formula(e)}") for name, e in result.symbolic.where.items()))
+    if p is not None:
+        yield lines(f"gradient = {array(p.gradient)}", *definiteness(p.gradient, p.hessian))
+
+
+def _matrix_rows(result: HessianResult, p: HessianPoint | None) -> Iterator[tuple[str, ...]]:
+    for i, name in enumerate(result.columns):
+        cells = []
+        for j in range(i + 1):
+            formula = "" if result.symbolic is None else result.entry(i, j)
+            number = "" if p is None else short(p.hessian[i, j])
+            same = formula == number or not formula or formula == "nan"
+            cells.append(number if same and number else formula if not number else f"{formula} = {number}")
+        yield (f"∂/∂{name}", *cells)
+
+
+def definiteness(gradient: Array, matrix: Array) -> tuple[str, ...]:
+    """Return what the eigenvalues say of the point, in a line or two.
+
+    >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
+    ('minimum: the gradient is 0, and all eigenvalues are positive: 1, 2',)
+    >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))
+    ('curved both ways: eigenvalues -2, 1',)
+    """
+    if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
+        return ()
+    values = np.linalg.eigvalsh(matrix)
+    limit = _NEAR_ZERO * max(1.0, float(np.abs(values).max(initial=0)))
+    values = np.where(np.abs(values) <= limit, 0, values)
+    listed = ", ".join(short(e) for e in values[:12]) + (f", … ({len(values)})" if len(values) > 12 else "")
+    up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
+    flat_only = flat and not (up or down)
+    at_rest = float(np.abs(gradient).max(initial=0)) <= limit
+    if up and down:
+        what = "saddle point: the gradient is 0, and eigenvalues are of both signs" if at_rest else "curved both ways"
+        return (f"{what}: {listed}" if at_rest else f"{what}: eigenvalues {listed}",)
+    if flat_only:
+        return ("all eigenvalues are 0: H says nothing of the curvature",)
+    sign = "positive" if up else "negative"
+    kind = "minimum" if up else "maximum"
+    if flat:
+        rest = f"H cannot tell whether this is a {kind}" if at_rest else f"curved {'up' if up else 'down'}, and flat"
+        return (f"{rest}: eigenvalues {listed}",)
+    if at_rest:
+        return (f"{kind}: the gradient is 0, and all eigenvalues are {sign}: {listed}",)
+    return (f"curved {'up' if up else 'down'} in every direction: all eigenvalues are {sign}: {listed}",)
+
+
+def _product_page(result: HvpResult, p: HvpPoint) -> Iterator[Section]:
+    yield from system(result, p.at, p.value)
+    u = ", ".join(f"{name} = {shown(value, result)}" for name, value in p.u.items())
+    yield lines(f"u: {u}", "H·u is how fast the gradient changes when the inputs change as u says")
+    yield Grid(tuple((f"{name}.hvp", f"= {shown(value, result)}") for name, value in p.hvp.items()))

@@ -1,0 +1,50 @@
+"""The types of numbers, and which one a result has where several meet: PyTorch's rules, which are NumPy's but for two.
+
+A floating number beside whole ones decides alone (int64 and float32 give float32), and a constant has no type of its
+own: it takes that of what it meets, unless it is of another kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+DType = Literal["bool", "uint8", "int32", "int64", "float32", "float64"]
+
+# In the order in which one gives way to another.
+DTYPES: tuple[DType, ...] = get_args(DType)
+RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
+FLOATING = frozenset(("float32", "float64"))
+
+# The elementwise operations that make whole numbers of whole numbers; the others make real ones of them.
+WHOLE = frozenset(
+    ("add", "sub", "mul", "neg", "pow", "mod", "fmod", "floor_divide", "abs", "sign", "identity", "where", "corner")
+)
+WHOLE |= {"maximum", "minimum", "clamp", "floor", "ceil", "trunc", "round", "relu", "detach", "heaviside"}
+
+
+def promoted(dtypes: Iterable[DType]) -> DType:
+    """Return the type of a result of numbers of these types.
+
+    >>> promoted(["int64", "float32"]), promoted(["bool", "uint8"])
+    ('float32', 'uint8')
+    """
+    return max(dtypes, key=RANK.__getitem__)
+
+
+def summed(dtype: DType) -> DType:
+    """Return the type of a sum or a product of many numbers of a type: whole ones are added up in int64.
+
+    >>> summed("bool"), summed("float32")
+    ('int64', 'float32')
+    """
+    return dtype if dtype in FLOATING else "int64"
+
+
+def floated(dtype: DType) -> DType:
+    """Return the type of what a function of real numbers makes of a number: of whole ones it makes float32.
+
+    >>> floated("int64"), floated("float64")
+    ('float32', 'float64')
+    """
+    return dtype if dtype in FLOATING else "float32"

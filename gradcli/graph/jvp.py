@@ -1,0 +1,139 @@
+"""Forward mode: the graph of a Jacobian–vector product, one tangent ṫ = Σ ∂t/∂x·u for each node that depends on x.
+
+There is no second set of rules.  A slope serves both modes.  What only moves elements does to tangents what it does to
+primals, and a contraction is linear in each of its factors: the kind says so.  For any other structural operation the
+pullback g ↦ Jᵀg is linear in g, and its transpose, which is the pullback of the pullback, is u ↦ Ju.
+Sources: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 3.1; Radul and others, "You only linearize
+once: tangents transpose to gradients" (POPL 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gradcli.graph.construct import broadcast
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import active_nodes, reverse, scale, slope
+
+_LINEAR = ("view", "move", "scatter")  # kinds that are linear in all their arguments together
+
+
+@dataclass(frozen=True, repr=False)
+class Push:
+    """A forward sweep: the graph from leaves and their tangents to the outputs' tangents, and who is whose.
+
+    `seeds` holds the tangents of the leaves by name, `tangents` the tangent of each node that has one, and `slopes`
+    the local derivatives of the elementwise nodes by node and position of the argument.
+    """
+
+    graph: Graph
+    seeds: Mapping[str, Node]
+    tangents: Mapping[Node, Node]
+    slopes: Mapping[tuple[Node, int], Node]
+
+
+def jvp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
+    """Return the graph of J·u.
+
+    Its inputs are the leaves of `graph`, then a tangent `x.u` of the shape of each leaf in `wrt` (all by default); its
+    outputs are `y.jvp`, of each output's shape.  Source: PyTorch's forward-mode AD; see `test_jvp`.
+
+    >>> x = leaf()
+    >>> graph = jvp(Graph.of({"x": x}, {"y": x * x}))
+    >>> list(graph.inputs), list(graph.outputs)
+    (['x', 'x.u'], ['y.jvp'])
+    """
+    return push(graph, wrt).graph
+
+
+def push(graph: Graph, wrt: Iterable[str] | None = None) -> Push:
+    """Return the forward sweep over `graph`, from the tangents of the leaves `wrt` (all by default).
+
+    >>> x = leaf((2,))
+    >>> pushed = push(Graph.of({"x": x}, {"y": 3 * x}))
+    >>> pushed.tangents[x] is pushed.seeds["x"], pushed.graph.outputs["y.jvp"].shape
+    (True, (2,))
+    """
+    chosen = set(graph.inputs) if wrt is None else set(wrt)
+    seeds = {name: leaf(x.shape) for name, x in graph.inputs.items() if name in chosen}
+    tangents, slopes = forward(graph.nodes, {graph.inputs[name]: u for name, u in seeds.items()})
+    inputs = dict(graph.inputs) | {f"{name}.u": u for name, u in seeds.items()}
+    outputs = {f"{name}.jvp": tangents.get(y) or const(0, y.shape) for name, y in graph.outputs.items()}
+    found = Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
+    return Push(found, seeds, tangents, slopes)
+
+
+def forward(nodes: Iterable[Node], seeds: Mapping[Node, Node]) -> tuple[dict[Node, Node], dict[tuple[Node, int], Node]]:
+    """Return the tangents of the nodes that depend on a seeded one, and the slopes that made them.
+
+    `nodes` stand in the order in which they are computed.
+    """
+    tangents = dict(seeds)
+    slopes: dict[tuple[Node, int], Node] = {}
+    for node in nodes:
+        known = {i: tangents[a] for i, a in enumerate(node.args) if a in tangents}
+        if not known or node in tangents or not (row := OPERATIONS[node.op]).passes_on:
+            continue
+        if row.broadcasts:
+            slopes |= {(node, i): slope(node, i) for i in known}
+            tangents[node] = _elementwise(node, [(u, slopes[node, i]) for i, u in known.items()])
+        else:
+            tangents[node] = structural(node, known)
+    return tangents, slopes
+
+
+def _elementwise(node: Node, terms: Sequence[tuple[Node, Node]]) -> Node:
+    """Return Σ slope·tangent, of the node's shape."""
+    scaled = [scale(u, local, node.args) for u, local in terms]
+    total = scaled[0]
+    for term in scaled[1:]:
+        total = total + term
+    return broadcast(total, node.shape)
+
+
+def structural(node: Node, known: Mapping[int, Node]) -> Node:
+    """Return the tangent of a structural node, from those of its arguments by their positions."""
+    kind = OPERATIONS[node.op].kind
+    if kind in _LINEAR:
+        moved = [known.get(i) or const(0, a.shape) for i, a in enumerate(node.args)]
+        return replace(node, args=tuple(moved))
+    if kind == "contraction":
+        terms = [replace(node, args=(*node.args[:i], u, *node.args[i + 1 :])) for i, u in known.items()]
+        return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    return transposed(node, known)
+
+
+def transposed(node: Node, known: Mapping[int, Node]) -> Node:
+    """Return the tangent of a structural node by the transpose of its pullback.
+
+    The rule is written for nodes that stand for the node and its arguments: what it needs of them ends there.
+    """
+    row = OPERATIONS[node.op]
+    assert row.pullback is not None  # or it would pass nothing on
+    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
+    own = replace(node, args=tuple(arguments))
+    g = leaf(node.shape)
+    contributions = row.pullback(g, own, *node.settings, *arguments)
+    ends = scheduled([g, own, *arguments])
+    small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
+    active = active_nodes(small, [g])
+    adjoints = reverse(small, [(contributions[i], u) for i, u in known.items() if contributions[i] in active], active)[
+        1
+    ]
+    found = adjoints.get(g)
+    if found is None:
+        return const(0, node.shape)
+    meant = {own: node, **dict(zip(arguments, node.args, strict=True))}
+    return _replaced(found, meant, known.values())
+
+
+def _replaced(node: Node, meant: Mapping[Node, Node], given: Iterable[Node]) -> Node:
+    """Return a node with others in the place of those that stood for them; what is `given` stays as it is."""
+    new = dict(meant) | {u: u for u in given}
+    for n in scheduled([node], new):
+        if n not in new:
+            new[n] = replace(n, args=tuple(new[a] for a in n.args)) if n.args else n
+    return new[node]

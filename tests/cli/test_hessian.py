@@ -1,0 +1,103 @@
+"""gradcli hessian: H as formulas and numbers, what its eigenvalues say, and H·u."""
+
+import json
+
+import numpy as np
+import pytest
+
+ROSENBROCK = "f=(1-x)**2+100*(y-x**2)**2"
+
+
+def test_formulas(cli):
+    assert cli.json("hessian", "f=x**2*y") == {"columns": ["x", "y"], "symbolic": [["2*y", "2*x"], ["2*x", "0"]]}
+
+
+def test_numbers(cli):
+    found = cli.json("hessian", "f=sum(x**4)*a", "--at", "x=[1,2],a=2")
+    assert found["columns"] == ["a", "x[0]", "x[1]"]
+    assert found["gradient"] == [17, 8, 64]
+    assert found["hessian"] == [[0, 4, 32], [4, 24, 0], [32, 0, 96]]
+    assert found["value"] == {"f": 34}
+
+
+def test_wrt_chooses_and_orders(cli):
+    found = cli.json("hessian", "f=a*b**2*c", "--wrt", "c,b", "--at", "a=1,b=2,c=3")
+    assert found["columns"] == ["c", "b"]
+    assert found["hessian"] == [[0, 4], [4, 6]]
+
+
+def test_a_product_with_a_tangent(cli):
+    found = cli.json("hessian", "f=sum(x**4)", "--at", "x=[1,2]", "--u", "x=[1,1]")
+    assert found == {"at": {"x": [1, 2]}, "value": {"f": 17}, "u": {"x": [1, 1]}, "hvp": {"x": [12, 48]}}
+
+
+def test_symmetric_to_the_last_digit(cli):
+    found = cli.json("hessian", "f=logsumexp(M@x)*sum(x**3)/norm(M)", "--at", "x=[.1,.7],M=[[1,2],[.3,.4]]")
+    matrix = np.array(found["hessian"])
+    assert matrix.shape == (6, 6)
+    assert (matrix == matrix.T).all()
+
+
+@pytest.mark.parametrize(
+    ("system", "at", "line"),
+    [
+        (ROSENBROCK, "x=1,y=1", "minimum: the gradient is 0, and all eigenvalues are positive: 0.399361, 1001.6"),
+        ("f=-x**2-y**2", "x=0,y=0", "maximum: the gradient is 0, and all eigenvalues are negative: -2, -2"),
+        ("f=x*y", "x=0,y=0", "saddle point: the gradient is 0, and eigenvalues are of both signs: -1, 1"),
+        ("f=x*y", "x=1,y=0", "curved both ways: eigenvalues -1, 1"),
+        ("f=x**2+y**2", "x=1,y=0", "curved up in every direction: all eigenvalues are positive: 2, 2"),
+        ("f=x**2+y", "x=1,y=0", "curved up, and flat: eigenvalues 0, 2"),
+        ("f=x**2+y**4", "x=0,y=0", "H cannot tell whether this is a minimum: eigenvalues 0, 2"),
+        ("f=x+y", "x=1,y=0", "all eigenvalues are 0: H says nothing of the curvature"),
+    ],
+)
+def test_eigenvalues_in_a_line(cli, system, at, line):
+    assert cli.done("hessian", system, "--at", at).out.splitlines()[-1] == line
+
+
+def test_the_page_shows_the_lower_half_with_numbers(cli):
+    out = cli.done("hessian", ROSENBROCK, "--at", "x=1,y=2").out
+    assert "∂/∂x   1200*x**2 - 400*y + 2 = 402" in out
+    assert "∂/∂y   -400*x = -400                 200" in out
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_many_points(cli, tmp_path, engine):
+    if engine == "numba":
+        pytest.importorskip("numba")
+    points, result = tmp_path / "points.csv", tmp_path / "result.csv"
+    points.write_text("a,b\n1,2\n3,-1\n")
+    cli.done("hessian", "f=a*b**2", "--points", str(points), "--output", str(result), "--engine", engine)
+    assert result.read_text().splitlines() == [
+        "d2f/da/da,d2f/da/db,d2f/db/da,d2f/db/db", "0.0,4.0,4.0,2.0", "0.0,-2.0,-2.0,6.0",
+    ]  # fmt: skip
+    lines = cli.done("hessian", "f=a*b**2", "--points", str(points), "-f", "json").out.splitlines()
+    assert [json.loads(line)["hessian"] for line in lines] == [[[0, 4], [4, 2]], [[0, -2], [-2, 6]]]
+
+
+def test_many_points_with_tangents_of_their_own(cli):
+    out = cli.done("hessian", "f=a*b**2", "--points", "-", stdin="a,b,a.u,b.u\n1,2,1,0\n3,-1,0,1\n").out
+    assert out == "a.hvp,b.hvp\n0.0,4.0\n-2.0,6.0\n"
+
+
+def test_a_hessian_of_hundreds_of_rows_takes_seconds(cli):
+    system = "f=sum(x[1:]*x[:-1]) + sum(x**4)"
+    found = cli.json("hessian", system, "--at", f"x={list(range(300))}")
+    matrix = np.array(found["hessian"])
+    expected = np.diag(12.0 * np.arange(300) ** 2) + np.eye(300, k=1) + np.eye(300, k=-1)
+    assert (matrix == expected).all()
+
+
+MISTAKES = {
+    "several outputs": (["y=x;z=x"], "second derivatives are those of one scalar, and there are 2 outputs: y, z"),
+    "an array": (["y=x*2", "--at", "x=[1,2]"], "and `y` has shape (2,)"),
+    "a product without a point": (["y=x", "--u", "x=1"], "H·u is worked out at points"),
+    "too many entries": (["y=sum(x)", "--shape", "x=2000"], "2,000 × 2,000 entries"),
+    "unknown": (["y=x", "--wrt", "z"], "`z` is not in the system"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_told(cli, mistake):
+    arguments, told = MISTAKES[mistake]
+    assert told in cli.refused("hessian", *arguments)

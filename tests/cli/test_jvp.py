@@ -1,0 +1,130 @@
+"""gradcli jvp: J·u as JSON, CSV and a page, at points, as formulas, and at the points of a file."""
+
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+
+SYSTEM = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
+POINT = ("--at", "x0=1,x1=2")
+
+
+def test_an_object_a_point(cli):
+    found = cli.json("jvp", *SYSTEM, *POINT, "--u", "x0=1,x1=2")
+    assert found == {
+        "at": {"x0": 1, "x1": 2},
+        "value": {"y0": 3, "y1": 17, "y2": 20},
+        "u": {"x0": 1, "x1": 2},
+        "jvp": {"y0": 6, "y1": 50, "y2": 20},
+    }
+
+
+def test_an_input_that_is_left_out_has_the_tangent_0(cli):
+    outcome = cli.done("jvp", *SYSTEM, *POINT, "--u", "x1=2", "-f", "json")
+    assert outcome.objects[0]["jvp"] == {"y0": 0, "y1": 48, "y2": 20}
+    assert "x0: not in --u, so the tangent is 0" in outcome.err
+
+
+def test_a_single_scalar_input_needs_no_tangent(cli):
+    assert cli.json("jvp", "y=x**2", "--at", "x=3")["jvp"] == {"y": 6}
+
+
+def test_several_points_are_several_objects(cli):
+    outcome = cli.done("jvp", "y=x**2", "--at", "x=3", "--at", "x=4", "-f", "json")
+    assert [o["jvp"]["y"] for o in outcome.objects] == [6, 8]
+
+
+def test_without_a_point_the_result_is_formulas_that_can_be_typed_back(cli):
+    found = cli.json("jvp", *SYSTEM, "--u", "x0=1,x1=2")
+    assert found["jvp"] == {"y0": "6*x0", "y1": "2*x0 + 12*x1**2", "y2": "20"}
+    assert "at" not in found
+
+
+def test_both_sides_of_the_pairing_are_shown(cli):
+    found = cli.json("jvp", *SYSTEM, *POINT, "--u", "x0=1,x1=2", "--v", "1,10,100")
+    assert found["pairing"] == 6 + 500 + 2000 == 26 * 1 + 1240 * 2
+    assert found["grad"] == {"x0": 26, "x1": 1240}
+    page = cli.done("jvp", *SYSTEM, *POINT, "--u", "x0=1,x1=2", "--v", "1,10,100").out
+    assert "vᵀ(J·u)   = 1·6 + 10·50 + 100·20   = 2506" in page
+    assert "(vᵀJ)·u   = 26·1 + 1240·2          = 2506" in page
+
+
+def test_steps_have_each_tangent_with_its_rule(cli):
+    found = cli.json("jvp", "h=x*a", "y=sin(h)", "--at", "x=1,a=2", "--u", "a=1", "--steps")
+    steps = {step["node"]: step for step in found["steps"]["forward"]}
+    assert steps["h"]["rule"] == "a·ẋ + x·ȧ"
+    assert steps["y"]["rule"] == "cos(h)·ḣ"
+    assert steps["y"]["tangent"] == pytest.approx(np.cos(2))
+
+
+@pytest.mark.parametrize(
+    ("system", "point", "tangent", "rule"),
+    [
+        ("y = x @ M", "x=[1,2],M=[[1,2],[3,4]]", "x=[1,1],M[0,1]=1", "ẋ @ M + x @ Ṁ"),
+        ("y = M.T", "M=[[1,2],[3,4]]", "M[0,1]=1", "Ṁ.T"),
+        ("y = sum(x)", "x=[1,2]", "x[0]=1", "sum(ẋ)"),
+        ("y = x[0] - x[1]", "x=[1,2]", "x[0]=1", "ṫ1 - ṫ2"),
+    ],
+)
+def test_a_structural_rule_is_written_in_tangents(cli, system, point, tangent, rule):
+    found = cli.json("jvp", system, "--at", point, "--u", tangent, "--steps")
+    assert found["steps"]["forward"][-1]["rule"] == rule
+
+
+def test_csv_has_the_point_the_outputs_and_the_products(cli):
+    out = cli.done("jvp", "y=x*2", "--at", "x=[1,2]", "--u", "x[1]=3", "-f", "csv").out
+    assert out == "x[0],x[1],y[0],y[1],y[0].jvp,y[1].jvp\n1.0,2.0,2.0,4.0,0.0,6.0\n"
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_the_points_of_a_file_may_have_tangents_of_their_own(cli, tmp_path, engine):
+    if engine == "numba":
+        pytest.importorskip("numba")
+    points = tmp_path / "points.csv"
+    points.write_text("a,b,a.u\n1,2,1\n3,4,10\n")
+    result = tmp_path / "result.npz"
+    cli.done("jvp", "y=a*b", "--points", str(points), "--output", str(result), "--engine", engine)
+    assert np.load(result)["y.jvp"].tolist() == [2, 40]
+    outcome = cli.done("jvp", "y=a*b", "--points", str(points), "-f", "json")
+    assert [json.loads(line)["jvp"]["y"] for line in outcome.out.splitlines()] == [2, 40]
+    assert "b gets the tangent 0" in outcome.err
+
+
+def test_a_tangent_for_all_points_is_given_by_u(cli):
+    out = cli.done("jvp", "y=a*b", "--points", "-", "--u", "b=2", stdin="a,b\n1,2\n3,4\n").out
+    assert out == "y.jvp\n2.0\n6.0\n"
+
+
+MISTAKES = {
+    "no tangent": (["y=x*z", "--at", "x=1,z=1"], "no tangent is given"),
+    "of no input": (["y=x*z", "--u", "q=1"], "`q` is not an input here"),
+    "of a wrong shape": (["y=x*z", "--u", "z=[1,2]"], "the tangent has shape (2,), and `z` has shape ()"),
+    "of an element that is not": (["y=x", "--at", "x=[1,2]", "--u", "x[2]=1"], "`x[2]` is not an element of `x`"),
+    "twice": (["y=x*z", "--u", "z=1", "--u", "x=1"], "--u is given twice"),
+    "one name twice": (["y=x*z", "--u", "z=1,z=2"], "`z` is given twice"),
+    "of a computed name": (["h=x;y=h**2", "--u", "h=1"], "`h` is not an input here"),
+    "of a constant": (["y=x*z", "--wrt", "x", "--u", "z=1"], "`z` is not an input here"),
+    "not a number": (["y=x", "--u", "x=z"], "`z` is not a number"),
+    "v without a point": (["y=x", "--u", "x=1", "--v", "1"], "--v is for points"),
+    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "are for single points"),
+    "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "a shape is NAME=SIZE"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_told(cli, mistake):
+    arguments, told = MISTAKES[mistake]
+    assert told in cli.refused("jvp", *arguments)
+
+
+def test_a_tangent_in_both_places_is_refused(cli):
+    assert "u is given twice" in cli.refused("jvp", "y=a", "--points", "-", "--u", "a=1", stdin="a,a.u\n1,2\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_line_of_a_page_is_too_wide(process, columns):
+    more = ("--u", "x=[1,0]", "--steps", "--v", "1,2")
+    system = ("y=x@M", "z=softmax(y)", "--at", "x=[1,2],M=[[1,2],[3,4]]")
+    out = process("jvp", *system, *more, env={"COLUMNS": str(columns)}).out
+    assert max(map(len, unicodedata.normalize("NFC", out).splitlines())) <= columns

@@ -1,0 +1,97 @@
+"""Constant indices: a setting of any size, and the nodes that take and put elements."""
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from gradcli import evaluate, parse, vjp
+from gradcli.engine.compiled import Compiled
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import leaf
+from gradcli.graph.passes import optimise
+from gradcli.graph.places import Places, put, take
+
+# How x is shaped, and an index that NumPy has too, with the same meaning.
+INDICES = [
+    ((5,), "[[0, 4, 4, -1]]"),
+    ((5,), "[[[0, 1], [3, 3]]]"),
+    ((3, 4), "[[2, 0]]"),
+    ((3, 4), "[:, [3, 0, 0]]"),
+    ((3, 4), "[1:, [3, 0]]"),
+    ((3, 4), "[[0, 1, 2], [1, 2, 3]]"),
+    ((3, 4), "[[[0], [2]], [1, 3]]"),
+    ((3, 4), "[::-1, [1]]"),
+    ((3, 4), "[None, [1, 1]]"),
+    ((3, 4), "[[1, 1], None]"),
+    ((3, 4), "[..., [1, 2]]"),
+    ((3, 4), "[[True, False, True]]"),
+    ((3, 4), "[[True, False, True], ::2]"),
+    ((3, 4), "[:, [True, False, True, True]]"),
+    ((3, 4), "[[True, False, True], [1, 2]]"),
+    ((2, 2), "[[[True, False], [True, True]]]"),
+    ((2, 3, 4), "[[0, 1], :, [2, 3]]"),
+    ((2, 3, 4), "[:, [0, 1], [2, 3]]"),
+    ((2, 3, 4), "[:, 1, [2, 3]]"),
+    ((2, 3, 4), "[[1], ..., 0]"),
+    ((2, 3, 4), "[[[True, False, True], [False, True, True]], 1:3]"),
+]
+
+
+def numpy_index(text):
+    """Return the index as NumPy takes it: lists are arrays."""
+    key = eval(f"np.s_{text}")
+    return tuple(np.array(k) if isinstance(k, list) else k for k in (key if isinstance(key, tuple) else (key,)))
+
+
+@pytest.mark.parametrize(("shape", "text"), INDICES)
+def test_an_index_takes_what_numpys_takes(shape, text):
+    x = np.random.default_rng(0).normal(size=(*shape, 3))
+    key = numpy_index(text)
+    found = evaluate(parse(f"y = x{text}", x=shape), {"x": x})["y"]
+    assert_array_equal(found, np.stack([x[..., p][key] for p in range(3)], axis=-1))
+    g = np.random.default_rng(1).integers(-9, 9, found.shape).astype(float)
+    expected = np.zeros_like(x)
+    for p in range(3):
+        np.add.at(expected[..., p], key, g[..., p])
+    grads = evaluate(vjp(parse(f"y = x{text}", x=shape)), {"x": x, "y.v": g})
+    assert_array_equal(grads["x.grad"], expected)
+
+
+def test_a_million_places_are_one_setting():
+    numbers = np.random.default_rng(0).integers(0, 1000, 1_000_000)
+    x = leaf((1000,))
+    start = time.perf_counter()
+    first, second = (take(x, 0, Places.of(numbers)) for _ in range(2))
+    graph = optimise(Graph.of({"x": x}, {"y": first * second}))
+    assert [n.op for n in graph.nodes] == ["input", "take", "mul"]
+    backward = vjp(graph)
+    found = evaluate(backward, {"x": np.ones((1000, 1)), "y.v": np.ones((1_000_000, 1))})["x.grad"]
+    assert time.perf_counter() - start < 5
+    assert_array_equal(found[:, 0], 2.0 * np.bincount(numbers, minlength=1000))
+
+
+def test_a_graph_with_places_is_pickled_without_what_was_worked_out():
+    x = leaf((4,))
+    places = Places.of([3, 0, 3])
+    graph = Graph.of({"x": x}, {"y": put(take(x, 0, places), 0, places, 4)})
+    at = {"x": np.arange(4.0)[:, None]}
+    before = pickle.dumps(graph)
+    expected = evaluate(graph, at)["y"]
+    assert_array_equal(expected[:, 0], [0, 0, 0, 6])
+    assert pickle.dumps(graph) == before
+    assert_array_equal(evaluate(pickle.loads(before), at)["y"], expected)
+
+
+def test_what_is_put_goes_into_any_memory():
+    x = leaf((2, 3))
+    places = Places.of([[1, 0], [1, 1]])
+    graph = Graph.of({"x": x}, {"y": put(take(x, 1, places), 1, places, 3), "z": take(x, 1, places)})
+    points = {"x": np.random.default_rng(0).normal(size=(2, 3, 50))}
+    out = {"y": np.full((50, 3, 2), np.nan).T, "z": np.full((2, 2, 50, 2), np.nan).transpose(0, 1, 3, 2)}
+    found = Compiled(graph)(points, out)
+    for name, value in evaluate(graph, points).items():
+        assert found[name] is out[name]
+        assert_array_equal(found[name], value)

@@ -1,0 +1,177 @@
+"""What structural functions refuse: quickly, in a sentence, and before any memory is taken."""
+
+import re
+
+import pytest
+from conftest import at_most
+
+from gradcli import InputError, parse
+
+SHAPES = {
+    "x": (3,),
+    "M": (2, 3),
+    "Q": (3, 3),
+    "I": (1, 1, 5),
+    "w": (1, 1, 2),
+    "J": (1, 1, 4, 4),
+    "k": (1, 1, 2, 2),
+    "L": (4000, 4000),
+}
+SQUARE = "takes a square matrix, or a stack of them"
+
+# The expression, and what is said.
+REFUSED = [
+    ("det(M)", f"`det` {SQUARE}, not an array of shape (2, 3)"),
+    ("det(x[0])", f"`det` {SQUARE}"),
+    ("inv(x)", f"`inv` {SQUARE}"),
+    ("solve(M, x)", f"`solve` {SQUARE}"),
+    ("solve(Q, M)", "a matrix of shape (3, 3) with a right-hand side of shape (2, 3)"),
+    ("solve(Q, x[0])", "with a right-hand side of shape ()"),
+    ("cross(x, x[:2])", "do not fit together"),
+    ("cross(Q[:2], Q[:2], axis=0)", "`cross` multiplies vectors of 3"),
+    ("cross(x, x, axis=5)", "no axis 5"),
+    ('cross(x, x, axis="a")', "one axis is wanted"),
+    ("kron(L, L)", "too large"),
+    ('einsum("ij,jk->ik", M, M)', "`j` is of size 3 and of size 2"),
+    ('einsum("ii", M)', "`i` is of size 2 and of size 3"),
+    ('einsum("ij", x)', "the subscripts `ij` do not fit an array of shape (3,)"),
+    ('einsum("i,j", x)', "are for 2 arrays, and 1 is given"),
+    ('einsum("i", x, x)', "are for 1 array, and 2 are given"),
+    ('einsum("...i", x)', "`einsum` knows no `...`"),
+    ('einsum("i->ii", x)', "`i` stands twice in the result"),
+    ('einsum("i->j", x)', "`j` stands in the result alone"),
+    ('einsum("i->i->i", x)', "`-` is no subscript"),
+    ('einsum("1", x)', "`1` is no subscript"),
+    ("einsum(3, x)", "the subscripts come first"),
+    ("einsum(x, x)", "a word in quotes is wanted here"),
+    ('einsum("ij,kl->ijkl", L, L)', "too large"),
+    ('einsum("a,b,c,d->", L[0], L[0], L[0][None], L)', "do not fit"),
+    ("cumprod(x, axis=3)", "no axis 3"),
+    ("cumprod(M)", "`cumprod` of a matrix needs an axis"),
+    ("squeeze(x, 4)", "no axis 4"),
+    ("squeeze(x, (0, 0))", "named twice"),
+    ("unsqueeze(x, 5)", "no axis 5"),
+    ("expand(x, 2)", "do not fit together"),
+    ("expand(x, -1, 3)", "does not expand to (-1, 3)"),
+    ("expand(x, 0, 3)", "does not expand"),
+    ("expand(x, 100000000, 3)", "too large"),
+    ("broadcast_to(x, (2, 4))", "do not fit together"),
+    ("repeat(M, 2)", "takes a number for each axis"),
+    ("repeat(x, 0)", "whole numbers from 1"),
+    ("repeat(x, 1000000000)", "too large"),
+    ("repeat(x, 2, axis=0)", "has no such setting"),
+    ("tile(x, ())", "whole numbers from 1"),
+    ("tile(x, 99999999)", "too large"),
+    (f"tile(x, ({'1,' * 40}))", "too many"),
+    ("repeat_interleave(x, [1, 2, 3])", "equally often"),
+    ("repeat_interleave(x, 1000000000000)", "too large"),
+    ("flip(x, 3)", "no axis 3"),
+    ('flip(x, "a")', "whole numbers are wanted"),
+    ("roll(x, 1.5)", "whole numbers are wanted"),
+    ("roll(x, (1, 2))", "a shift for each axis"),
+    ("roll(x, 1, 5)", "no axis 5"),
+    ("triu(x)", "`triu` takes a matrix"),
+    ("tril(M, 1.5)", "the diagonal is a whole number"),
+    ("x[[5]]", "no element 5 among 3"),
+    ("x[[0, -4]]", "no element -4 among 3"),
+    (f"x[[{10**30}]]", "no element of so large a number"),
+    ("x[[0.5]]", "whole numbers"),
+    ('x[["a"]]', "whole numbers"),
+    ("x[[None]]", "whole numbers"),
+    ("x[[]]", "an empty list"),
+    ("x[[0, [1]]]", "equally long"),
+    ("x[[True, False]]", "a mask of shape (2,) does not fit"),
+    ("x[[True, 1]]", "whole numbers"),
+    ("x[[False, False, False]]", "this slice is empty"),
+    ("x[[0], [1]]", "`x` is an array of 1 dimension"),
+    ("M[[0, 1], [0, 1, 2]]", "do not fit together"),
+    ("M[[[True, False], [False, True]]]", "a mask of shape (2, 2) does not fit an array of shape (2, 3)"),
+    ("x[[x]]", "an index is made of plain numbers"),
+    ("x[x > 0]", "an index is made of plain numbers"),
+    ("x[{0}]", "a set is not part of the language"),
+    ("take(x, [7])", "no element 7 among 3"),
+    ('take(x, "a")', "whole numbers"),
+    ("take(x, None)", "whole numbers"),
+    ("take(x, [0], axis=3)", "no axis 3"),
+    ("take(x, x)", "a plain number is wanted"),
+    ("gather(x, 0, [[0]])", "an index of shape (1, 1) does not fit"),
+    ("gather(M, 1, [[0, 1], [1, 5]])", "no element 5 among 3"),
+    ("gather(M, 0, [[0, 1, 1, 1]])", "an index of shape (1, 4) does not fit"),
+    ("gather(M, 5, [[0]])", "no axis 5"),
+    ("sort(x, 3)", "no axis 3"),
+    ('sort(x, descending="a")', "True or False"),
+    ("topk(x, 4)", "from 1 to 3 of 3"),
+    ("topk(x, 0)", "from 1 to 3 of 3"),
+    ("topk(x, 1.5)", "from 1 to 3 of 3"),
+    ("median(x, axis=(0,))", "one axis is wanted"),
+    ("argmax(x, axis=9)", "no axis 9"),
+    ("conv1d(x, w)", "`conv1d` takes an array of (batch, channels, length), not of shape (3,)"),
+    ("conv1d(I, x)", "the weight of `conv1d` is an array of (outputs, channels, length)"),
+    ("conv1d(I, w, stride=0)", "`stride` is at least 1, not 0"),
+    ("conv1d(I, w, stride=-1)", "`stride` is at least 1, not -1"),
+    ("conv1d(I, w, stride=1.5)", "`stride` is a whole number"),
+    (f"conv1d(I, w, stride={10**30})", "`stride` is too large"),
+    ("conv1d(I, w, stride=(1, 2))", "`stride` is a whole number"),
+    ("conv1d(I, w, padding=-1)", "`padding` is at least 0"),
+    ("conv1d(I, w, padding=10000000)", "too large"),
+    (f"conv1d(I, w, padding={10**30})", "too large"),
+    ("conv1d(I, w, padding=True)", "`padding` is a whole number"),
+    ('conv1d(I, w, padding="big")', "there is no padding `big`"),
+    ('conv1d(I, w, padding="same", stride=2)', "goes with `stride=1`"),
+    ("conv1d(I, w, dilation=0)", "`dilation` is at least 1"),
+    ("conv1d(I, w, dilation=9)", "a window that reaches over 10 elements does not fit the 5 that are there"),
+    ("conv1d(I, w, groups=0)", "`groups` is at least 1"),
+    ("conv1d(I, w, groups=2)", "does not fit 1 channels in 2 groups"),
+    ("conv1d(I, w, x)", "the bias is a vector of 1"),
+    ("conv1d(I > 0, w)", "a condition is not a number"),
+    ("conv2d(J, k, stride=(1, 2, 3))", "`stride` is a whole number, or 2 of them"),
+    ("conv2d(J, w)", "the weight of `conv2d`"),
+    ("conv2d(L[None], L[None, None, :99, :99])", "too large"),
+    ("max_pool1d(x, 2)", "`max_pool1d` takes an array"),
+    ("max_pool1d(I, 0)", "`kernel_size` is at least 1"),
+    ("max_pool1d(I, 9)", "a window that reaches over 9 elements does not fit the 5"),
+    ("max_pool1d(I, 2.0)", "`kernel_size` is a whole number"),
+    ("max_pool1d(I, None)", "`kernel_size` is a whole number"),
+    ("max_pool1d(I, 2, padding=2)", "at most half of the window, 1 here, not 2"),
+    ("max_pool1d(I[:, :, :2], 2, 1, 1, 3)", "lies in the padding as a whole"),
+    ("max_pool1d(I, 2, ceil_mode=1)", "`ceil_mode` is True or False"),
+    ("max_pool2d(L[None], 50, 1)", "too large"),
+    ("avg_pool1d(I, 2, divisor_override=0)", "`divisor_override` is at least 1"),
+    ("avg_pool2d(J, 100)", "a window that reaches over 100 elements does not fit the 4"),
+    ("sort(x > 0)", "a condition is not a number"),
+    ("stack([x, x > 0])", "a condition is not a number"),
+    ("concatenate([x > 0])", "a condition is not a number"),
+    ("kron(x > 0, x)", "a condition is not a number"),
+    ("zeros_like(x > 0)", "a condition is not a number"),
+    ('einsum("i->", x > 0)', "a condition is not a number"),
+    ("where(x, x, x)", "a condition is wanted here"),
+    ("Piecewise((x, x > 0), (x, x), (0, True))", "a condition is wanted here"),
+    ('sum(x, keepdims="a")', "`keepdims` is True or False"),
+    ("topk(x, 1, largest=1)", "`largest` is True or False"),
+    ("avg_pool1d(I, 2, count_include_pad=None)", "`count_include_pad` is True or False"),
+]
+
+
+@pytest.mark.parametrize(("expression", "said"), REFUSED, ids=lambda part: part[:60])
+def test_it_is_refused(expression, said):
+    shapes = {name: shape for name, shape in SHAPES.items() if re.search(rf"\b{name}\b", expression)}
+    with at_most(10), pytest.raises(InputError, match=re.escape(said)) as caught:
+        parse(f"out = {expression}", **shapes)
+    assert caught.value.span is not None
+    assert len(str(caught.value).splitlines()) <= 4
+
+
+EXAMPLES = {
+    "expand(x, 1.5)": "`expand(x, 2, -1)`",
+    "tile(x, 1.5)": "`tile(x, 2, 1)`",
+    "flip(x, 1.5)": "`flip(x, 0)`",
+    "roll(x, 1.5)": "`roll(x, 1, 0)` or `roll(x, (1, 2), (0, 1))`",
+    "reshape(x, 1.5)": "`reshape(x, 2, 3)` or `reshape(x, (2, 3))`",
+    "repeat_interleave(x, [1, 2])": "`repeat_interleave(x, 2)`",
+}
+
+
+@pytest.mark.parametrize("expression", EXAMPLES)
+def test_the_example_is_one_of_the_same_function(expression):
+    with pytest.raises(InputError, match=re.escape(f"for example {EXAMPLES[expression]}")):
+        parse(f"out = {expression}", x=(3,))
