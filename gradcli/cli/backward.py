@@ -61,7 +61,7 @@ def backward(
     single scalar output needs none.  Without --at, the gradients are formulas.
     """
     from gradcli.cli.cotangents import read_calls
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted

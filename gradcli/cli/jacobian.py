@@ -29,7 +29,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files)
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import Wanted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gradcli import InputError, evaluate, parse, symbolic_jacobian, vjp
+from gradcli import InputError, evaluate, numeric_jacobian, parse, symbolic_jacobian, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import broadcast, index, reshape, stack, where
@@ -101,6 +101,9 @@ def test_an_exponent_of_0_among_others_has_no_slope():
     rows = np.eye(6)
     at = {"x": np.zeros(1), "y.v": rows[:3], "z.v": rows[3:]}
     np.testing.assert_allclose(evaluate(vjp(graph), at)["x.grad"], [0, 1, 0, 0, np.log(2), 1])
+    # The same by columns, where what selects comes before what is infinite.
+    j = numeric_jacobian(graph, ["x"], {"x": np.array(0.0)})
+    np.testing.assert_allclose(j[:, 0], [0, 1, 0, 0, np.log(2), 1])
 
 
 def test_elements_and_shapes_are_known_at_once():
