@@ -98,17 +98,17 @@ class Pages:
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, style: str) -> Look:
-        """Return how pages look in a format.
+    def look(self, page: str | None) -> Look:
+        """Return how pages look in a format; None stands for data.
 
         Errors: `InputError` for a document of its own in another format than LaTeX.
         """
         from gradcli.errors import InputError
         from gradcli.report.render import Look
 
-        if self.standalone and style != "latex":
+        if self.standalone and page != "latex":
             raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
-        return Look(style, self.digits, self.standalone)
+        return Look(page or "", self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
