@@ -10,8 +10,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from gradcli.wrapping import PIPE, cells, wrapped
+
 # An error is read on a terminal: a longer line is shown as a window around the caret.
-_WINDOW = 76
+_MARGIN = 4  # columns beside an excerpt
 _LONG = re.compile(r"`([^`]{40})[^`]{20,}`")
 
 
@@ -84,49 +86,47 @@ class InputError(Exception):
     def __str__(self) -> str:
         return self.render()
 
-    def render(self) -> str:
-        """Return the message, the line with a caret under the place, and the hint.
+    def render(self, width: int | None = None, lead: str = "") -> str:
+        """Return the message behind `lead`, the line with a caret under the place, and the hint, in lines of a width.
 
         >>> print(InputError("unknown function `sinn`", Span(Source("y = sinn(x)"), 4, 8)).render())
         unknown function `sinn`
           y = sinn(x)
               ^^^^
         """
-        lines = [_LONG.sub(r"`\1…`", self.message)]
+        told = lead + _LONG.sub(r"`\1…`", self.message)
+        lines = told.split("\n") if width is None else in_lines(told, width)
         if self.span is not None:
-            lines += _excerpt(self.span)
+            lines += _excerpt(self.span, (width or PIPE) - _MARGIN)
         if self.hint:
-            lines.append(f"  {self.hint}")
+            hint = f"  {self.hint}"
+            lines += hint.split("\n") if width is None else in_lines(hint, width)
         return "\n".join(lines)
 
 
-def _excerpt(span: Span) -> list[str]:
+def in_lines(text: str, width: int) -> list[str]:
+    """Return what is told in lines, those that go on with four spaces in front."""
+    return [part for line in text.split("\n") for part in wrapped(line, width, "    ")]
+
+
+def _excerpt(span: Span, window: int) -> list[str]:
     """Return the line of a span and the carets below it."""
     number, column = span.source.locate(span.start)
     start = span.start - column
     end = span.source.text.find("\n", start)
     line = span.source.text[start : end if end >= 0 else None].rstrip("\r")
     width = max(1, min(span.end, start + len(line)) - span.start)
-    if len(line) > _WINDOW:
-        cut = max(0, min(column - _WINDOW // 2, len(line) - _WINDOW))
-        line = ("…" if cut else "") + line[cut : cut + _WINDOW] + ("…" if cut + _WINDOW < len(line) else "")
+    if len(line) > window:
+        cut = max(0, min(column - window // 2, len(line) - window))
+        line = ("…" if cut else "") + line[cut : cut + window] + ("…" if cut + window < len(line) else "")
         column -= cut - (1 if cut else 0)
-        width = min(width, _WINDOW - min(column, _WINDOW - 1))
+        width = min(width, window - min(column, window - 1))
     # Control characters would move the caret, or the reader's terminal.
     line = "".join(c if c.isprintable() else "�" for c in line)
     label = span.source.label
     place = f"in {label}" if label and label.startswith("--") else f"{label}, line {number + 1}"
     head = [f"  {place}:"] if label else []
-    return [*head, f"  {line}", f"  {' ' * _cells(line[:column])}{'^' * width}"]
-
-
-def _cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for some letters, none for an accent."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    return [*head, f"  {line}", f"  {' ' * cells(line[:column])}{'^' * width}"]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

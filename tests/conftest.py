@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 from gradcli.cli.main import gradcli
-from gradcli.cli.run import run
+from gradcli.cli.outcome import run
 
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.
@@ -53,6 +53,11 @@ class Outcome:
         return self.err
 
 
+def whole(err: str) -> str:
+    """Return what was told as if lines had no end: those that go on have four spaces in front."""
+    return re.sub(r"(?<=\S)\n {4}(?=[^\s^])", " ", err)
+
+
 def said(err: str) -> str:
     """Return a refusal without its excerpt of what the user typed: a word found there has not been said by gradcli."""
     return re.sub(r"\n  .*\n *\^+(?=\n|$)", "", err)
@@ -74,7 +79,7 @@ class Command:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             status = run(gradcli, list(arguments))
-        return Outcome(status, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+        return Outcome(status, out.buffer.getvalue().decode(), whole(err.buffer.getvalue().decode()))
 
     def done(self, *arguments: str, stdin: str | bytes = "") -> Outcome:
         """Run a command that succeeds."""

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
     "engine": {"graph"},
+    "pytorch": {"graph", "vocabulary", "engine"},
     "data": {"graph"},
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
@@ -22,7 +23,9 @@ MAY_IMPORT = {
     "explain": {"graph", "engine", "algebra", "notation"},
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "batch": {"graph", "engine", "data"},
-    "cli": {"graph", "lang", "engine", "data", "batch", "algebra", "notation", "explain", "report", "export"},
+    "cli": {
+        *("graph", "lang", "engine", "data", "batch", "algebra", "notation", "explain", "report", "export", "pytorch"),
+    },
 }
 HALL = {"errors", "files", "version", "wrapping"}  # which every room may import
 FILES = [path for room in MAY_IMPORT for path in sorted((ROOT / room).glob("*.py"))]

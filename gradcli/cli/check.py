@@ -56,7 +56,7 @@ def check(
     and 1 when one is not.
     """
     from gradcli.cli.claims import cases
-    from gradcli.cli.run import show
+    from gradcli.cli.outcome import show
     from gradcli.cli.situation import read_situation, read_sources
     from gradcli.errors import InputError, Notes
     from gradcli.explain.check import Settings

@@ -42,8 +42,9 @@ def implicit(outputs: Outputs) -> Call:
         example = ",".join("1" * min(len(outputs), 3)) + ",…" * (len(outputs) > 3)
     raise InputError(
         f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
-        hint="vᵀJ is one row of numbers only once v weights the outputs:\n"
-        f"  --v {example} weights each, --v ones is the gradient of their sum, --v onehot:0 is the first row of J",
+        hint="Only a scalar L has a gradient; v says which weighted sum of the outputs it is.\n"
+        f"  --v {example} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
+        "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
     )
 
 

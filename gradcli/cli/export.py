@@ -45,7 +45,7 @@ def export(
     """
     from importlib import import_module
 
-    from gradcli.cli.run import show
+    from gradcli.cli.outcome import show
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.errors import InputError, Notes
     from gradcli.export import program

@@ -13,6 +13,7 @@ from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.jvp import jvp
 from gradcli.cli.memory import watched
+from gradcli.cli.outcome import run as run_command
 from gradcli.cli.run import run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
@@ -41,6 +42,7 @@ gradcli.add_command(jvp)
 gradcli.add_command(hessian)
 gradcli.add_command(check)
 gradcli.add_command(export)
+gradcli.add_command(run)
 
 
 def main() -> None:
@@ -48,4 +50,4 @@ def main() -> None:
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
-    leave(watched(lambda: tidily(lambda: run(gradcli))))
+    leave(watched(lambda: tidily(lambda: run_command(gradcli))))

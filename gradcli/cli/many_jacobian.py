@@ -13,7 +13,7 @@ from gradcli.cli.points import Named
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns, check_rows, jacobian_columns, sparse_columns
-from gradcli.explain.jacobian import jacobian
+from gradcli.explain.jacobian import Wanted, jacobian
 from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.shared import check_entries
 from gradcli.report.render import render_data
@@ -34,7 +34,7 @@ def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse:
         return sparse_columns(run.graph, run.wrt) if sparse else jacobian_columns(run.graph, run.wrt)
 
     def printed(points: Sequence[Named]) -> Printed:
-        result = jacobian(run.graph, run.wrt, [run.inputs(p) for p in points], notes, warn=False)
+        result = jacobian(run.graph, run.wrt, [run.inputs(p) for p in points], notes, Wanted(warn=False))
         matrices = [{"J": p.jacobian} for p in result.points]
         return Printed(iter(render_data(result, "json")), [p.value for p in result.points], matrices)
 

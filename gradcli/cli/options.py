@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+if TYPE_CHECKING:
+    from gradcli.report.render import Look
 
 ENGINES = ("numpy", "numba", "dask")
 MAX_THREADS = 1024
@@ -92,7 +95,20 @@ class Pages:
 
     digits: int | None
     only: tuple[str, ...]
+    standalone: bool
     jacobian: bool | None = None
+
+    def look(self, style: str) -> Look:
+        """Return how pages look in a format.
+
+        Errors: `InputError` for a document of its own in another format than LaTeX.
+        """
+        from gradcli.errors import InputError
+        from gradcli.report.render import Look
+
+        if self.standalone and style != "latex":
+            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
+        return Look(style, self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -101,13 +117,17 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         def with_pages(**options: Any) -> Any:
             pages = Pages(
-                _digits(options.pop("digits")), _sections(options.pop("only"), sections), options.pop("shown", None)
+                _digits(options.pop("digits")),
+                _sections(options.pop("only"), sections),
+                options.pop("standalone"),
+                options.pop("shown", None),
             )
             return command(**options, pages=pages)
 
         wrapped: Any = update_wrapper(with_pages, command)
         named = "; ".join(f"{name}: {what}" for name, what in sections.items())
         for decorate in (
+            click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
             click.option("--only", metavar="SECTIONS", help=f"Show these sections of the page alone.  {named}."),
             click.option(
                 "--digits",

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
+from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.shared import check_entries, dimensions, formulas_of, style, symbolic
@@ -128,6 +129,8 @@ class _Numbers:
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)
+        if self.wanted.page:
+            note_corners(self.graph, at, self.notes)
         matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
             at,

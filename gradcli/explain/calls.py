@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcli.explain.arithmetic import products
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
-from gradcli.explain.sections import Equal, Grid, Math, Section, Sum, Text, Value
+from gradcli.explain.sections import Equal, Grid, Math, Name, Section, Sum, Text, Value
 from gradcli.explain.weights import array_of
 
 _CALLS = 20  # that are shown
@@ -17,7 +18,7 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     rows: list[tuple[Math, ...]] = []
     before: Named = {}
     for k, call in enumerate(point.calls, 1):
-        own: list[Math] = [Value(call.own[name]) for name in result.wrt]
+        own = [_own(result, point, k - 1, name) for name in result.wrt]
         after = [_running(before.get(name), call.own[name], call.grad[name]) for name in result.wrt]
         both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
         rows.append((str(k), array_of(result.graph.outputs, call.v), *both))
@@ -27,6 +28,12 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     titles = tuple(f"{name}.grad after it" for name in result.wrt)
     header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles))
     return Section("calls", (Grid(header, tuple(rows)), *_sentences(result, point)))
+
+
+def _own(result: BackwardResult, point: BackwardPoint, call: int, name: str) -> Math:
+    """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
+    sums = products(result, point.jacobian, point.calls[call].v, name)
+    return Equal((*list(sums)[-1:], Value(point.calls[call].own[name])))
 
 
 def _running(before: Array | None, own: Array, after: Array) -> Math:
@@ -40,6 +47,12 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     leaf = result.wrt[0] if result.wrt else "x"
     return [
         Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
-        Text(("The same as one call with v = ", array_of(result.graph.outputs, total), ": vᵀJ is linear in v.")),
+        Text(
+            (
+                "The same as one call with ",
+                Equal((Name("v"), array_of(result.graph.outputs, total))),
+                ": vᵀJ is linear in v.",
+            )
+        ),
         Text(("All calls but the last need retain_graph=True: backward frees the values that it needed.",)),
     ]

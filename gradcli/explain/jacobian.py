@@ -2,35 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
+from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import JacobianPoint, JacobianResult, Named
 from gradcli.explain.shared import check_entries, outputs_at, style, symbolic
+from gradcli.explain.trace import Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
+from gradcli.graph.vjp import sweep
+
+MAX_STEPPED_ROWS = 6  # of J
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `jacobian` is to show beside J."""
+
+    steps: bool = False
+    page: bool = False  # what only pages tell: corners
+    warn: bool = True  # of entries that are not finite
 
 
 @np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
 def jacobian(
-    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, warn: bool = True
+    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted | None = None
 ) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
 
+    With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.
+
     Errors: `InputError` when it would have more than a million entries.
     """
+    wanted = wanted or Wanted()
     check_entries(graph, wrt)
     formulas = symbolic(graph, wrt)
     found = []
     matrices = map(NumericJacobian(graph, wrt), points) if points else ()
     for at, matrix in zip(points, matrices, strict=True):
         values = outputs_at(graph, at)
-        if warn:
+        if wanted.warn:
             warn_of_values(graph, at, values, notes)
             if not np.isfinite(matrix).all():
                 notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
-        found.append(JacobianPoint(at, values, matrix))
-    return JacobianResult(graph, tuple(wrt), formulas, *style(graph), points=tuple(found))
+        if wanted.page:
+            note_corners(graph, at, notes)
+        found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
+    without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
+    return JacobianResult(graph, tuple(wrt), formulas, *style(graph), tuple(found), without)
+
+
+def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:
+    """Return the trace of a call for each of the first rows of J."""
+    vectors = list(islice(one_hots(graph), MAX_STEPPED_ROWS))
+    seeds = {f"{name}.v": np.stack([v[name] for v in vectors], axis=-1) for name in graph.outputs}
+    inputs = {n: v[..., None] for n, v in at.items()} | seeds
+    return numeric_trace(graph, sweep(graph, wrt), inputs, len(vectors))
+
+
+def _rows_in_formulas(graph: Graph, wrt: Sequence[str]) -> Trace:
+    return symbolic_trace(graph, sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS)))
+
+
+def one_hots(graph: Graph) -> Iterator[Named]:
+    """Yield for each row of J the cotangent that picks it."""
+    for name, y in graph.outputs.items():
+        for k in range(y.size):
+            v = {n: np.zeros(node.shape) for n, node in graph.outputs.items()}
+            v[name].reshape(-1)[k] = 1
+            yield v

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from gradcli.explain.backward import SHOWN_ENTRIES
 from gradcli.explain.calls import calls_section
+from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
-from gradcli.explain.product import heading, jacobian_sections
+from gradcli.explain.jacobian import one_hots
+from gradcli.explain.product import heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Page, Section, Text
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
-from gradcli.explain.weights import weights_section
+from gradcli.explain.trace import Trace
+from gradcli.explain.weights import flat, weights_section
 
-MAX_STEPPED_ROWS = 6
 _LONG = 40  # characters of a derivative that is not shown for each element
 
 
@@ -44,13 +48,14 @@ def _page(result: Shown, sections: Sequence[Section]) -> Page:
 def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> list[Section]:
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.intermediates, **point.value}
+    written = forms(result, point.calls[0].v) if single else Forms({}, {})
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
         "v": lambda: [weights_section(result, point.calls)] if single else [],
-        "jacobian": lambda: _product(result, point, choice),
+        "jacobian": lambda: _product(result, point, choice, written),
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [gradients_section(result, point)],
+        "grad": lambda: [gradients_section(result, point, written)],
         "pytorch": lambda: [pytorch_section(result.graph.outputs, point.calls)],
     }
     unwanted = {"system"} if result.steps else set()
@@ -59,10 +64,10 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> l
     return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
 
 
-def _product(result: BackwardResult, point: BackwardPoint, choice: Choice) -> list[Section]:
+def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:
     """Return J beside v, where it is not too large, and not told by the gradients' own lines."""
     wanted = choice.jacobian or "jacobian" in choice.only
-    if choice.jacobian is False or (not wanted and _told(result, point)):
+    if choice.jacobian is False or (not wanted and _told(result, point, written)):
         return []
     if result.symbolic is None:
         return [_too_large(result)]
@@ -71,21 +76,25 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice) -> li
     return jacobian_sections(result, point.jacobian, point.calls[0], {name: point.grad[name] for name in result.wrt})
 
 
-def _told(result: BackwardResult, point: BackwardPoint) -> bool:
-    """Tell whether J says no more than the gradients' own lines: one row, of scalars or of what is long to read."""
-    if result.symbolic is None or len(result.symbolic.rows) > 1:
+def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
+    """Tell whether J is too large, or says no more than the gradients' own lines: a row of it is a gradient."""
+    if result.symbolic is None:
         return False
+    rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
+    if rows > 1 or len(point.calls) > 1:
+        return not result.numeric and rows * columns > SHOWN_ENTRIES
     if all(not n.shape for n in result.leaves.values()):
-        return len(point.calls) == 1
+        return True
     long = any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
-    return result.numeric and (long or bool(result.symbolic.where))
+    same = bool((flat(point.calls[0].v) == 1).all()) and written.gradients.keys() == set(result.wrt)
+    return same or (result.numeric and (long or bool(result.symbolic.where)))
 
 
 def _too_large(result: BackwardResult) -> Section:
     rows = sum(y.size for y in result.graph.outputs.values())
     columns = sum(n.size for n in result.leaves.values())
-    said = f"{rows:,} × {columns:,}; --jacobian shows it, and vᵀJ does not need it"
-    return Section("jacobian", (Text((*heading(result), ": ", said)),))
+    said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; --jacobian shows it, and vᵀJ does not need it"
+    return Section("jacobian", (Text((*heading(result), said)),))
 
 
 def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
@@ -98,7 +107,33 @@ def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choic
     at, values = (None, {}) if point is None else (point.at, point.value)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
-        "jacobian": lambda: jacobian_sections(result, None if point is None else point.jacobian),
-        "steps": lambda: [],
+        "jacobian": lambda: [
+            *jacobian_sections(result, None if point is None else point.jacobian),
+            *_calls_for_rows(result),
+        ],
+        "steps": lambda: _rows(result, result.trace if point is None else point.trace),
     }
-    return [s for name, make in build.items() if name in (choice.only or build) for s in make()]
+    unwanted = {"system"} if point is not None and point.trace is not None else set()
+    return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+
+
+def _calls_for_rows(result: JacobianResult) -> list[Section]:
+    """Return what J has to do with `backward`."""
+    assert result.symbolic is not None
+    if len(result.symbolic.rows) == 1:
+        return []
+    y = result.symbolic.rows[0]
+    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
+    return [Section("jacobian", (Text((said,)),))]
+
+
+def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
+    """Return how the first rows of J come about, each by a call of its own."""
+    if trace is None or result.symbolic is None:
+        return []
+    vectors = list(islice(one_hots(result.graph), len(trace.calls)))
+    names = [f"the row of {row}" for row in result.symbolic.rows[: len(vectors)]]
+    sections = steps_sections(trace, vectors, names)
+    left_out = len(result.symbolic.rows) - len(vectors)
+    said = [Section("steps", (Text((f"… and {left_out:,} rows more",)),))] if left_out else []
+    return [*sections, *said]

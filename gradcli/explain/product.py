@@ -11,8 +11,10 @@ from gradcli.explain.results import Array, Call, Named, Shown
 from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
 from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
+from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _LISTED = 36  # derivatives of one output that are listed with those that are 0
+_PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
 _ZERO = Value(np.asarray(0.0))
 
@@ -94,7 +96,7 @@ def heading(result: Shown) -> tuple[Math, ...]:
     of, i = _side(result.graph.outputs, "i")
     by, j = _side(result.leaves, "j")
     places = ", ".join(filter(None, (i, j)))
-    return (f"Jacobian J{f'[{places}]' if places else ''} = ∂{of}/∂{by}",)
+    return "Jacobian ", Equal((Name(f"J[{places}]" if places else "J"), Partial(of, by)))
 
 
 def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
@@ -103,3 +105,16 @@ def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
     if others:
         return f"({', '.join(list(nodes)[:_NAMES])}{', …' * (len(nodes) > _NAMES)})", ""
     return (f"{name}[{index}]", index) if node.shape else (name, "")
+
+
+def zeros(result: Shown, rows: int, columns: int) -> str:
+    """Return which entries of a J that is not shown are zero everywhere, in words."""
+    if not 0 < rows * columns <= _PATTERN or columns > MAX_COLUMNS:
+        return ""
+    leaves = list(result.leaves.values())
+    found = dependencies(result.graph, leaves)
+    sets = [int(columns) for y in result.graph.outputs.values() for columns in found[y].reshape(-1)]
+    if rows == columns and all(columns == 1 << i for i, columns in enumerate(sets)):
+        return ", and 0 unless i = j"
+    none = rows * columns - sum(columns.bit_count() for columns in sets)
+    return f", of which {none:,} entries are 0 everywhere" if none else ""

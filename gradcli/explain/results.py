@@ -54,6 +54,7 @@ class JacobianPoint:
     at: Named
     value: Named
     jacobian: Array
+    trace: Trace | None = None  # of a call for each of the first rows
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class JacobianResult(Shown):
-    """The result of `gradcli jacobian`."""
+    """The result of `gradcli jacobian`; `trace` has the steps without a point."""
 
     points: tuple[JacobianPoint, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from gradcli.explain.sections import (
     Line,
     Math,
     Name,
+    Partial,
     Product,
     Section,
     Sum,
@@ -32,11 +33,16 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
-        title: tuple[Math, ...] = ("reverse, from the last line up: x̄ = ∂L/∂x is made of adjoint · local derivative",)
+        meaning = Equal((Name(bar("x")), Partial("L", "x")))
+        title: tuple[Math, ...] = (
+            "reverse, from the last line up: ",
+            meaning,
+            " is made of adjoint · local derivative",
+        )
         if names:
-            title = (f"reverse, for {names[k]}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
-            title = (f"reverse, call {k + 1}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         found.append(Section("steps", (reverse_grid(trace, k),), title))
     return found
 
@@ -58,9 +64,16 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
     before: dict[Node, Math] = {n: Value(v) for n, v in trace.calls[call].seeds.items()}
     rows = []
     for step in reverse_steps(trace, call):
+        if _adds_nothing(step):
+            continue
         rows.append((_local(step), _adjoint(step, before), _rule_name(step)))
         before[step.edge.argument] = Value(step.total)
     return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
+
+
+def _adds_nothing(step: ReverseStep) -> bool:
+    """Tell whether a pass brings a 0 from a 0."""
+    return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 
 def _local(step: ReverseStep) -> Math:

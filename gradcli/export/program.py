@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
 from gradcli.graph.construct import reshape, scatter
 from gradcli.graph.graph import Graph, scheduled
@@ -21,7 +22,7 @@ from gradcli.graph.jvp import jvp
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import lower, representatives
+from gradcli.graph.passes import representatives
 from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import vjp
 

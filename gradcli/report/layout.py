@@ -72,7 +72,7 @@ def _equation(row: Row, note: str, left: int, width: int) -> list[str]:
     if note and cells(lines[-1]) + len(GAP) + cells(note) <= width:
         lines[-1] += GAP + note
     elif note:
-        lines += ["    " + part for part in wrapped(note, width - len(hang))]
+        lines = [*wrapped(note, width), *lines]
     return lines
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
+    Added,
     Computed,
     Equal,
     Formula,
@@ -21,6 +22,7 @@ from gradcli.explain.sections import (
     Product,
     Sum,
     Value,
+    Words,
 )
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text
@@ -57,6 +59,10 @@ class TextWriter:
                 return written or Notation(names, times="*", implicit=implicit).expression(node)
             case Formula(text):
                 return text
+            case Added(to, what):
+                return f"{self.write(to)} += {self.write(what)}"
+            case Words(parts):
+                return "".join(map(self.write, parts))
             case Product(factors):
                 return self._product(factors, first=True)
             case Sum(terms):

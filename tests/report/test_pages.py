@@ -40,6 +40,9 @@ Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
   y0   6*x0    0
   y1   2*x0    6*x1**2
   y2   0       10
+
+Row i is what backward leaves in .grad for a one-hot v (--v onehot:y0 gives the
+first), one call a row.
 """
 
 
@@ -79,11 +82,11 @@ def test_two_points_one_after_the_other(cli):
         (("y=x**2", "--v", "100"), "x.grad = v·∂y/∂x = 100·(2*x) = 200*x"),
         (("y=-3*x", "--at", "x=1"), "x.grad = v·∂y/∂x = 1·(-3) = -3"),
         (("h=2*x", "z=h**3", "--at", "x=0.5"), "x.grad = v·∂z/∂x = 1·(3*h**2)·2 = 1·3·2 = 6"),
-        (("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"), "x.grad = [1·6, -10·12] = [6, -120]"),
-        (("y=3*x**2", "--at", "x=[1,2]", "--v", "0,1"), "x.grad = [0, 1·12] = [0, 12]"),
+        (("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"), "x.grad = 6*v*x = [1·6, -10·12] = [6, -120]"),
+        (("y=3*x**2", "--at", "x=[1,2]", "--v", "0,1"), "x.grad = 6*v*x = [0, 1·12] = [0, 12]"),
         (
             ("y=x@M", "--at", "x=[2,1],M=[[1,2],[3,4]]", "--v", "1,10", "--wrt", "x"),
-            "x.grad = [1·1 + 10·2, 1·3 + 10·4] = [21, 43]",
+            "x.grad = M @ v = [1·1 + 10·2, 1·3 + 10·4] = [21, 43]",
         ),
         (("a=x", "b=-2*x", "--at", "x=1", "--v", "a=1,b=-2"), "x.grad = 1·1 + (-2)·(-2) = 5"),
         (("y=0*x", "--at", "x=1"), "x.grad = v·∂y/∂x = 1·0 = 0"),
@@ -96,10 +99,11 @@ def test_a_gradient_and_its_arithmetic(cli, arguments, line):
 
 def test_the_factors_of_a_mean_and_of_a_norm(cli):
     at = ("--at", "x=[[1.8528,0.2083],[1.5296,0.3136]]")
-    (line,) = section(cli, "grad", "out=mean((2*x)**3)", *at)
-    assert line == "x.grad = 1·1/4·(3*(2*x)**2)·2 = [[20.5972, 0.260333], [14.0381, 0.59007]]"
+    lines = section(cli, "grad", "out=mean((2*x)**3)", *at)
+    assert lines[0] == "x.grad = 1·1/4·(3*(2*x)**2)·2 = 6*x**2"
+    assert lines[1] == "       = [[20.5972, 0.260333], [14.0381, 0.59007]]"
     (line,) = section(cli, "grad", "y=norm(2*x)", "--at", "x=[3,4]")
-    assert line == "x.grad = 1·(2*x/y)·2 = [1.2, 1.6]"
+    assert line == "x.grad = 1·(2*x/y)·2 = 4*x/y = [1.2, 1.6]"
 
 
 def test_an_infinite_entry_is_no_zero(cli):
@@ -120,7 +124,7 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
     assert "y.grad" not in told.out
     retained = cli.done("backward", *system, "--retain", "y")
     assert retained.err == ""
-    assert re.search(r"^y\.grad = ∂L/∂y +=? *= 3\*y\*\*2 += 5\.80464$", retained.out, re.MULTILINE)
+    assert re.search(r"^y\.grad = ∂z/∂y += 3\*y\*\*2 += 5\.80464$", retained.out, re.MULTILINE)
     assert "PyTorch leaves y.grad None" in retained.out
 
 
@@ -203,10 +207,10 @@ def test_running_sums(cli):
     lines = section(cli, "calls", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000")
     assert [cells(line) for line in lines[:5]] == [
         ["call", "v", "vᵀJ", "x.grad after it"],
-        ["1", "1", "2", "2"],
-        ["2", "10", "20", "2 + 20 = 22"],
-        ["3", "100", "200", "22 + 200 = 222"],
-        ["4", "1000", "2000", "222 + 2000 = 2222"],
+        ["1", "1", "1·2 = 2", "2"],
+        ["2", "10", "10·2 = 20", "2 + 20 = 22"],
+        ["3", "100", "100·2 = 200", "22 + 200 = 222"],
+        ["4", "1000", "1000·2 = 2000", "222 + 2000 = 2222"],
     ]
     said = " ".join(lines[6:])
     assert "until x.grad = None or x.grad.zero_()" in said
@@ -216,7 +220,7 @@ def test_running_sums(cli):
 
 def test_running_sums_of_a_vector_and_of_formulas(cli):
     lines = section(cli, "calls", "y=3*x**2", "--at", "x=[1,2]", "--v", "1,10", "--v", "ones")
-    assert cells(lines[2]) == ["2", "[1, 1]", "[6, 12]", "[6, 120] + [6, 12] = [12, 132]"]
+    assert cells(lines[2]) == ["2", "[1, 1]", "[1·6, 1·12] = [6, 12]", "[6, 120] + [6, 12] = [12, 132]"]
     lines = section(cli, "calls", "y=x**2", "--v", "1", "--v", "10")
     assert [cells(line)[-1] for line in lines[1:3]] == ["2*x", "22*x"]
 
@@ -284,6 +288,23 @@ def test_structural_rules_are_named(cli):
         ["x̄ = v @ M.T", "x̄ = [[1, 3]]", "@"],
         ["M̄ = x.T @ v", "M̄ = [[2, 0], [1, 0]]", "@"],
     ]
+
+
+def test_a_pass_of_zeros_is_left_out(cli):
+    _, reverse = steps(cli, "a=x**2", "b=x**3", "--at", "x=2", "--v", "0,1")
+    assert reverse == [["∂b/∂x = 3*x**2 = 12", "x̄ = 1·12 = 12", "power"]]
+
+
+def test_steps_of_a_jacobian_are_a_call_a_row(cli):
+    out = cli.done("jacobian", *TWO_TO_THREE, "--at", "x0=1,x1=2", "--only", "steps").out
+    forward, *rows = out.split("\n\n")
+    assert forward.startswith("forward\n  x0 = 1\n")
+    assert [row.splitlines()[0] for row in rows] == [
+        f"reverse, for the row of y{k}: v = {v}" for k, v in enumerate(["[1, 0, 0]", "[0, 1, 0]", "[0, 0, 1]"])
+    ]
+    assert cells(rows[1].splitlines()[-1]) == ["∂t2/∂x0 = 2*x0 = 2", "x̄0 = 1·2 = 2", "power"]
+    assert "x̄ = 1·(2*x) = 2*x" in cli.done("jacobian", "y=x**2", "--steps").out
+    assert "\n… and 4 rows more\n" in cli.done("jacobian", "y=2*x", "--at", f"x={[1] * 10}", "--steps").out
 
 
 def test_rules_have_names(cli):

@@ -1,0 +1,243 @@
+"""Gradients as a textbook of matrices has them: 2*X.T @ (X @ w - t), (A + A.T) @ x.  For display alone.
+
+Each node is read as a number times scalars times a body; numbers and scalars are drawn through what is linear, so that
+they stand in front, and sums of products with a common factor are drawn together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Exact, Node, const, fold
+
+_LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "trace", "cumsum")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A number times scalars, some of them as divisors, times a body, which is None for ones."""
+
+    number: Exact
+    scalars: tuple[Node, ...] = ()
+    divisors: tuple[Node, ...] = ()
+    body: Node | None = None
+
+    def times(self, other: Term) -> Term:
+        """Return the product of the numbers and scalars, without what cancels; the body is this term's."""
+        scalars = list(self.scalars + other.scalars)
+        divisors: list[Node] = []
+        for divisor in self.divisors + other.divisors:
+            equal = next((s for s in scalars if _same(s, divisor)), None)
+            if equal is None:
+                divisors.append(divisor)
+            else:
+                scalars.remove(equal)
+        number = Fraction(self.number) * Fraction(other.number)
+        return Term(_exact("mul", self.number, other.number) or number, tuple(scalars), tuple(divisors), self.body)
+
+    def scalar(self) -> Term:
+        """Return the term with a body that is a scalar among its scalars."""
+        if self.body is None or self.body.shape:
+            return self
+        return replace(self, scalars=(*self.scalars, self.body), body=None)
+
+
+def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact] | None = None) -> Node:
+    """Return a node that is worth the same, up to broadcasting, and shorter to read.
+
+    Nodes in `named` stand for themselves; those in `known` have one number for all elements.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((3,))
+    >>> matrix_form(2 * (x * 3), {x: "x"}).args[0].value
+    6
+    """
+    known = known or {}
+    terms = {n: Term(number) for n, number in known.items()}
+    for n in scheduled([node], [*named, *known]):
+        if n not in terms:
+            terms[n] = Term(1, body=n) if n in named else _read(n, [terms[a] for a in n.args])
+    return _written(terms[node], node)
+
+
+def _read(node: Node, args: list[Term]) -> Term:
+    """Return a node as a term, given its arguments'."""
+    if node.op == "const" and isinstance(node.value, int | Fraction | Decimal):
+        return Term(node.value)
+    if not node.args:
+        return Term(1, body=node)
+    spread = node.op in ("broadcast", "reshape")
+    if spread and args[0].scalar().body is None:
+        return args[0].scalar()
+    if node.op in _LINEAR and args[0].body is not None:
+        return replace(args[0], body=_linear(node, args[0].body))
+    rule = _RULES.get(node.op)
+    found = rule(node, *args) if rule is not None else None
+    return found or Term(1, body=replace(node, args=tuple(map(_written, args, node.args))))
+
+
+def _written(term: Term, like: Node) -> Node:
+    """Return a term as a node: the number first, then the scalars, then the body; the divisors behind."""
+    parts = [*term.scalars, *([term.body] if term.body is not None else [])]
+    size: Exact = term.number if term.number >= 0 else -term.number
+    if not parts or size != 1:
+        number = const(size, () if parts else like.shape)
+        parts = [number, *parts]
+    product = parts[0]
+    for part in parts[1:]:
+        product = Node("mul", (product, part), part.shape or product.shape)
+    for divisor in term.divisors:
+        product = Node("div", (product, divisor), product.shape)
+    return product if term.number >= 0 else Node("neg", (product,), product.shape)
+
+
+def _linear(node: Node, body: Node) -> Node:
+    if node.op == "transpose":
+        return _transposed(body, node)
+    return replace(node, args=(body,))
+
+
+def _transposed(body: Node, node: Node) -> Node:
+    """Return a matrix's transpose: of a product the product of the transposes, of a transpose what it was."""
+    if len(body.shape) < 2:
+        return body
+    plain = node.settings == ((1, 0),)
+    if plain and body.op == "transpose" and body.settings == node.settings:
+        return body.args[0]
+    if plain and body.op == "matmul" and all(len(a.shape) == 2 for a in body.args):
+        a, b = body.args
+        return Node("matmul", (_transposed(b, _flip(b)), _transposed(a, _flip(a))), node.shape)
+    return replace(node, args=(body,))
+
+
+def _flip(x: Node) -> Node:
+    return Node("transpose", (x,), x.shape[::-1], ((1, 0),))
+
+
+def _exact(op: str, *numbers: Exact) -> Exact | None:
+    found = fold(op, list(numbers))
+    return found if isinstance(found, int | Fraction | Decimal) else None
+
+
+def _mul(node: Node, a: Term, b: Term) -> Term:
+    a, b = a.scalar(), b.scalar()
+    product = a.times(b)
+    if a.body is None or b.body is None:
+        return replace(product, body=a.body or b.body)
+    return replace(product, body=Node("mul", (a.body, b.body), node.shape))
+
+
+def _div(node: Node, a: Term, b: Term) -> Term | None:
+    a, b = a.scalar(), b.scalar()
+    inverse = _exact("div", 1, b.number)
+    if inverse is None:
+        return None
+    quotient = a.times(Term(inverse, b.divisors, b.scalars))
+    if b.body is None:
+        return quotient
+    return replace(quotient, body=Node("div", (a.body or const(1, node.shape), b.body), node.shape))
+
+
+def _neg(node: Node, a: Term) -> Term:
+    return a.times(Term(-1))
+
+
+def _pow(node: Node, a: Term, b: Term) -> Term | None:
+    """Return (2*x)**3 as 8*x**3."""
+    exponent = b.number
+    plain = a.body is not None and not (a.scalars or a.divisors or b.scalars or b.divisors or b.body)
+    number = _exact("pow", a.number, exponent) if plain and isinstance(exponent, int) and exponent > 0 else None
+    if number is None or a.body is None:
+        return None
+    return Term(number, body=a.body if exponent == 1 else replace(node, args=(a.body, const(exponent))))
+
+
+def _matmul(node: Node, a: Term, b: Term) -> Term | None:
+    if a.body is None or b.body is None:
+        return None
+    left, right = a.body, b.body
+    for one, other in ((left, right), (right, left)):
+        if _is_identity(one) and other.shape == node.shape:
+            return replace(a.times(b), body=other)
+    if len(left.shape) == 1 and len(right.shape) == 2:  # of a vector on the left: x @ A is A.T @ x
+        left, right = _transposed(right, _flip(right)), left
+    return replace(a.times(b), body=Node("matmul", (left, right), node.shape))
+
+
+def _is_identity(node: Node) -> bool:
+    return node.op == "from_diagonal" and node.args[0].value == 1
+
+
+def _outer(node: Node, a: Term, b: Term) -> Term | None:
+    if a.body is None or b.body is None:
+        return None
+    return replace(a.times(b), body=replace(node, args=(a.body, b.body)))
+
+
+def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
+    """Return a choice between 0 and a term as that term chosen."""
+    if condition.body is None or b.body is None or a.body is not None or a.number:
+        return None
+    return replace(b, body=replace(node, args=(condition.body, const(0), b.body)))
+
+
+def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term | None:
+    b = b.times(Term(sign))
+    if (a.scalars, a.divisors) != (b.scalars, b.divisors) or a.body is None or b.body is None:
+        return None
+    if a.body.shape != b.body.shape:
+        return None
+    if _same(a.body, b.body):
+        total = _exact("add", a.number, b.number)
+        return None if total is None else replace(a, number=total)
+    if Fraction(a.number) == Fraction(b.number):
+        return replace(a, body=_joined(a.body, b.body, "add"))
+    if Fraction(a.number) != -Fraction(b.number):
+        return None
+    if a.number < 0:
+        a, b = b, a
+    return replace(a, body=_joined(a.body, b.body, "sub")) if a.body and b.body else None
+
+
+def _joined(a: Node, b: Node, op: str) -> Node:
+    """Return a sum of bodies; of two products by the same factor, the sum by that factor."""
+    if a.op == b.op == "matmul":
+        for k in (0, 1):
+            if _same(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:
+                first, second = a.args[1 - k], b.args[1 - k]
+                if op == "add" and first.op == "transpose":
+                    first, second = second, first
+                inner = Node(op, (first, second), first.shape)
+                return Node("matmul", (a.args[0], inner) if k == 0 else (inner, a.args[1]), a.shape)
+    return Node(op, (a, b), a.shape)
+
+
+def _same(a: Node, b: Node) -> bool:
+    """Tell whether two nodes are the same operations on the same leaves."""
+    pairs = [(a, b)]
+    while pairs:
+        a, b = pairs.pop()
+        if a is not b:
+            if not a.args or (a.op, a.settings, len(a.args)) != (b.op, b.settings, len(b.args)):
+                return False
+            pairs += zip(a.args, b.args, strict=True)
+    return True
+
+
+_RULES: Mapping[str, Callable[..., Term | None]] = {
+    "mul": _mul,
+    "div": _div,
+    "neg": _neg,
+    "pow": _pow,
+    "matmul": _matmul,
+    "outer": _outer,
+    "where": _where,
+    "corner": lambda node, condition, a, b: b,
+    "identity": lambda node, a: a,
+    "add": _add,
+    "sub": lambda node, a, b: _add(node, a, b, -1),
+}

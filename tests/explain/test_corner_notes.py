@@ -1,0 +1,71 @@
+"""At a corner a note says that there is no derivative, and what PyTorch takes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from gradcli.explain.corners import CORNERS
+
+# a system, a point on a corner, the place that is told, what is taken
+CASES = [
+    ("abs(x)", "x=0", "at x = 0, abs(x)", "0, the middle of -1 and 1"),
+    ("relu(x - 1)", "x=1", "at x - 1 = 0, relu(x - 1)", "0, the slope on the left"),
+    ("leaky_relu(x)", "x=0", "at x = 0, leaky_relu(x, 0.01)", "the slope on the left"),
+    ("elu(x, 0.5)", "x=0", "at x = 0, elu(x, 0.5)", "the slope on the left"),
+    ("selu(x)", "x=0", "at x = 0, selu(x)", "the slope on the left"),
+    ("clamp(x, 0, 1)", "x=1", "at x = 1, clamp(x, 0, 1)", "1: the bound itself passes"),
+    ("hardtanh(x)", "x=1", "at x = 1, hardtanh(x, -1, 1)", "0: the bound itself does not pass"),
+    ("maximum(x, 3)", "x=3", "at x = 3, maximum(x, 3)", "1/2 for each: a tie is shared"),
+    ("minimum(x, 3)", "x=3", "at x = 3, minimum(x, 3)", "1/2 for each: a tie is shared"),
+    ("atan2(x, 0)", "x=0", "at x = 0, atan2(x, 0)", "0"),
+    ("sign(x)", "x=0", "at x = 0, sign(x)", "0, as everywhere else"),
+    ("heaviside(x, 1)", "x=0", "at x = 0, heaviside(x, 1)", "0, as everywhere else"),
+    ("floor(x)", "x=2", "at x = 2, floor(x)", "0, as everywhere else"),
+    ("ceil(x)", "x=2", "at x = 2, ceil(x)", "0, as everywhere else"),
+    ("trunc(x)", "x=2", "at x = 2, trunc(x)", "0, as everywhere else"),
+    ("round(x)", "x=2.5", "at x = 2.5, round(x)", "0, as everywhere else"),
+    ("frac(x)", "x=2", "at x = 2, frac(x)", "1, as everywhere else"),
+    ("x % 3", "x=6", "at x = 6, mod(x, 3)", "1, as everywhere else"),
+    ("norm(x)", "x=[0,0]", "at x[0] = 0, norm(x)", "0, the smallest of all subgradients"),
+    ("std(x)", "x=[2,2]", "at x[0] = 2, std(x)", "0, as for norm"),
+    ("max(x)", "x=[1,3,3]", "at x[1] = 3, max(x)", "an equal share for each of the largest"),
+    ("min(x)", "x=[1,1,3]", "at x[0] = 1, min(x)", "an equal share for each of the smallest"),
+    ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3, max(x)", "the first of them"),
+]
+
+
+@pytest.mark.parametrize(("expression", "at", "where", "taken"), CASES)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+def test_a_corner_is_noted(cli, command, expression, at, where, taken):
+    told = [line for line in cli.done(command, f"y={expression}", "--at", at).err.splitlines() if "note" in line]
+    assert told == [f"note: {where} has no derivative: PyTorch takes {taken}"]
+    assert "note" not in cli.done(command, f"y={expression}", "--at", at, "-f", "json").err
+
+
+@pytest.mark.parametrize(
+    ("expression", "at", "where", "taken"), [c for c in CASES if re.match("[01/2]+[,:f ]|0$", c[3])]
+)
+def test_what_is_said_to_be_taken_is_taken(cli, expression, at, where, taken):
+    grad = json.loads(cli.done("backward", f"y={expression}", "--at", at, "-f", "json").out)["grad"]["x"]
+    number = {"1/2": 0.5, "0": 0, "1": 1}[re.match("1/2|[01]", taken).group()]
+    assert {number} == set(grad if isinstance(grad, list) else [grad])
+
+
+@pytest.mark.parametrize(
+    ("expression", "at"), [(c[0], re.sub(r"-?\d+(\.\d)?(?=[,\]]|$)", "0.7", c[1], count=1)) for c in CASES]
+)
+def test_beside_a_corner_nothing_is_noted(cli, expression, at):
+    at = at.replace("x=[0.7,3,3]", "x=[7,3,3]").replace("x=[0.7,1,3]", "x=[0.7,1,3]")
+    assert "no derivative" not in cli.done("backward", f"y={expression}", "--at", at).err
+
+
+def test_a_constant_has_no_corner(cli):
+    assert cli.done("backward", "y=x*abs(0)", "--at", "x=1").err == ""
+
+
+def test_every_corner_is_tested():
+    written = " ".join(c[0].replace("x % 3", "mod(x, 3)") for c in CASES)
+    assert set(CORNERS) <= set(re.findall(r"\w+", written))

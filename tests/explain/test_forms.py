@@ -1,0 +1,113 @@
+"""Gradients as formulas of matrices: what is written is the derivative, and is written as a textbook would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from gradcli import evaluate, parse
+from gradcli.explain.matrix_form import matrix_form
+from gradcli.graph.graph import Graph
+from gradcli.graph.vjp import sweep
+from gradcli.notation.nodes import Notation
+
+SHAPES = {
+    "x": (3,), "w": (3,), "t": (5,), "a": (3,), "b": (3,), "z": (3,), "X": (5, 3), "A": (3, 3), "B": (3, 3), "k": (),
+}  # fmt: skip
+
+# an expression, a leaf, its gradient
+WRITTEN = [
+    ("x.T@A@x", "x", "(A + A.T) @ x"),
+    ("x.T@A@x", "A", "outer(x, x)"),
+    ("sum((X@w - t)**2)", "w", "2*X.T @ (X @ w - t)"),
+    ("mean((X@w - t)**2)", "w", "2/5*X.T @ (X @ w - t)"),
+    ("sum((X@w - t)**2)", "t", "-2*(X @ w - t)"),
+    ("norm(X@w - t)**2/2", "w", "X.T @ (X @ w - t)"),
+    ("norm(x)", "x", "x/y"),
+    ("sum(A**2)", "A", "2*A"),
+    ("x@x", "x", "2*x"),
+    ("x@w", "x", "w"),
+    ("trace(A@B)", "A", "B.T"),
+    ("trace(A.T@B)", "A", "B"),
+    ("log(det(A))", "A", "cofactors(A)/det(A)"),
+    ("a@inv(A)@b", "b", "inv(A).T @ a"),
+    ("sum(softmax(z)*b)", "z", "softmax(z)*(b - sum(b*softmax(z)))"),
+    ("mean((2*x)**3)", "x", "8*x**2"),
+    ("0.5*sum(x**2) + k*sum(abs(x))", "x", "k*sign(x) + x"),
+    ("k*x@x", "x", "2*k*x"),
+    ("x@A@w - x@A.T@w", "x", "(A - A.T) @ w"),
+    ("x@w/k", "x", "w/k"),
+]
+SAME = [w[:2] for w in WRITTEN] + [
+    (text, leaf)
+    for text, leaves in {
+        "sum(relu(X@A)*2)": "XA",
+        "sum((X@A).T @ t)": "XAt",
+        "x@A@B@w": "xABw",
+        "sum(-(A@x)/norm(x)*3)": "Ax",
+        "sum(where(X@w > 0, (X@w)**3, -X@w))": "Xw",
+        "sum(exp(-x*k)/(1 + w))": "xkw",
+        "std(x - w)*k": "xwk",
+        "sum(reshape(A, 9)[1:4]*x)": "Ax",
+        "sum(A@B - B@A)": "AB",
+        "sum(outer(x, w)*A)": "xwA",
+        "prod(x)*max(w)": "xw",
+        "sum(cumsum(x)*w)": "xw",
+        "mean(A, axis=0)@x": "Ax",
+        "log_softmax(z)[1]": "z",
+        "sum(x/w/k - x*k/2)": "xwk",
+    }.items()
+    for leaf in leaves
+]
+
+
+def gradient(text, leaf):
+    """Return the graph, the gradient of a leaf where v is 1, and its form."""
+    graph = parse(f"y = {text}", **{name: shape for name, shape in SHAPES.items() if name in text})
+    swept = sweep(graph)
+    known = dict.fromkeys(swept.cotangents.values(), 1)
+    return swept, swept.gradients[leaf], matrix_form(swept.gradients[leaf], graph.labels, known)
+
+
+@pytest.mark.parametrize(("text", "leaf", "expected"), WRITTEN)
+def test_it_is_written_as_in_a_textbook(text, leaf, expected):
+    swept, _, form = gradient(text, leaf)
+    assert Notation(swept.graph.labels, times="*", implicit=True).name(form) == expected
+
+
+@pytest.mark.parametrize(("text", "leaf"), SAME)
+def test_it_is_worth_the_gradient(text, leaf):
+    swept, plain, form = gradient(text, leaf)
+    random = np.random.default_rng(1)
+    at = {name: random.uniform(0.5, 2, (*n.shape, 1)) for name, n in swept.graph.inputs.items()}
+    at["y.v"] = np.ones(1)
+    found = evaluate(Graph.of(swept.graph.inputs, {"plain": plain, "form": form}, swept.graph.nodes), at)
+    assert_allclose(np.broadcast_to(found["form"], found["plain"].shape), found["plain"], rtol=1e-12)
+
+
+def test_a_page_has_it_first(cli):
+    shapes = ("--shape", "X=5x3,w=3,t=5", "--wrt", "w")
+    assert cli.done("backward", "L=sum((X@w-t)**2)", *shapes, "--only", "grad").out == "w.grad = 2*X.T @ (X @ w - t)\n"
+
+
+def test_a_network_has_its_adjoints(cli):
+    shapes = ("--shape", "X=4x8,W1=8x6,b1=6,W2=6x2,b2=2,t=4x2", "--wrt", "W1,b1,W2,b2")
+    network = ("h=relu(X@W1+b1)", "z=h@W2+b2", "L=mean((z-t)**2)")
+    assert cli.done("backward", *network, *shapes, "--only", "grad").out.splitlines() == [
+        "with the adjoints (z̄ = ∂L/∂z)",
+        "",
+        "z̄ = 1/4*(z - t)",
+        "h̄ = z̄ @ W2.T",
+        "",
+        "W1.grad = X.T @ where(X @ W1 + b1 <= 0, 0, h̄)",
+        "b1.grad = sum(where(X @ W1 + b1 <= 0, 0, h̄), axis=0)",
+        "W2.grad = 1/4*h.T @ (z - t)",
+        "b2.grad = 1/4*sum(z - t, axis=0)",
+    ]
+
+
+@pytest.mark.parametrize(("v", "form"), [("ones", "2*x"), ("3,3,3", "6*x"), ("0.5,0.5,0.5", "x"), ("1,2,3", "2*v*x")])
+def test_v_is_a_number_where_it_is_one(cli, v, form):
+    (line,) = cli.done("backward", "y=x**2", "--shape", "x=3", "--v", v, "--only", "grad").out.splitlines()
+    assert line.startswith(f"x.grad = {form} = ")
