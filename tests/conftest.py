@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 from gradcli.cli.main import gradcli
-from gradcli.cli.run import run
+from gradcli.cli.outcome import run
 
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.

@@ -27,7 +27,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
     the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
     sweep over a reverse one.
     """
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes

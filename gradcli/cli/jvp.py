@@ -31,7 +31,7 @@ def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], ste
     import numpy as np
 
     from gradcli.cli.cotangents import read_calls
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes

@@ -114,7 +114,7 @@ def heading(result: Shown) -> tuple[Math, ...]:
     of, i = _side(result.graph.outputs, "i")
     by, j = _side(result.leaves, "j")
     places = ", ".join(filter(None, (i, j)))
-    return (f"Jacobian J{f'[{places}]' if places else ''} = ∂{of}/∂{by}",)
+    return "Jacobian ", Equal((Name(f"J[{places}]" if places else "J"), Partial(of, by)))
 
 
 def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:

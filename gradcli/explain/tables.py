@@ -33,11 +33,16 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
-        title: tuple[Math, ...] = ("reverse, from the last line up: x̄ = ∂L/∂x is made of adjoint · local derivative",)
+        meaning = Equal((Name(bar("x")), Partial("L", "x")))
+        title: tuple[Math, ...] = (
+            "reverse, from the last line up: ",
+            meaning,
+            " is made of adjoint · local derivative",
+        )
         if names:
-            title = (f"reverse, for {names[k]}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
-            title = (f"reverse, call {k + 1}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         found.append(Section("steps", (reverse_grid(trace, k),), title))
     return found
 
@@ -61,7 +66,7 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
     for step in reverse_steps(trace, call):
         if _adds_nothing(step):
             continue
-        rows.append((_local(step), _adjoint(step, before), _rule_name(step)))
+        rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step)))
         before[step.edge.argument] = Value(step.total)
     return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
 
@@ -71,7 +76,8 @@ def _adds_nothing(step: ReverseStep) -> bool:
     return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 
-def _local(step: ReverseStep) -> Math:
+def local_derivative(step: ReverseStep) -> Math:
+    """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
     formula = Formula(*step.rule)
     if step.slope is None or step.slope.shape or step.slope.dtype == object:
         return formula
