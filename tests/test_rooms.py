@@ -20,9 +20,10 @@ MAY_IMPORT = {
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
     "explain": {"graph", "engine", "algebra", "notation"},
+    "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "batch": {"graph", "engine", "data"},
-    "cli": {"graph", "lang", "engine", "data", "batch", "algebra", "notation", "explain", "report", "pytorch"},
+    "cli": {"graph", "lang", "engine", "data", "batch", "algebra", "notation", "explain", "report", "guide", "pytorch"},
 }
 HALL = {"errors", "files", "version", "wrapping"}  # which every room may import
 FILES = [path for room in MAY_IMPORT for path in sorted((ROOT / room).glob("*.py"))]

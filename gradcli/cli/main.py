@@ -8,6 +8,7 @@ import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.check import check
+from gradcli.cli.explain import explain
 from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.jvp import jvp
@@ -41,6 +42,7 @@ gradcli.add_command(jvp)
 gradcli.add_command(hessian)
 gradcli.add_command(check)
 gradcli.add_command(run)
+gradcli.add_command(explain)
 
 
 def main() -> None:
