@@ -81,7 +81,7 @@ def backward(
             backward_at_points(run, many, asked.style, Backward(cotangents, strict, kept, steps), notes)
         tell_notes(notes)
         return
-    look = pages.look(asked.style or "table")
+    look = pages.look(asked.page)
     situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)

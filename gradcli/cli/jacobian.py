@@ -49,7 +49,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files)
         return
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
-    look = pages.look(asked.style or "table")
+    look = pages.look(asked.page)
     situation = read_situation(system, asked)
     page = asked.page is not None
     wanted = Wanted(page and (steps or "steps" in pages.only), page)

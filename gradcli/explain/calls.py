@@ -54,5 +54,5 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
                 ": vᵀJ is linear in v.",
             )
         ),
-        Text(("All calls but the last need retain_graph=True: backward frees the values that it needed.",)),
+        Text(("All calls but the last need retain_graph=True: backward frees what it needed.",)),
     ]

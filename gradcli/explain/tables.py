@@ -66,7 +66,7 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
     for step in reverse_steps(trace, call):
         if _adds_nothing(step):
             continue
-        rows.append((_local(step), _adjoint(step, before), _rule_name(step)))
+        rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step)))
         before[step.edge.argument] = Value(step.total)
     return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
 
@@ -76,7 +76,8 @@ def _adds_nothing(step: ReverseStep) -> bool:
     return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 
-def _local(step: ReverseStep) -> Math:
+def local_derivative(step: ReverseStep) -> Math:
+    """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
     formula = Formula(*step.rule)
     if step.slope is None or step.slope.shape or step.slope.dtype == object:
         return formula

@@ -194,7 +194,7 @@ def _accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
         if create:
             return record.copied(own) if own.requires_grad else own
         return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
-    if create or before.requires_grad:
+    if create:
         return before + own
     before._a[...] = before._a + own._a
     before._memory.version += 1

@@ -186,9 +186,9 @@ def _like(value: float) -> Callable[..., Tensor]:
     return like
 
 
-function("zeros_like")(_like(0.0))
+zeros_like = function("zeros_like")(_like(0.0))
 function("empty_like")(_like(0.0))
-function("ones_like")(_like(1.0))
+ones_like = function("ones_like")(_like(1.0))
 
 
 @function("full_like")

@@ -21,7 +21,7 @@ from gradcli.pytorch.products import addmm, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.pytorch.views import t
+from gradcli.pytorch.views import one_hot, t
 from gradcli.vocabulary import FUNCTIONS
 
 
@@ -314,7 +314,13 @@ def _warn_of_shapes(input: Tensor, target: Tensor) -> None:
 
 def _reduction(name: str, size_average: Any, reduce_: Any, reduction: str) -> str:
     if size_average is not None or reduce_ is not None:
-        return "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
+        found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return found
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -528,8 +534,11 @@ def kl_div(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss  # type: ignore[no-any-return]
 
 
+_OTHER = {"one_hot": one_hot}
+
+
 def __getattr__(name: str) -> Any:
-    found = functional_named(name)
+    found = _OTHER.get(name) or functional_named(name)
     if found is None:
         raise absent("torch.nn.functional", name, globals())
     globals()[name] = found

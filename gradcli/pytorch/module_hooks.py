@@ -8,6 +8,13 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tensor import Tensor
 
 
+def _again(x: Tensor) -> Tensor:
+    """Return a tensor of its own that shows the same numbers."""
+    from gradcli.pytorch.views import _reshaped
+
+    return _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+
+
 class Watched:
     """One call of a module whose gradients are watched."""
 
@@ -27,7 +34,7 @@ class Watched:
         self.watches_inputs = waiting > 0
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a.requires_grad:
-                a = a.view_as(a)  # type: ignore[attr-defined]
+                a = _again(a)
                 a.register_hook(self._at_input(i, waiting))
             found.append(a)
         return tuple(found)
@@ -63,7 +70,7 @@ class Watched:
         self.out = [None] * len(parts)
         for i, y in enumerate(parts):
             if isinstance(y, Tensor) and y.requires_grad:
-                parts[i] = y = y.view_as(y)  # type: ignore[attr-defined]
+                parts[i] = y = _again(y)
                 y.register_hook(self._at_output(i))
         return parts[0] if single else tuple(parts)
 

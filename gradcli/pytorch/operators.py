@@ -356,6 +356,18 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return apply("masked_fill", lambda x, m: elementwise("where", m, own, x), (input, mask), repr(own.value))
 
 
+@both("clamp_min")
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """Return the numbers, those below a bound raised to it."""
+    return input.clamp(min=min)
+
+
+@both("clamp_max")
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """Return the numbers, those above a bound lowered to it."""
+    return input.clamp(max=max)
+
+
 @both("isnan")
 def isnan(input: Tensor) -> Tensor:
     """Return where the number is none."""

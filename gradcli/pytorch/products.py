@@ -15,7 +15,7 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import pointwise
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.operators import both, function
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.record import Recorder, apply, note_lost
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary.register import kept
 
@@ -223,7 +223,10 @@ def _extreme_place(name: str) -> None:
             )
         find = getattr(np, name)
         found = find(own) if dim is None else find(own, axis=axis_of(dim, input.dim()), keepdims=keepdim)
-        return of_array(np.asarray(found, np.int64))
+        places = of_array(np.asarray(found, np.int64))
+        if Recorder.explains:
+            note_lost(places, (input,), name)
+        return places
 
     made.__name__ = name
     both(name)(made)

@@ -52,7 +52,7 @@ def _like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 function("rand_like")(_like(rand))
-function("randn_like")(_like(randn))
+randn_like = function("randn_like")(_like(randn))
 
 
 @function("randint")

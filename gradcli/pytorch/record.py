@@ -283,7 +283,21 @@ def apply(
         active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
         if active and out._a.dtype.kind == "f":
             record(out, recipe, operands, arrays, active)
+            return out
+    if Recorder.explains:
+        note_lost(out, operands, op)
     return out
+
+
+def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
+    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
+    for x in operands:
+        if isinstance(x, np.ndarray):
+            continue
+        if x._detached is not None:
+            out._detached = x._detached
+        elif x.requires_grad:
+            out._detached = (script_line(), f"{how}, which has no gradient" if Mode.grad else "no_grad()")
 
 
 def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:

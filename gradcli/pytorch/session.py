@@ -38,7 +38,6 @@ MODULES = {
     "torch.optim": "optim",
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",
-    "torch.special": "special",
     "torch.testing": "testing",
     "torch.utils": "utils",
     "torch.utils.data": "data",

@@ -327,7 +327,7 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self._a[..., 0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: Any = None) -> Array:
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)
 

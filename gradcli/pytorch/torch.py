@@ -54,7 +54,7 @@ TORCH.update(
     }
 )
 
-_MODULES = ("autograd", "nn", "optim", "func", "linalg", "utils", "cuda", "testing", "backends", "random", "special")
+_MODULES = ("autograd", "nn", "optim", "func", "linalg", "utils", "cuda", "testing", "random")
 
 
 def __getattr__(name: str) -> Any:

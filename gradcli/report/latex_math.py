@@ -144,9 +144,14 @@ class LatexWriter:
             return self.element(array.tolist())
         if array.size > _WHOLE:
             return self._beginning(array)
+        return self._nested(array) if array.ndim > 1 else column(self._nested(array))
+
+    def _nested(self, array: Array) -> str:
+        """Return an array as a matrix, whose elements may be arrays."""
+        if not array.shape:
+            return self.element(array.tolist())
         rows = array if array.ndim > 1 else array[None]
-        written = matrix([[self.array(np.asarray(row[k])) for k in range(len(row))] for row in rows])
-        return written if array.ndim > 1 else column(written)
+        return matrix([[self._nested(np.asarray(row[k])) for k in range(len(row))] for row in rows])
 
     def _beginning(self, array: Array) -> str:
         """Return the corner of a large array, with its shape."""

@@ -25,7 +25,7 @@ from gradcli.explain.sections import (
     Words,
 )
 from gradcli.notation.nodes import Notation
-from gradcli.notation.numbers import array_text, number_text
+from gradcli.notation.numbers import array_text, number_text, shape_text
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
@@ -131,12 +131,3 @@ def grad_name(element: str) -> str:
     """
     name, bracket, key = element.partition("[")
     return f"{name}.grad{bracket}{key}"
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as sizes: 2×3, and `5 numbers` of a vector.
-
-    >>> shape_text((2, 3)), shape_text((5,))
-    ('2×3', '5 numbers')
-    """
-    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} numbers"

@@ -179,7 +179,7 @@ def executed(cli: Callable[..., Any], command: str, place: Path) -> Printed:
         with warnings.catch_warnings():  # a script's warnings are its own
             warnings.simplefilter("default")
             outcome = cli(*arguments, stdin=out)
-        out, err, status = outcome.out, err + outcome.err, outcome.status
+        out, err, status = outcome.out, err + outcome.told, outcome.status
     if not rest:
         return Printed(out + err, status)
     done = execute(["sh", "-c", rest], place, out)
@@ -196,7 +196,9 @@ def ended_well(example: Example, now: Printed) -> bool:
     """Tell whether a command ended as what is shown below it says; a pipe ends with the status of its last command."""
     piped = " | " in _QUOTED.sub("", example.command)
     refused = re.search("^error: ", now.text, re.MULTILINE) and not piped
-    denied = example.command.startswith("gradcli check") and "wrong" in now.text
+    denied = re.search(
+        r"^gradcli check.*wrong|^gradcli run.*^\w*Error: ", f"{example.command}\n{now.text}", re.M | re.S
+    )
     return now.status == (2 if refused else 1 if denied else 0)
 
 

@@ -36,4 +36,4 @@ def without_addresses(text: str) -> str:
 def first_lines(warnings: list[str]) -> str:
     """Return warnings without what depends on files: what triggered them, and tracebacks."""
     found = [w.partition(" (Triggered internally")[0].partition("\n")[0].strip() for w in warnings]
-    return "\n".join(dict.fromkeys(found))
+    return "\n".join(dict.fromkeys(w for w in found if "torch.jit.script" not in w))  # of an import of PyTorch's own

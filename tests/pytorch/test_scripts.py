@@ -28,7 +28,7 @@ def outcome(name, source):
 
 def test_every_script_is_recorded():
     assert list(SCRIPTS) == list(RECORDED)
-    assert len(SCRIPTS) >= 100
+    assert len(SCRIPTS) >= 280
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
