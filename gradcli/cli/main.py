@@ -7,6 +7,9 @@ import os
 import click
 
 from gradcli.cli.backward import backward
+from gradcli.cli.check import check
+from gradcli.cli.export import export
+from gradcli.cli.graph import graph
 from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.jvp import jvp
@@ -34,11 +37,8 @@ def gradcli() -> None:
     """
 
 
-gradcli.add_command(jacobian)
-gradcli.add_command(backward)
-gradcli.add_command(jvp)
-gradcli.add_command(hessian)
-gradcli.add_command(run)
+for command in (backward, jacobian, run, check, graph, hessian, jvp, export):
+    gradcli.add_command(command)
 
 
 def main() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+if TYPE_CHECKING:
+    from gradcli.report.render import Look
 
 ENGINES = ("numpy", "numba", "dask")
 MAX_THREADS = 1024
@@ -41,7 +44,15 @@ class Asked:
 
 def system_options(command: Command) -> Command:
     """Add the options that say what the system is, where and how it is shown; the command gets them as `asked`."""
+    return asking(FORMATS, "How the result is written.  [default: table; csv with --points]")(command)
 
+
+def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
+    """Return what adds these options to a command that has formats of its own."""
+    return lambda command: _asking(command, formats, told)
+
+
+def _asking(command: Command, formats: Sequence[str], told: str) -> Command:
     def with_asked(**options: Any) -> Any:
         asked = Asked(**{name: options.pop(name) for name in Asked.__annotations__})
         return command(asked=asked, **options)
@@ -73,13 +84,7 @@ def system_options(command: Command) -> Command:
                 "--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."
             ),
             click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
-            click.option(
-                "-f",
-                "--format",
-                "style",
-                type=click.Choice(FORMATS),
-                help="How the result is written.  [default: table; csv with --points]",
-            ),
+            click.option("-f", "--format", "style", type=click.Choice(formats), help=told),
         )
     ):
         wrapped = decorate(wrapped)
@@ -92,7 +97,20 @@ class Pages:
 
     digits: int | None
     only: tuple[str, ...]
+    standalone: bool
     jacobian: bool | None = None
+
+    def look(self, page: str | None) -> Look:
+        """Return how pages look in a format; None stands for data.
+
+        Errors: `InputError` for a document of its own in another format than LaTeX.
+        """
+        from gradcli.errors import InputError
+        from gradcli.report.render import Look
+
+        if self.standalone and page != "latex":
+            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
+        return Look(page or "", self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -101,21 +119,19 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         def with_pages(**options: Any) -> Any:
             pages = Pages(
-                _digits(options.pop("digits")), _sections(options.pop("only"), sections), options.pop("shown", None)
+                read_digits(options.pop("digits")),
+                _sections(options.pop("only"), sections),
+                options.pop("standalone"),
+                options.pop("shown", None),
             )
             return command(**options, pages=pages)
 
         wrapped: Any = update_wrapper(with_pages, command)
         named = "; ".join(f"{name}: {what}" for name, what in sections.items())
         for decorate in (
+            click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
             click.option("--only", metavar="SECTIONS", help=f"Show these sections of the page alone.  {named}."),
-            click.option(
-                "--digits",
-                metavar="N|full",
-                default="6",
-                show_default=True,
-                help="Significant digits of the numbers on a page, or full: nothing is rounded.  Data has every digit.",
-            ),
+            digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
         ):
             wrapped = decorate(wrapped)
         return cast(Command, wrapped)
@@ -123,7 +139,15 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     return add
 
 
-def _digits(text: str) -> int | None:
+def digits_option(where: str) -> Callable[[Command], Command]:
+    """Return the option that says to how many digits numbers are rounded."""
+    return click.option(
+        "--digits", metavar="N|full", default="6", show_default=True, help=f"Significant digits of the numbers {where}"
+    )
+
+
+def read_digits(text: str) -> int | None:
+    """Return how many digits numbers have; None for all of them."""
     from gradcli.errors import InputError
 
     if text == "full":

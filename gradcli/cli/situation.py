@@ -25,17 +25,19 @@ def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    return read_system(_sources(asked.expr, asked.files, reserved))
+    return read_system(read_sources(asked, reserved))
 
 
-def _sources(expr: Sequence[str], files: Sequence[str], reserved: Sequence[str]) -> list[Source]:
+def read_sources(asked: Asked, reserved: Sequence[str] = ()) -> list[Source]:
+    """Return the texts of the system: the files', then the arguments', or standard input's where there are neither."""
+    expr, files = asked.expr, asked.files
     if not expr and not files:
         if reserved or sys.stdin is None or sys.stdin.isatty():
             raise InputError(
                 "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
                 hint='for example: gradcli jacobian "y=x**2"',
             )
-        files = ["-"]
+        files = ("-",)
     if files.count("-") + len(reserved) > 1:
         raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
     return [_read_file(name) for name in files] + [Source(text) for text in expr]

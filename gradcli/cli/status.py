@@ -8,7 +8,7 @@ import os
 import sys
 from typing import NoReturn
 
-DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+DONE, NO, MISTAKE, INTERRUPTED = 0, 1, 2, 130  # NO: a check that said no
 
 
 def leave(status: int) -> NoReturn:

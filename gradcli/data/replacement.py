@@ -185,3 +185,19 @@ def writing(path: str) -> Iterator[None]:
 def cannot_write(path: str, why: str) -> InputError:
     """Return what to tell of a file that cannot be written."""
     return InputError(f"{label(path)} cannot be written: {why}")
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file that is the old one until it is the new one.
+
+    Errors: `InputError` where it cannot be written.
+    """
+    check_target(path)
+    with writing(path):
+        replacement = Replacement(path)
+        try:
+            replacement.file.write(data)
+            replacement.commit()
+        except BaseException:
+            replacement.discard()
+            raise

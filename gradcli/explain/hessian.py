@@ -225,7 +225,11 @@ def _page(result: HessianResult, p: HessianPoint | None) -> Iterator[Section]:
     columns = result.columns
     if len(columns) ** 2 <= _ENTRIES:
         yield Heading(f"H[i, j] = ∂²{result.output}/∂x_i∂x_j, symmetric: the lower half says it all")
-        yield Grid(tuple(_matrix_rows(result, p)), ("H", *(f"∂/∂{c}" for c in columns)))
+        rows = tuple(_matrix_rows(result, p))
+        names = [f"∂²{result.output}/∂{a}∂{b}" for k, a in enumerate(columns) for b in columns[: k + 1]]
+        listed = zip(names, (cell for row in rows for cell in row[1:]), strict=True)
+        narrow = tuple((name, f"= {cell}") for name, cell in listed if cell != "0")
+        yield Grid(rows, ("H", *(f"∂/∂{c}" for c in columns)), narrow)
     else:
         yield lines(f"H is {len(columns)}×{len(columns)}: -f json or -f csv writes it")
     if result.symbolic is not None and result.symbolic.where and len(columns) ** 2 <= _ENTRIES:

@@ -253,7 +253,7 @@ def _matrix(result: JvpResult, p: JvpPoint) -> Iterator[Section]:
         numbers = formulas if p.jacobian is None else [short(e) for e in p.jacobian[i]]
         rows.append((name, *(f if f in (n, "nan") else f"{f} = {n}" for f, n in zip(formulas, numbers, strict=True))))
     rows.append(("u", *(short(e) for value in p.u.values() for e in value.reshape(-1))))
-    yield Grid(tuple(rows), ("J", *(f"∂/∂{c}" for c in symbolic.columns)), optional=True)
+    yield Grid(tuple(rows), ("J", *(f"∂/∂{c}" for c in symbolic.columns)), narrow=())
     if symbolic.where:
         yield Heading("where")
         yield Grid(tuple((name, f"= {result.formula(e)}") for name, e in symbolic.where.items()))

@@ -31,12 +31,12 @@ class Lines:
 class Grid:
     """Rows of cells, whose columns are aligned, under a header where there is one.
 
-    An `optional` one is left out where it is wider than the page.
+    Where it is wider than the page, the rows `narrow` take its place, if there are such.
     """
 
     rows: tuple[tuple[str, ...], ...]
     header: tuple[str, ...] = ()
-    optional: bool = False
+    narrow: tuple[tuple[str, ...], ...] | None = None
 
 
 Section = Heading | Lines | Grid

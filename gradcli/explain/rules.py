@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradcli.graph.names import bar, latex_index, latex_name
+from gradcli.explain.sections import Added, Computed, Equal, Math, Name, Partial, Words
+from gradcli.graph.names import bar
 from gradcli.graph.node import Node, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass
-from gradcli.notation.nodes import LatexNotation, Notation, subscript
+from gradcli.notation.nodes import Notation
+from gradcli.notation.text import subscript
 
 # Rules that say less in formulas than in words.
 _WORDS = {
@@ -25,10 +27,10 @@ _WORDS = {
 
 
 class Rule(NamedTuple):
-    """A rule as text in the language of gradcli, and as LaTeX."""
+    """A rule as text in the language of gradcli, and what it is made of for other notations."""
 
     text: str
-    latex: str
+    math: Math
 
 
 def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
@@ -50,26 +52,25 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
 
 
 def _slope(slope: Node, known: Mapping[Node, str], node: str, argument: str) -> Rule:
-    left = rf"\frac{{\partial {latex_name(node)}}}{{\partial {latex_name(argument)}}}"
     text = Notation(known, times="*", implicit=True).name(slope)
-    return Rule(f"∂{node}/∂{argument} = {text}", f"{left} = {LatexNotation(known, implicit=True).name(slope)}")
+    return Rule(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), _math(slope, known))))
+
+
+def _math(node: Node, known: Mapping[Node, str]) -> Math:
+    return Name(known[node]) if node in known else Computed(node, known, implicit=True)
 
 
 def _contribution(
     node: Node, passed: Node, known: Mapping[Node, str], argument: str, adjoint: str, equals: str
 ) -> Rule:
-    sign = r"\mathrel{+}=" if equals == "+=" else "="
-    left, left_latex = bar(argument), latex_name(bar(argument))
+    left = bar(argument)
     if passed.op == "scatter":  # of an index: only the elements that were read get something
-        key = subscript(node.settings[0])
-        left, left_latex = f"{left}[{key}]", latex_index(left_latex, key)
+        left += f"[{subscript(node.settings[0], node.args[0].shape)}]"
         passed = passed.args[0]
-    words = _WORDS.get(node.op)
-    if words:
-        return Rule(
-            f"{left} {equals} {adjoint} {words.format(argument)}",
-            rf"{left_latex} {sign} {latex_name(adjoint)} \text{{ {words.format(rf'${latex_name(argument)}$')}}}",
-        )
-    text = Notation(known, times="*", implicit=True).name(passed)
-    latex = LatexNotation(known, implicit=True).name(passed)
-    return Rule(f"{left} {equals} {text}", f"{left_latex} {sign} {latex}")
+    before, _, after = _WORDS.get(node.op, "").partition("{}")
+    if before:
+        text = f"{adjoint} {before}{argument if after else ''}{after}"
+        what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
+    else:
+        text, what = Notation(known, times="*", implicit=True).name(passed), _math(passed, known)
+    return Rule(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

@@ -58,10 +58,25 @@ class Computed:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula that is written already, in the language of gradcli and as LaTeX."""
+    """A formula that is written already in the language of gradcli, and what it is made of for other notations."""
 
     text: str
-    latex: str
+    math: Math
+
+
+@dataclass(frozen=True)
+class Added:
+    """Something that is added to a quantity: `x̄ += 2*t̄`."""
+
+    to: Math
+    what: Math
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words, and mathematics between them."""
+
+    parts: tuple[Math, ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +107,7 @@ class Equal:
     sides: tuple[Math, ...]
 
 
-Math = str | Name | Grad | Partial | Value | Computed | Formula | Product | Sum | Listed | Equal
+Math = str | Name | Grad | Partial | Value | Computed | Formula | Added | Words | Product | Sum | Listed | Equal
 
 
 # Kinds of section

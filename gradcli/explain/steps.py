@@ -60,20 +60,24 @@ def forward_steps(trace: Trace) -> Iterator[ForwardStep]:
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
     """Yield a step for each pass of a call."""
+    for edge in trace.passes:
+        yield reverse_step(trace, call, edge, trace.adjoint_names[edge.node])
+
+
+def reverse_step(trace: Trace, call: int, edge: Edge, adjoint: str) -> ReverseStep:
+    """Return the pass of a call along an edge; `adjoint` is what the adjoint of its node is called."""
     found = trace.calls[call]
-    for edge, p in trace.passes.items():
-        adjoint = trace.adjoint_names[edge.node]
-        yield ReverseStep(
-            call,
-            edge,
-            trace.names[edge.node],
-            trace.names[edge.argument],
-            rule(p, trace.names, adjoint, trace.several(edge.argument)),
-            found.adjoints[edge.node],
-            found.slopes.get(edge),
-            found.contributions[edge],
-            found.totals[edge],
-        )
+    return ReverseStep(
+        call,
+        edge,
+        trace.names[edge.node],
+        trace.names[edge.argument],
+        rule(trace.passes[edge], trace.names, adjoint, trace.several(edge.argument)),
+        found.adjoints[edge.node],
+        found.slopes.get(edge),
+        found.contributions[edge],
+        found.totals[edge],
+    )
 
 
 def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:

@@ -16,6 +16,7 @@ from gradcli.graph.construct import broadcast
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import active_nodes, reverse, scale, slope
 
 _LINEAR = ("view", "move", "scatter")  # kinds that are linear in all their arguments together
@@ -39,7 +40,7 @@ def jvp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     """Return the graph of J·u.
 
     Its inputs are the leaves of `graph`, then a tangent `x.u` of the shape of each leaf in `wrt` (all by default); its
-    outputs are `y.jvp`, of each output's shape.  Source: PyTorch's forward-mode AD; see `test_jvp`.
+    outputs are `y.jvp`, of each output's shape.  Source: PyTorch's forward-mode AD; see `test_forward_mode`.
 
     >>> x = leaf()
     >>> graph = jvp(Graph.of({"x": x}, {"y": x * x}))
@@ -127,13 +128,4 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     if found is None:
         return const(0, node.shape)
     meant = {own: node, **dict(zip(arguments, node.args, strict=True))}
-    return _replaced(found, meant, known.values())
-
-
-def _replaced(node: Node, meant: Mapping[Node, Node], given: Iterable[Node]) -> Node:
-    """Return a node with others in the place of those that stood for them; what is `given` stays as it is."""
-    new = dict(meant) | {u: u for u in given}
-    for n in scheduled([node], new):
-        if n not in new:
-            new[n] = replace(n, args=tuple(new[a] for a in n.args)) if n.args else n
-    return new[node]
+    return substituted([found], meant, known.values())[0]

@@ -68,7 +68,7 @@ def read_statements(source: Source) -> list[Statement]:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
-        heads = [_head(source, text, start) for text, start in _split(source)]
+        heads = [_head(source, text, start) for text, start in split(source)]
         trees = _trees([_seen(head.body) for head in heads])
         return [head.statement(source, tree) for head, tree in zip(heads, trees, strict=True)]
 
@@ -95,8 +95,8 @@ def _clean(source: Source) -> str:
     return text.translate({ord("\r"): " ", ord("\t"): " ", ord("·"): "*", 0xFEFF: " "})
 
 
-def _split(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the text and the offset of each statement that is not empty."""
+def split(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the text and the offset of each statement that is not empty: parted by `;` and newlines."""
     text = _clean(source)
     check_characters(source, text, 0)
     for start, end in _pieces(source, text, 0):

@@ -1,4 +1,4 @@
-"""SymPy expressions as text that gradcli reads back, and as LaTeX."""
+"""SymPy expressions as text that gradcli reads back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 import sympy
-from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from gradcli.algebra.arrays import ArrayElement, nested
-from gradcli.algebra.functions import SYMPY, TableFunction
-from gradcli.graph.names import LATEX_INFIX, latex_name, latex_number
+from gradcli.algebra.functions import TableFunction
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.decimals import decimal_text, whole_text
 
@@ -22,7 +20,7 @@ _LONG = 10**9
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
-class _Ordered:
+class Ordered:
     """Prints sums as one writes them by hand: what is subtracted does not stand first, `x - m` and not `-m + x`."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
@@ -31,7 +29,7 @@ class _Ordered:
         return [terms.pop(first), *terms]
 
 
-class _CodePrinter(_Ordered, StrPrinter):  # type: ignore[misc]
+class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
     """Prints in the language of gradcli.  `decimals` writes 1/5 as 0.2; `taken` are names that mean variables."""
 
     def __init__(self, decimals: bool, taken: frozenset[str]) -> None:
@@ -49,7 +47,7 @@ class _CodePrinter(_Ordered, StrPrinter):  # type: ignore[misc]
         return whole_text(int(expr))
 
     def _decimal(self, number: Any) -> str | None:
-        return _decimal(number) if self.decimals or _is_long(number) else None
+        return decimal(number, self.decimals)
 
     def _print_Rational(self, expr: Any) -> str:
         short = self._decimal(expr)
@@ -106,14 +104,13 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
     return text if level > _PRECEDENCE[infix] else f"({text})"
 
 
-def _is_long(number: Any) -> bool:
-    """Tell whether nobody would write a number as a fraction: 1.0507… is one of 16 digits by 16."""
-    return bool(number.q >= _LONG)
+def decimal(number: Any, decimals: bool) -> str | None:
+    """Return a number that is no whole number as a decimal of at most 17 digits, if `decimals` are wanted.
 
-
-def _decimal(number: Any) -> str | None:
-    """Return a number that is no whole number as a decimal of at most 17 digits."""
-    return decimal_text(Fraction(number.p, number.q)) if number.is_Rational and number.q != 1 else None
+    Nobody would write 1.0507… as a fraction of 16 digits by 16: that is a decimal in any case.
+    """
+    written = number.is_Rational and number.q != 1 and (decimals or number.q >= _LONG)
+    return decimal_text(Fraction(number.p, number.q)) if written else None
 
 
 def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:
@@ -126,73 +123,3 @@ def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset())
     if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
         return "nan"  # outside of the real numbers, where PyTorch has nan as well
     return str(_CodePrinter(decimals, taken).doprint(expr))
-
-
-class _LatexPrinter(_Ordered, LatexPrinter):  # type: ignore[misc]
-    """SymPy's LaTeX, with `x[0]` as a subscript and the functions of the table by name."""
-
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
-        return latex_name(expr.name)
-
-    def _print_Exp1(self, expr: Any, exp: Any = None) -> str:
-        return "e" if exp is None else f"e^{{{exp}}}"
-
-    def _print_where(self, expr: Any, exp: Any = None) -> str:
-        condition, a, b = map(self._print, expr.args)
-        text = rf"\begin{{cases}} {a} & \text{{if }} {condition} \\ {b} & \text{{otherwise}} \end{{cases}}"
-        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
-
-    def _print_abs(self, expr: Any, exp: Any = None) -> str:
-        text = rf"\left|{self._print(expr.args[0])}\right|"
-        return text if exp is None else f"{text}^{{{exp}}}"
-
-    def _print_Function(self, expr: Any, exp: Any = None) -> str:
-        if not isinstance(expr, ArrayElement):
-            return str(super()._print_Function(expr, exp))
-        array, place = expr.parts()
-        inside = "".join(nested(array, self._print)) + expr.settings.replace("=", " = ").replace(", ", r",\,")
-        text = rf"\operatorname{{{expr.op}}}\left({inside}\right)"
-        text += f"_{{{','.join(map(str, place))}}}" if place else ""
-        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
-
-    def _print_table(self, expr: Any, exp: Any = None) -> str:
-        infix = OPERATIONS[expr.op].infix
-        if infix:
-            sign = LATEX_INFIX.get(infix, infix)
-            first = f"{sign} " if len(expr.args) == 1 else ""
-            text = rf"\left({first}{f' {sign} '.join(self._print(a) for a in expr.args)}\right)"
-        else:
-            inside = ", ".join(self._print(a) for a in expr.args)
-            text = rf"\operatorname{{{expr.op.replace('_', chr(92) + '_')}}}\left({inside}\right)"
-        return text if exp is None else f"{text}^{{{exp}}}"
-
-
-for _op, _row in OPERATIONS.items():
-    if _row.broadcasts and _op not in SYMPY and _op != "polygamma" and not hasattr(_LatexPrinter, f"_print_{_op}"):
-        setattr(_LatexPrinter, f"_print_{_op}", _LatexPrinter._print_table)
-
-
-def latex(expr: Any, decimals: bool = False) -> str:
-    """Return an expression as LaTeX for math mode.
-
-    >>> latex(sympy.Symbol("theta") / sympy.Symbol("x[0]"))
-    '\\\\frac{\\\\theta}{x_{0}}'
-    """
-    if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
-        return r"\mathrm{nan}"
-    expr = expr.xreplace({n: _latex_rational(n, decimals) for n in expr.atoms(sympy.Rational)})
-    return str(_LatexPrinter().doprint(expr))
-
-
-def _latex_rational(number: Any, decimals: bool) -> Any:
-    """Return a number with what is written as a decimal as symbols; a sign outside of them needs no brackets."""
-    sign, size = sympy.sign(number), abs(number)
-    if short := _decimal(size) if decimals or _is_long(number) else None:
-        return sign * sympy.Symbol(latex_number(short))
-    return sign * _latex_whole(size.p) / _latex_whole(size.q)
-
-
-def _latex_whole(number: int) -> Any:
-    """Return a whole number, as a symbol where it is not written digit by digit."""
-    text = whole_text(number)
-    return sympy.Integer(number) if text.isdigit() else sympy.Symbol(latex_number(text))

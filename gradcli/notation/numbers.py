@@ -33,3 +33,12 @@ def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str
         return f"[{', '.join(map(text, nested))}]" if isinstance(nested, list) else element(nested)
 
     return text(array.tolist())
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as sizes: 2×3, and `5 numbers` of a vector.
+
+    >>> shape_text((2, 3)), shape_text((5,))
+    ('2×3', '5 numbers')
+    """
+    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} numbers"

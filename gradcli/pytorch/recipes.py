@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import constant
+from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import lower, representatives
+from gradcli.graph.passes import representatives
 from gradcli.graph.vjp import Sweep, sweep
 
 Array = np.ndarray[Any, Any]

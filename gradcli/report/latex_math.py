@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
+    Added,
     Computed,
     Equal,
     Formula,
@@ -22,14 +23,14 @@ from gradcli.explain.sections import (
     Product,
     Sum,
     Value,
+    Words,
 )
-from gradcli.graph.names import latex_name, latex_number
-from gradcli.notation.nodes import LatexNotation
-from gradcli.notation.numbers import number_text
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.latex_names import LatexNames, latex_number
+from gradcli.notation.latex_writer import matrix, times
 from gradcli.report.text_math import TextWriter
 
 _WHOLE = 36  # elements of an array that is set whole
-_COLUMNS = 10  # of a matrix that amsmath sets as one
 _FEW = 3
 _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
 _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"} | {
@@ -38,15 +39,17 @@ _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\texta
 # What stands in sentences, and in no font of text.
 _SYMBOLS = {"∂": r"$\partial$", "·": r"$\cdot$", "×": r"$\times$", "ᵀ": r"$^{\top}$", "Σ": r"$\Sigma$", "→": r"$\to$"}
 _ACCENTED = re.compile("(\\w)\u0304")
+_LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
 
 def escaped(text: str) -> str:
     """Return words as LaTeX text.
 
-    >>> escaped("v·x_1")
-    'v$\\\\cdot$x\\\\_1'
+    >>> escaped("vᵀJ is linear in v"), escaped("x.v, 100 %")
+    ('$v^{\\\\top} J$ is linear in $v$', 'x.v, 100 \\\\%')
     """
-    plain = "".join(_ESCAPES.get(c, c) for c in text)
+    plain = _LETTER.sub(r"$\1$", "".join(_ESCAPES.get(c, c) for c in text))
+    plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
     return "".join(_SYMBOLS.get(c, c) for c in plain)
 
@@ -57,6 +60,7 @@ class LatexWriter:
     def __init__(self, page: Page, digits: int | None) -> None:
         self.page = page
         self.digits = digits
+        self.names = LatexNames(page.taken)
         self._numbers = TextWriter(page, digits)
 
     def write(self, math: Math) -> str:
@@ -65,27 +69,42 @@ class LatexWriter:
             case str():
                 return math if not math.strip() or math.isdigit() else rf"\text{{{escaped(math)}}}"
             case Name(name):
-                return latex_name(name)
+                return self.names(name)
             case Grad(name):
-                return grad_symbol(name)
+                variable, bracket, key = name.partition("[")
+                return rf"{self.names(variable)}\mathtt{{.grad}}{bracket}{key}"
             case Partial(of, by):
-                return rf"\frac{{\partial {latex_name(of) if of else ''}}}{{\partial {latex_name(by)}}}"
+                return rf"\frac{{\partial {self._several(of)}}}{{\partial {self._several(by)}}}"
             case Value(array):
                 return self.array(np.asarray(array))
             case Computed(node, names, implicit=implicit):
-                return LatexNotation(names, implicit=implicit).expression(node)
-            case Formula(_, latex):
-                return latex
+                return LatexNotation(names, implicit=implicit, latex=self.names).expression(node)
+            case Formula(_, formula):
+                return self.write(formula)
+            case Added(to, what):
+                return rf"{self.write(to)} \mathrel{{+}}= {self.write(what)}"
+            case Words(parts):
+                return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
             case Product(factors):
                 return self._product(factors, first=True)
             case Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
             case Listed(items):
-                return matrix(
-                    [[self.write(e) for e in (i.items if isinstance(i, Listed) else (i,))] for i in _rows(items)]
-                )
+                return self._listed(items)
             case Equal(sides):
                 return " = ".join(self.sides(sides))
+
+    def _listed(self, items: Sequence[Math]) -> str:
+        rows = [item.items for item in items if isinstance(item, Listed)]
+        written = matrix([list(map(self.write, row)) for row in rows or [tuple(items)]])
+        return written if rows else column(written)
+
+    def _several(self, names: str) -> str:
+        """Return a name, or names in brackets; nothing for none."""
+        if names.startswith("("):
+            written = (r"\dots" if name == "…" else self.names(name) for name in names[1:-1].split(", "))
+            return f"({', '.join(written)})"
+        return self.names(names) if names else ""
 
     def sides(self, sides: Sequence[Math]) -> list[str]:
         """Return the sides of an equation, without those that are written like the one before."""
@@ -104,7 +123,7 @@ class LatexWriter:
     def _factor(self, math: Math, signed: bool) -> str:
         """Return a factor: a sum, and what has a sign and is not the first, in brackets."""
         if isinstance(math, str):
-            return latex_name(math) if math.isidentifier() else self.write(math)
+            return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
         bare = re.sub(r"\{[^{}]*\}", "", re.sub(r"\\left.*\\right.", "", text))
         grouped = " + " in bare or " - " in bare or (text.startswith("-") and not signed)
@@ -115,9 +134,9 @@ class LatexWriter:
         if isinstance(value, int | float):
             text = self._numbers.number(float(value))
             return _SPECIAL.get(text) or latex_number(text)
-        from gradcli.notation.formulas import latex
+        from gradcli.notation.latex_formulas import latex
 
-        return "0" if value == 0 else latex(value, self.page.decimals)
+        return "0" if value == 0 else latex(value, self.page.decimals, self.names)
 
     def array(self, array: Array) -> str:
         """Return a number, or an array as a matrix; one of more than two dimensions as a matrix of matrices."""
@@ -125,8 +144,14 @@ class LatexWriter:
             return self.element(array.tolist())
         if array.size > _WHOLE:
             return self._beginning(array)
+        return self._nested(array) if array.ndim > 1 else column(self._nested(array))
+
+    def _nested(self, array: Array) -> str:
+        """Return an array as a matrix, whose elements may be arrays."""
+        if not array.shape:
+            return self.element(array.tolist())
         rows = array if array.ndim > 1 else array[None]
-        return matrix([[self.array(np.asarray(row[k])) for k in range(len(row))] for row in rows])
+        return matrix([[self._nested(np.asarray(row[k])) for k in range(len(row))] for row in rows])
 
     def _beginning(self, array: Array) -> str:
         """Return the corner of a large array, with its shape."""
@@ -135,30 +160,10 @@ class LatexWriter:
         cells = [[*row, r"\cdots"] if array.shape[-1] > _FEW else row for row in cells]
         if len(rows) > _FEW:
             cells.append([r"\vdots"] * min(array.shape[-1], _FEW) + [r"\ddots"] * (array.shape[-1] > _FEW))
-        sizes = r" \times ".join(map(str, array.shape))
-        return f"{matrix(cells)}_{{{sizes}}}"
+        above = r"^{\top}" if array.ndim == 1 else ""
+        return f"{matrix(cells)}_{{{times(array.shape)}}}{above}"
 
 
-def _rows(items: tuple[Math, ...]) -> list[Math]:
-    """Return the rows of a list: itself as the only one, unless it has lists in it."""
-    return list(items) if items and isinstance(items[0], Listed) else [Listed(items)]
-
-
-def grad_symbol(name: str) -> str:
-    """Return x.grad as LaTeX."""
-    return rf"{latex_name(name)}\mathtt{{.grad}}"
-
-
-def number(value: float) -> str:
-    """Return a number with all its digits as LaTeX."""
-    text = number_text(value)
-    return _SPECIAL.get(text) or latex_number(text)
-
-
-def matrix(rows: Sequence[Sequence[str]]) -> str:
-    """Return a `pmatrix`, which amsmath allows 10 columns, or an array in brackets."""
-    body = r" \\ ".join(" & ".join(row) for row in rows)
-    columns = max(map(len, rows), default=0)
-    if columns <= _COLUMNS:
-        return rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"
-    return rf"\left(\begin{{array}}{{{'c' * columns}}} {body} \end{{array}}\right)"
+def column(row: str) -> str:
+    """Return a vector, which is a column, written as a row."""
+    return rf"{row}^{{\top}}"

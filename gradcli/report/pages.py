@@ -124,8 +124,8 @@ def _grid(grid: Grid, width: int) -> list[str]:
     if sum(widths) + _GAP * (len(used) - 1) + 2 <= width:
         aligned = ((" " * _GAP).join(row[k] + " " * (widths[k] - cells(row[k])) for k in used) for row in rows)
         return [f"  {line}".rstrip() for line in aligned]
-    if grid.optional:
-        return []
+    if grid.narrow is not None:
+        return _grid(Grid(grid.narrow), width) if grid.narrow else []
     return [_wrapped("  " + "   ".join(filter(None, row)), width) for row in (rows[1:] if grid.header else rows)]
 
 

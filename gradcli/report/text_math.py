@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
+    Added,
     Computed,
     Equal,
     Formula,
@@ -21,9 +22,10 @@ from gradcli.explain.sections import (
     Product,
     Sum,
     Value,
+    Words,
 )
 from gradcli.notation.nodes import Notation
-from gradcli.notation.numbers import array_text, number_text
+from gradcli.notation.numbers import array_text, number_text, shape_text
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
@@ -57,6 +59,10 @@ class TextWriter:
                 return written or Notation(names, times="*", implicit=implicit).expression(node)
             case Formula(text):
                 return text
+            case Added(to, what):
+                return f"{self.write(to)} += {self.write(what)}"
+            case Words(parts):
+                return "".join(map(self.write, parts))
             case Product(factors):
                 return self._product(factors, first=True)
             case Sum(terms):
@@ -125,12 +131,3 @@ def grad_name(element: str) -> str:
     """
     name, bracket, key = element.partition("[")
     return f"{name}.grad{bracket}{key}"
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as sizes: 2×3, and `5 numbers` of a vector.
-
-    >>> shape_text((2, 3)), shape_text((5,))
-    ('2×3', '5 numbers')
-    """
-    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} numbers"

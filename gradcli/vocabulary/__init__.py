@@ -7,6 +7,7 @@ from gradcli.vocabulary import (  # noqa: F401  (they register names)
     losses,
     movement,
     normalisation,
+    padding,
     reductions,
     sorting,
     windows,

@@ -7,7 +7,7 @@ not      := \neg not | sum [sign sum]           a comparison
 sum      := [+-] term ([+-] term)*
 term     := power ([\cdot] power)* [\bmod term]
 power    := base [^ group]
-base     := number | name | group | \frac group group | \sqrt [degree] group | function [^ group] (group | bracket)
+base     := number | name | group | \frac group group | \sqrt [degree] group | function bracket
           | bracket | |formula| | cases
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from operations import FUNCTIONS
 
 TOKEN = re.compile(
-    r"\\(?:begin|end)\{cases\}|\\text\{[^}]*\}|\\operatorname\{(?:\\_|[^}])*\}|\\[A-Za-z]+(?:_\{[^}]*\})?|\\\\|"
+    r"\\(?:begin|end)\{cases\}|\\text\{[^}]*\}|\\mathrm\{e\}|\\operatorname\{(?:\\_|[^}])*\}|\\[A-Za-z]+(?:_\{[^}]*\})?|\\\\|"
     r"\d+(?:\.\d+)?(?: \\times 10\^\{-?\d+\})?|[A-Za-z](?:_\{[^}]*\})?|\S"
 )
 COMPARISONS = {
@@ -31,7 +31,8 @@ COMPARISONS = {
     "=": operator.eq,
     r"\neq": operator.ne,
 }
-NAMED = {r"\Gamma": "gamma", r"\ln": "log", r"\bmod": "mod"}
+NAMED = {r"\Gamma": "gamma", r"\psi": "digamma", r"\max": "maximum", r"\min": "minimum", r"\operatorname{sgn}": "sign"}
+NAMED |= {r"\arcsin": "asin", r"\arccos": "acos", r"\arctan": "atan", r"\log_{2}": "log2", r"\log_{10}": "log10"}
 # What stands behind a term.
 ENDS = {")", "}", "⟩", r"\rfloor", r"\rceil", ",", "&", r"\\", None, "+", "-", *COMPARISONS, r"\vee", r"\wedge"}
 
@@ -137,53 +138,48 @@ class Reader:
                 self.take("⟩")
                 return found
             case r"\lfloor" | r"\lceil":
-                found = (np.floor if token == r"\lfloor" else np.ceil)(self.group())
+                found = (np.floor if token == r"\lfloor" else np.ceil)(self.formula())
                 self.take(r"\rfloor", r"\rceil")
                 return found
             case r"\frac":
                 return self.group() / self.group()
             case r"\sqrt":
-                return np.sqrt(self.group())
+                return self.root()
             case r"\begin{cases}":
                 return self.cases()
-            case "e":
+            case r"\mathrm{e}":
                 return np.float64(np.e)
             case r"\pi":
                 return np.float64(np.pi)
+        if token == r"\log" and self.next == r"\Gamma":
+            self.take()
+            return self.function("lgamma")
+        if token == r"\psi" and self.next == "^":
+            self.take()
+            return self.function("polygamma", [self.group()])
         return self.function(NAMED.get(token) or token.removeprefix(r"\operatorname{").strip("\\}").replace(r"\_", "_"))
 
-    def function(self, name: str):
-        if self.next == "_":
-            self.take()
-            name += self.subscript()
-        exponent = 1
-        if self.next == "^":
-            self.take()
-            exponent = self.group()
-        braces = self.next == "{"
-        if braces:
-            self.take()
+    def root(self):
+        if self.next != "[":
+            return np.sqrt(self.group())
+        self.take("[")
+        assert self.take() == "3"
+        self.take("]")
+        return np.cbrt(self.group())
+
+    def function(self, name: str, arguments=()):
         self.take("(")
-        arguments = [self.formula()]
+        arguments = [*arguments, self.formula()]
         while self.next == ",":
             self.take()
             arguments.append(self.formula())
         self.take(")")
-        if braces:
-            self.take("}")
-        return FUNCTIONS[name](*arguments) ** exponent
-
-    def subscript(self) -> str:
-        self.take("{")
-        digits = self.take()
-        self.take("}")
-        return digits
+        return FUNCTIONS[name](*arguments)
 
     def cases(self):
         yes = self.formula()
         self.take("&")
-        if self.next == r"\text{if }":
-            self.take()
+        self.take(r"\text{if }")
         condition = self.formula()
         self.take(r"\\")
         no = self.formula()

@@ -12,6 +12,7 @@ ELEMENTWISE = {
     "mish(x)": (ANY,),
     "hardtanh(x)": (ANY,),
     "hardtanh(x, z, w)": (ANY, (-1.0, 0.0), (0.5, 1.0)),
+    "hardtanh(x, w, z)": (ANY, (-1.0, 0.0), (0.5, 1.0)),
     "logsigmoid(x)": (ANY,),
     "softsign(x)": (ANY,),
     "tanhshrink(x)": (ANY,),

@@ -53,11 +53,11 @@ ROWS: dict[str, Operation] = {
         _celu_alpha,
         lowered=lambda x, a: where(x <= 0, a * call("expm1", x / a), x),
     ),
-    # PyTorch: unlike a clamp it passes nothing on at its bounds.
+    # PyTorch: unlike a clamp it passes nothing on at its bounds.  Where these are in disorder, the upper one counts.
     "hardtanh": function(
         lambda y, x, low, high: where((x <= low) | (x >= high), 0, 1),
-        lambda y, x, low, high: where(x <= low, 1, 0),
-        lambda y, x, low, high: where(x >= high, 1, 0),
+        lambda y, x, low, high: where((x <= low) & (low < high), 1, 0),
+        lambda y, x, low, high: where((x >= high) | (high < low), 1, 0),
         lowered=lambda x, low, high: call("clamp", x, low, high),
     ),
     "logsigmoid": function(lambda y, x: call("sigmoid", -x), lowered=lambda x: -call("softplus", -x)),

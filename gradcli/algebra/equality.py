@@ -1,0 +1,108 @@
+"""Whether a formula is zero for all values of its variables, as far as algebra can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+
+from gradcli.algebra.functions import TableFunction
+
+_STEP = sympy.Function("step")  # 1 where its argument is positive, and 0 where it is negative
+
+
+def _hyperbolic(name: str) -> Callable[..., Any]:
+    return lambda x: getattr(sympy, name)(x).rewrite(sympy.exp)
+
+
+def _step(x: Any) -> Any:
+    """Return the step at 0: step(-x) is 1 - step(x), so that one sign of x stands for both."""
+    x = sympy.factor_terms(sympy.expand(x))
+    if x.is_number:
+        return sympy.Integer(int(bool(x > 0)))
+    return 1 - _STEP(-x) if x.could_extract_minus_sign() else _STEP(x)
+
+
+def _where(c: Any, a: Any, b: Any) -> Any:
+    return c * a + (1 - c) * b
+
+
+# What SymPy has no algebra for, in what it has.  Points where two branches meet are left out of account.
+_SIMPLER: dict[str, Callable[..., Any]] = {
+    **{name: _hyperbolic(name) for name in ("sinh", "cosh", "tanh", "sech")},
+    "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
+    "logsigmoid": lambda x: -sympy.log(1 + sympy.exp(-x)),
+    "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
+    "silu": lambda x: x / (1 + sympy.exp(-x)),
+    "logaddexp": lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
+    "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
+    "lt": lambda a, b: _step(b - a),
+    "le": lambda a, b: _step(b - a),
+    "gt": lambda a, b: _step(a - b),
+    "ge": lambda a, b: _step(a - b),
+    "eq": lambda a, b: sympy.S.Zero,
+    "ne": lambda a, b: sympy.S.One,
+    "and": lambda a, b: a * b,
+    "or": lambda a, b: a + b - a * b,
+    "not": lambda a: 1 - a,
+    "where": _where,
+    "abs": lambda x: x * (2 * _step(x) - 1),
+    "sign": lambda x: 2 * _step(x) - 1,
+    "relu": lambda x: x * _step(x),
+    "leaky_relu": lambda x, s: _where(_step(x), x, s * x),
+    "maximum": lambda a, b: _where(_step(a - b), a, b),
+    "minimum": lambda a, b: _where(_step(a - b), b, a),
+    "div": lambda a, b: a / b,
+}
+_LOGARITHMS = ("log1p", "expm1", "log2", "log10")
+
+
+def plain(expr: Any) -> Any:
+    """Return the formula in functions that SymPy has algebra for, as far as there are such.
+
+    >>> from gradcli.algebra.functions import function
+    >>> x = sympy.Symbol("x")
+    >>> sympy.expand(plain(function("abs")(x) - x * function("sign")(x)))
+    0
+    """
+    if not expr.args:
+        return expr
+    args = [plain(a) for a in expr.args]
+    if isinstance(expr, TableFunction) and expr.op in _SIMPLER:
+        return _SIMPLER[expr.op](*args)
+    whole = expr if args == list(expr.args) else expr.func(*args)
+    return whole.expand(func=True) if type(whole).__name__ in _LOGARITHMS else whole
+
+
+def is_zero(expr: Any) -> bool:
+    """Tell whether algebra shows that a formula is 0, apart from single points.
+
+    >>> x, y = sympy.symbols("x y")
+    >>> is_zero((x + y) ** 2 - x**2 - 2 * x * y - y**2), is_zero(sympy.sqrt(x**2) - x)
+    (True, False)
+    """
+    if expr == 0:
+        return True
+    expr = plain(expr)
+    # A step is 0 or 1, so that it is its own square; to the algebra it is a variable.
+    steps = {s: sympy.Dummy() for s in expr.atoms(_STEP)}
+    expr = expr.xreplace(steps)
+    for simpler in (sympy.expand, sympy.ratsimp, sympy.simplify):
+        expr = _idempotent(simpler(expr), list(steps.values()))
+        if expr == 0:
+            return True
+    return False
+
+
+def _idempotent(expr: Any, steps: list[Any]) -> Any:
+    for s in steps:
+        expr = sympy.expand(expr).replace(
+            lambda e, s=s: e.is_Pow and e.base == s and e.exp.is_Integer and e.exp > 1, lambda e: e.base
+        )
+    return expr
+
+
+def terms(expr: Any) -> list[Any]:
+    """Return the terms of a formula that is multiplied out."""
+    return [t for t in sympy.Add.make_args(sympy.expand(expr)) if t != 0]

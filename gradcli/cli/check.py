@@ -1,0 +1,84 @@
+"""gradcli check: whether derivatives are right, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from gradcli.cli.options import Asked, SystemCommand
+from gradcli.cli.status import DONE, NO
+
+EXAMPLES = """\b
+Examples:
+  gradcli check "f=x**2*y" "df/dx=2*x*y" "df/dy=x**2"
+  gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
+  gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
+  gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.argument("statement", nargs=-1)
+@click.option(
+    "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
+    help="Read statements from FILE; - is standard input.",
+)  # fmt: skip
+@click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
+@click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
+@click.option(
+    "--tolerance", type=click.FloatRange(0, 1, min_open=True), default=1e-6, show_default=True,
+    help="The error that is none, relative to numbers larger than 1; for claims with rounded constants.",
+)  # fmt: skip
+@click.option(
+    "--trials", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many random points to try."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random points.")
+@click.option(
+    "-f", "--format", "style", type=click.Choice(("table", "json", "markdown", "latex")), default="table",
+    show_default=True, help="How the result is written.",
+)  # fmt: skip
+def check(
+    statement: tuple[str, ...],
+    files: tuple[str, ...],
+    at: tuple[str, ...],
+    shapes: tuple[str, ...],
+    tolerance: float,
+    trials: int,
+    seed: int,
+    style: str,
+) -> int:
+    """Check claims about the derivatives of a system.
+
+    STATEMENTs define the system, and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
+    x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  A claim is proved, or tried at points, and
+    finite differences are asked too.  A wrong one is told with what is wrong.  The exit status is 0 when all are right,
+    and 1 when one is not.
+    """
+    from gradcli.cli.claims import cases
+    from gradcli.cli.outcome import show
+    from gradcli.cli.situation import read_situation, read_sources
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.check import Settings
+    from gradcli.explain.check import check as explained
+    from gradcli.lang.claims import read_claims, restored
+    from gradcli.lang.system import read_system
+    from gradcli.report.pages import render
+
+    asked = Asked(statement, files, at, shapes, None, None, style)
+    sources = read_sources(asked)
+    rest, claims = read_claims(sources)
+    if not claims:
+        raise InputError(
+            "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
+        )
+    try:
+        system = read_system(rest)
+        situation = read_situation(system, replace(asked, outputs=",".join(system.assigned)))
+    except InputError as error:
+        raise restored(error, sources, rest) from None
+    found = cases(claims, situation.graph, system.outputs)
+    points = situation.points if at else []
+    result = explained(situation.graph, found, Settings(points, trials, seed, tolerance))
+    show(render(result, style), Notes())
+    return NO if result.wrong else DONE

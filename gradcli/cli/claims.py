@@ -1,0 +1,171 @@
+"""Claims of the user's as nodes, ready to be tried: names found, shapes checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gradcli.errors import InputError, Source, Span
+from gradcli.explain.trials import Case, derivative
+from gradcli.graph.construct import index, reduce
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.shapes import Shape, check_size
+from gradcli.lang.builder import build
+from gradcli.lang.claims import Claim, Quantity, restored, unknown
+
+MAX_ENTRIES = 10**6
+
+
+def cases(claims: Sequence[Claim], graph: Graph, outputs: Sequence[str]) -> list[Case]:
+    """Return the claims about a graph, whose names are all in `graph.names`; `outputs` are what pullbacks start from.
+
+    Errors: `InputError`, at its place, for unknown names and for shapes that do not fit.
+    """
+    scope = {**graph.inputs, **graph.names}
+    return [_pullback(c, graph, scope, outputs) if c.of is None else _derivative(c, graph, scope) for c in claims]
+
+
+def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
+    assert claim.of is not None
+    if claim.of.name in graph.inputs:
+        raise InputError(
+            f"`{claim.of.name}` is an input, and depends on nothing", claim.span, f"write {claim.of.name}.grad for L"
+        )
+    y = _found(claim, claim.of, scope, "computed in the system")
+    if claim.of.key is not None:
+        y = index(y, _checked(claim, claim.of, y.shape))
+    if len(claim.by) > 1 and any(q.name not in graph.inputs for q in claim.by):
+        raise InputError("higher derivatives are those by inputs", claim.span, "for example d2f/dx2")
+    base, keys = y, tuple[int | slice, ...]()
+    for k, quantity in enumerate(claim.by):
+        x = _found(claim, quantity, scope, "in the system")
+        check_size_of(claim, (*base.shape, *x.shape))
+        keys = (
+            *(slice(None),) * len(base.shape),
+            *(() if quantity.key is None else _checked(claim, quantity, x.shape)),
+        )
+        found = derivative(graph, base, x)
+        truth = index(found, tuple(range(n) if isinstance(s, slice) else s for s, n in _zipped(keys, found.shape)))
+        if k < len(claim.by) - 1:
+            base = truth
+    own = Graph.of(graph.inputs, {"": truth})
+    yours = _yours(claim, scope, truth.shape, y.shape)
+    return Case(claim.text, claim.said, own, base, x, keys, truth, yours)
+
+
+def _zipped(keys: Sequence[int | slice], shape: Shape) -> list[tuple[int | slice, int]]:
+    return [(key, n) for key, n in zip([*keys, *[slice(None)] * (len(shape) - len(keys))], shape, strict=True)]
+
+
+def check_size_of(claim: Claim, shape: Shape) -> None:
+    """Refuse a derivative of more than a million entries."""
+    try:
+        size = leaf(check_size(shape)).size
+    except InputError as error:
+        raise error.at(claim.span) from None
+    if size > MAX_ENTRIES:
+        raise InputError(
+            f"`{claim.text}` has {size:,} entries", claim.span, "a pullback x.grad = … is as large as x alone"
+        )
+
+
+def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Sequence[str]) -> Case:
+    (quantity,) = claim.by
+    x = _found(claim, quantity, scope, "in the system")
+    ends = {name: scope[name] for name in outputs if scope[name] is not x}
+    read = {n.id for n in claim.expression.names}
+    cotangents: dict[str, Node] = {}
+    single = len(ends) == 1
+    for name, y in ends.items():
+        alias = claim.aliases.get(f"{name}.v")
+        own = "v" if single and "v" not in scope and "v" in read else alias
+        if own is None and single and y.size == 1:
+            continue  # y.backward(): the cotangent is 1
+        cotangents[own or f"{name}.v"] = leaf(y.shape)
+    by_output = dict(zip([n for n in ends if not (single and not cotangents)], cotangents, strict=False))
+    terms = [_total(y * cotangents[by_output[name]] if name in by_output else y) for name, y in ends.items()]
+    base = sum(terms[1:], terms[0])
+    shown = {
+        _shown(name, by_output, alias): v
+        for alias, v in cotangents.items()
+        for name in ends
+        if by_output.get(name) == alias
+    }
+    whole = Graph.of({**graph.inputs, **shown}, {"": base})
+    keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
+    found = derivative(whole, base, x)
+    truth = index(found, keys) if keys else found
+    unread = [f"{name}.v" for name in ends if f"{name}.v" in claim.aliases and name not in by_output]
+    if unread:
+        raise InputError(f"`{unread[0]}` is not a cotangent here", claim.span)
+    yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
+    return Case(claim.text, claim.said, whole, base, x, keys, truth, yours)
+
+
+def _shown(name: str, by_output: Mapping[str, str], alias: str) -> str:
+    return "v" if alias == "v" else f"{name}.v"
+
+
+def _total(y: Node) -> Node:
+    return reduce("sum", y, tuple(range(len(y.shape)))) if y.shape else y
+
+
+def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: str) -> Node:
+    if quantity.name not in scope:
+        raise unknown(claim, quantity.name, scope, what)
+    return scope[quantity.name]
+
+
+def _checked(claim: Claim, quantity: Quantity, shape: Shape) -> tuple[int, ...]:
+    """Return the index of an element, of an array of that shape."""
+    key = quantity.key or ()
+    if len(key) != len(shape) or any(k >= n for k, n in zip(key, shape, strict=True)):
+        raise InputError(f"`{quantity.name}` has shape {shape}, and no such element", claim.span)
+    return key
+
+
+def _yours(claim: Claim, scope: Mapping[str, Node], shape: Shape, above: Shape) -> Node:
+    """Return the node of the claim's right side.
+
+    Errors: `InputError` where its shape is not that of the derivative.
+    """
+    source = claim.expression.source
+    try:
+        node = build(claim.expression, scope)
+    except InputError as error:
+        raise restored(error, [claim.span.source], [source]) from None
+    if node.dtype == "bool":
+        raise InputError("a condition is not a derivative", claim.span, "write `where(x > 0, 1, 0)`")
+    if node.shape == shape:
+        return node
+    if node.op == "const" and not node.shape and node.value is not None:
+        return const(node.value, shape)
+    where = claim.expression.span(claim.expression.tree)
+    wanted = "a scalar" if not shape else f"of shape {shape}"
+    given = "a scalar" if not node.shape else f"of shape {node.shape}"
+    raise InputError(
+        f"`{claim.text}` is {wanted}, and what you say it is {given}",
+        Span(claim.span.source, where.start, where.end),
+        _advice(node.shape, shape, claim, above),
+    )
+
+
+def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape) -> str:
+    """Return what may have gone wrong with a shape."""
+    if yours == tuple(reversed(shape)) and len(shape) > 1:
+        return "is it transposed?"
+    extra = len(yours) - len(shape)
+    if extra >= 0:
+        padded = (1,) * extra + shape
+        axes = [k for k, (a, b) in enumerate(zip(yours, padded, strict=True)) if a != b and b == 1]
+        if axes and all(a == b for k, (a, b) in enumerate(zip(yours, padded, strict=True)) if k not in axes):
+            listed = str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+            return f"what was broadcast is summed: sum(…, axis={listed})"
+    if claim.of is None:
+        return "a gradient has the shape of what it is the gradient of"
+    return f"the shape of {claim.of.name}, {above}, is followed by that of {', '.join(q.name for q in claim.by)}"
+
+
+def sources_without(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources that have more in them than claims."""
+    return [s for s in sources if s.text.strip()]

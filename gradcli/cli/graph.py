@@ -1,0 +1,103 @@
+"""gradcli graph: a picture of the system, with values, adjoints and local derivatives."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, read_digits
+
+if TYPE_CHECKING:
+    from gradcli.cli.cotangents import Call
+    from gradcli.cli.situation import Situation
+    from gradcli.errors import Notes
+
+STYLES = ("text",)
+ENDINGS = {".txt": "text"}
+
+EXAMPLES = """\b
+Examples:
+  gradcli graph "y=x**2+x" --at x=3
+  gradcli graph "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+  gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
+  gradcli graph -F samples/bundle_adjustment.grad --v ones
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@asking(STYLES, "How the picture is drawn: text for a terminal, or a language.  [default: as --output ends; text]")
+@click.option(
+    "--v",
+    "cotangents",
+    metavar="V",
+    multiple=True,
+    help="The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights.",
+)
+@click.option("--all", "every", is_flag=True, help="Every operation: long chains and repeated parts are not folded.")
+@digits_option("in the picture, or full: nothing is rounded.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write the picture to FILE; .txt is text.",
+)
+def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, output: str | None) -> None:
+    """Draw the system as a graph: what is computed from what, with values and derivatives.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
+    With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
+    local derivative.  Long chains and repeated parts are drawn once.
+    """
+    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.situation import columns, read_asked, read_situation
+    from gradcli.data.replacement import write_whole
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.picture import View, picture
+    from gradcli.report.pictures.render import render_picture
+
+    notes = Notes()
+    style, rounded = _style(asked.style, output), read_digits(digits)
+    situation = read_situation(read_asked(asked, ["--v"] * ("-" in cotangents)), asked)
+    if len(situation.points) > 1:
+        raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
+    at = situation.points[0] if situation.points else None
+    view = View(columns(situation, asked), at, _call(situation, cotangents, notes), not every)
+    drawn = render_picture(picture(situation.graph, view), style, rounded)
+    if output is None or output == "-":
+        show(drawn, notes)
+    else:
+        write_whole(output, drawn.encode())
+        tell_notes(notes)
+
+
+def _style(style: str | None, output: str | None) -> str:
+    """Return the format: as it is asked for, or as the file's name ends."""
+    from gradcli.data.mistakes import label
+    from gradcli.errors import InputError
+
+    if style is not None or output is None or output == "-":
+        return style or "text"
+    found = ENDINGS.get(PurePath(output).suffix.lower())
+    if found is None:
+        raise InputError(
+            f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} is that of text, or -f"
+        )
+    return found
+
+
+def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Call | None:
+    """Return the cotangent of the picture: None where none is given and there is more than one output."""
+    from gradcli.cli.cotangents import read_calls
+    from gradcli.errors import InputError
+
+    outputs = situation.graph.outputs
+    if not cotangents and sum(y.size for y in outputs.values()) != 1:
+        return None
+    calls = read_calls(outputs, 1, cotangents, False, notes)[0]
+    if len(calls) > 1:
+        raise InputError(
+            f"a picture is of one call of backward, and v makes {len(calls)}", hint="gradcli backward shows several"
+        )
+    return calls[0]

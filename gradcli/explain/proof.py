@@ -1,0 +1,163 @@
+"""Claims in formulas: whether they are proved, the right derivative written out, and what sums differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradcli.explain.results import Shown
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+
+SECONDS = 2.0
+MAX_ENTRIES = 400  # of a claim that is proved
+_SHOWN = 36
+_LENGTH = 200  # characters of a formula that is shown
+_TERMS = 4
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What algebra found within its time.
+
+    `proved` tells that all entries are right, `formula` is the right derivative, `difference` what it has more than
+    the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.
+    """
+
+    proved: bool = False
+    formula: str = ""
+    difference: str = ""
+    terms: str = ""
+
+
+def prove(shown: Shown, truth: Node, yours: Node, wrong: int | None = None) -> Proof:
+    """Return the proof that a claim is right, or for the entry that is `wrong` what is wrong with it.
+
+    It takes two seconds at most; what was found by then is the result.
+    """
+    import gradcli.algebra.display
+    import gradcli.algebra.equality
+    import gradcli.notation.formulas  # noqa: F401  # what the child needs is loaded once
+    from gradcli.algebra.bounded import within
+
+    def work(report: Callable[[Proof], None]) -> None:
+        for found in _found(shown, truth, yours, wrong):
+            report(found)
+
+    return within(SECONDS, work) or Proof()
+
+
+def _found(shown: Shown, truth: Node, yours: Node, wrong: int | None) -> Iterator[Proof]:
+    """Yield better and better proofs."""
+    from gradcli.algebra.display import tidy
+    from gradcli.algebra.equality import is_zero
+
+    if truth.size > MAX_ENTRIES:
+        return
+    entries = [_entries(shown.graph, node) for node in (truth, yours)]
+    right, said = (e if len(e) > 1 else e * truth.size for e in entries)
+    found = Proof()
+    if wrong is None:
+        if truth.size <= _SHOWN:
+            found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], truth.shape))
+            yield found
+        if all(is_zero(a - b) for a, b in zip(said, right, strict=True)):
+            yield replace(found, proved=True)
+        return
+    found = replace(found, formula=_short(shown, tidy(right[wrong])))
+    yield found
+    found = replace(found, terms=_differing(shown, said[wrong], right[wrong]))
+    yield found
+    yield replace(found, difference=_short(shown, tidy(right[wrong] - said[wrong])))
+
+
+def _entries(graph: Graph, node: Node) -> list[Any]:
+    from gradcli.algebra.formulas import formulas, symbols
+
+    leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
+    return list(formulas([node], leaves, {}).exprs[node].reshape(-1))
+
+
+def _short(shown: Shown, expr: Any) -> str:
+    text = shown.formula(expr)
+    return text if len(text) <= _LENGTH else ""
+
+
+def _nested(texts: Sequence[str], shape: tuple[int, ...]) -> str:
+    """Return the formulas as lists in lists; nothing where one of them is too long."""
+    if not all(texts):
+        return ""
+    level = list(texts)
+    for size in reversed(shape):
+        level = [f"[{', '.join(level[k : k + size])}]" for k in range(0, len(level), size)]
+    return level[0] if len(level[0]) <= 4 * _LENGTH else ""
+
+
+def _differing(shown: Shown, said: Any, right: Any) -> str:
+    """Return which terms of a sum are missing, too many, or wrong; nothing where the sums have little in common."""
+    from gradcli.algebra.display import tidy
+
+    forms = list(dict.fromkeys([right, tidy(right)]))
+    for form in forms:
+        if found := _differing_terms(shown, said, form):
+            return found
+    return _as_written(shown, said, forms)
+
+
+def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
+    """Return how two sums differ that are multiplied out, if it is in a few terms."""
+    from gradcli.algebra.equality import terms
+
+    mine, its = terms(said), terms(right)
+    missing = [t for t in its if t not in mine]
+    more = [t for t in mine if t not in its]
+    if not its or len(missing) + len(more) > _TERMS or len(missing) == len(its):
+        return ""
+    if missing and not more:
+        return f"missing: {_signed(shown, missing)}"
+    if more and not missing:
+        return f"too many: {_signed(shown, more)}"
+    return _wrong_term(shown, more[0], missing[0]) if len(missing) == len(more) == 1 else ""
+
+
+def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
+    """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
+    import sympy
+
+    from gradcli.algebra.equality import is_zero
+
+    for term in sympy.Add.make_args(said):
+        if term != said and is_zero(said - term - forms[0]):
+            return f"too many: {_signed(shown, [term])}"
+    for form in forms:
+        for term in sympy.Add.make_args(form):
+            if term != form and is_zero(form - term - said):
+                return f"missing: {_signed(shown, [term])}"
+    return ""
+
+
+def _wrong_term(shown: Shown, mine: Any, its: Any) -> str:
+    ratio = mine / its
+    if ratio == -1:
+        return f"the sign of the term {shown.formula(abs(its) if its.is_number else its)}"
+    return f"the term {shown.formula(mine)} should be {shown.formula(its)}"
+
+
+def _signed(shown: Shown, terms: Sequence[Any]) -> str:
+    """Return terms with their signs: `+ x*cos(x)`."""
+    parts = []
+    for t in terms:
+        minus = t.could_extract_minus_sign()
+        parts.append(f"{'-' if minus else '+'} {shown.formula(-t if minus else t)}")
+    return " ".join(parts)
+
+
+def entry_name(shape: tuple[int, ...], entry: int) -> str:
+    """Return the place of an entry: `[0,1]`; nothing of a scalar.
+
+    >>> entry_name((2, 2), 1), entry_name((), 0)
+    ('[0,1]', '')
+    """
+    return element_names("", shape)[entry] if shape else ""

@@ -1,0 +1,145 @@
+"""Repeated parts of a graph: layers alike one behind the other, a chain of 3,000 sines."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+
+PERIOD = 64  # operations of the longest part that is looked for
+TIMES = 3  # fewer are no repetition
+LEAST = 10  # operations that are worth folding, all repetitions together
+
+Array = np.ndarray[Any, Any]
+Places = Mapping[Node, int]
+
+
+class Repeat(NamedTuple):
+    """Operations `start` to `start + period` of a list, which follow each other `times` times."""
+
+    start: int
+    period: int
+    times: int
+
+    @property
+    def stop(self) -> int:
+        """Where the last of them ends."""
+        return self.start + self.period * self.times
+
+    @property
+    def saved(self) -> int:
+        """How many operations need not be shown."""
+        return self.period * (self.times - 1)
+
+
+def repeats(graph: Graph, nodes: Sequence[Node]) -> list[Repeat]:
+    """Return the parts of a list of computed nodes that are repeated, in their order; none overlaps another.
+
+    The parts are alike: each reads of the one before it what that one reads of its own predecessor, or a leaf of its
+    own of the same shape, or what all of them read.  The first may read anything in the predecessor's place.  Nothing
+    else uses what they compute, but for the last of them.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = y = leaf()
+    >>> for _ in range(3000):
+    ...     y = elementwise("sin", y)
+    >>> graph = Graph.of({"x": x}, {"y": y})
+    >>> repeats(graph, graph.nodes[1:])
+    [Repeat(start=0, period=1, times=3000)]
+    """
+    search = _Search(graph, nodes)
+    found: list[Repeat] = []
+    taken = np.zeros(len(nodes), dtype=bool)
+    for repeat in sorted(search.candidates(), key=lambda r: (-r.saved, r.period, r.start)):
+        if not taken[repeat.start : repeat.stop].any():
+            taken[repeat.start : repeat.stop] = True
+            found.append(repeat)
+    return sorted(found)
+
+
+class _Search:
+    """What repetitions are looked for with: a number for each node, the same for nodes that are alike."""
+
+    def __init__(self, graph: Graph, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self.place: Places = {n: i for i, n in enumerate(nodes)}
+        self.users: dict[Node, list[int]] = {}
+        for n in graph.nodes:
+            for a in n.args:
+                self.users.setdefault(a, []).append(self.place.get(n, len(nodes)))
+        for n in graph.outputs.values():
+            self.users.setdefault(n, []).append(len(nodes))
+        codes: dict[Hashable, int] = {}
+        looks = [self._look(n) for n in nodes]
+        self.codes = np.array([codes.setdefault(look, len(codes)) for look in looks], dtype=np.int64)
+
+    def _look(self, node: Node) -> Hashable:
+        arguments = tuple(self._argument(node, a) for a in node.args)
+        return (node.op, node.shape, node.settings, node.dtype, arguments)
+
+    def _argument(self, node: Node, a: Node) -> Hashable:
+        """Return what an argument looks like from a node: so far back, a leaf of its own, or this very one."""
+        if a in self.place:
+            return self.place[node] - self.place[a]
+        if a.op == "const":
+            return ("const", a.shape, repr(a.settings))
+        return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
+
+    def candidates(self) -> Iterator[Repeat]:
+        """Yield the repetitions that there are, overlapping ones too."""
+        for period in range(1, min(PERIOD, len(self.nodes) // TIMES) + 1):
+            for start, stop in _stretches(self.codes[period:] == self.codes[:-period]):
+                # The first may look different: it reads something else, in the predecessor's place.
+                if stop - start >= period * (TIMES - 2) and stop - start + 2 * period >= LEAST:
+                    yield from self._closed(self._aligned(start, stop + period, period))
+
+    def _aligned(self, start: int, stop: int, period: int) -> Repeat:
+        """Return the repetition in a stretch, begun where it has most parts, and least is carried between them."""
+        best = (0, 0, Repeat(start, period, 0))
+        for first in range(start, min(start + period, stop - period + 1)):
+            times = (stop - first) // period
+            if first >= period and self._begins(first - period, first, period):
+                first, times = first - period, times + 1
+            carried = sum(any(u >= first + period for u in self.users.get(n, ())) for n in self._part(first, period))
+            if (times * period, -carried) > best[:2]:
+                best = (times * period, -carried, Repeat(first, period, times))
+        return best[2]
+
+    def _part(self, start: int, period: int) -> Sequence[Node]:
+        return self.nodes[start : start + period]
+
+    def _begins(self, first: int, second: int, period: int) -> bool:
+        """Tell whether one part is like the next one, but for what it reads in the place of a predecessor."""
+        carried: dict[Node, Node] = {}
+        for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
+            if (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
+                return False
+            for mine, other in zip(a.args, b.args, strict=True):
+                if first <= self.place.get(other, -1) < second:
+                    if mine.shape != other.shape or carried.setdefault(other, mine) is not mine:
+                        return False
+                elif self._argument(a, mine) != self._argument(b, other):
+                    return False
+        return True
+
+    def _closed(self, repeat: Repeat) -> Iterator[Repeat]:
+        """Yield the repetition in pieces, each ending where something outside uses what is computed inside."""
+        start, period, times = repeat
+        begun = 0
+        for k in range(times):
+            beyond = start + (k + 2) * period
+            used = any(u >= beyond for n in self._part(start + k * period, period) for u in self.users.get(n, ()))
+            if used or k == times - 1:
+                if k + 1 - begun >= TIMES and (k + 1 - begun) * period >= LEAST:
+                    yield Repeat(start + begun * period, period, k + 1 - begun)
+                begun = k + 1
+
+
+def _stretches(same: Array) -> list[tuple[int, int]]:
+    """Return where stretches of true values begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,0 +1,143 @@
+"""Claims about derivatives, beside the statements of a system: `df/dx = …`, `d2f/dx/dz = …`, `x.grad = …`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from gradcli.errors import InputError, Source, Span, nearest
+from gradcli.graph.names import NAME, normal
+from gradcli.lang.statements import Expression, read_expression, split
+
+_QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"
+_PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?!=)")
+_DERIVATIVE = re.compile(rf"d([2-4]?){_QUANTITY}((?:\s*/\s*d{_QUANTITY})+)\s*=(?!=)")
+_BY = re.compile(rf"/\s*d{_QUANTITY}")
+_COTANGENT = re.compile(rf"({NAME})\.v\b")
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A name, or an element of what it names."""
+
+    name: str
+    key: Key | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the user says a derivative is.
+
+    `of` is what is differentiated (None in a pullback `x.grad`), `by` by what, in order.  `text` is the left side, and
+    `span` its place.  Where several outputs have cotangents of their own, `aliases` are the names that stand for
+    `y.v` in the expression.
+    """
+
+    text: str
+    of: Quantity | None
+    by: tuple[Quantity, ...]
+    expression: Expression
+    span: Span
+    aliases: dict[str, str]
+
+    @property
+    def said(self) -> str:
+        """The right side, as the user wrote it, on one line."""
+        whole = self.expression.span(self.expression.tree)
+        return " ".join(self.span.source.text[whole.start : whole.end].split())
+
+
+def read_claims(sources: Iterable[Source], assigned: Collection[str] | None = None) -> tuple[list[Source], list[Claim]]:
+    """Return the texts with their claims blanked out, every other character at its place, and the claims.
+
+    Errors: `InputError`, with its place.
+
+    >>> rest, [claim] = read_claims([Source("f = x**2; df/dx = 2*x")])
+    >>> rest[0].text, claim.of.name, claim.by[0].name, claim.said
+    ('f = x**2;            ', 'f', 'x', '2*x')
+    """
+    blanked: list[Source] = []
+    claims: list[Claim] = []
+    for source in sources:
+        text = source.text.replace("∂", "d")
+        seen = Source(text, source.label)
+        for piece, start in split(seen):
+            match = _PULLBACK.match(piece) or _DERIVATIVE.match(piece)
+            if match:
+                end = start + len(piece)
+                claims.append(_claim(source, seen, match, start, end))
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        blanked.append(Source(text, source.label))
+    return blanked, claims
+
+
+def restored(error: InputError, sources: Sequence[Source], blanked: Sequence[Source]) -> InputError:
+    """Return an error with its place in the text that the user wrote."""
+    for was, now in zip(sources, blanked, strict=True):
+        if error.span is not None and error.span.source is now:
+            error.span = Span(was, error.span.start, error.span.end)
+    return error
+
+
+def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: int) -> Claim:
+    left = match.group()
+    span = Span(source, start, start + len(left.rstrip("= \t")))
+    if not source.text[start + match.end() : end].strip():
+        raise InputError(f"`{span.text} =` is followed by nothing", span, "a claim is a derivative = EXPRESSION")
+    try:
+        expression, aliases = _right(seen, start + match.end(), end)
+    except InputError as error:
+        raise restored(error, [source], [seen]) from None
+    text = re.sub(r"\s", "", span.text).replace("∂", "d")
+    if match.re is _PULLBACK:
+        return Claim(text, None, (_quantity(match[1], match[2], span),), expression, span, aliases)
+    order = int(match[1] or 1)
+    by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
+    if len(by) == 1 and order > 1:
+        name = by[0].name
+        if not name.endswith(str(order)) or by[0].key is not None or len(name) == 1:
+            example = f"d{order}{match[2]}/d{name}{order}"
+            raise InputError(
+                f"`{span.text}` is of order {order}: by what else?", span, f"write {example}, or d2f/dx/dz"
+            )
+        by = [Quantity(name[:-1])] * order
+    if len(by) != order:
+        what = f"{order} variables are wanted below, and there are {len(by)}"
+        raise InputError(f"`{span.text}`: {what}", span, "for example d2f/dx2, or d2f/dx/dz")
+    return Claim(text, _quantity(match[2], match[3], span), tuple(by), expression, span, aliases)
+
+
+def _right(source: Source, start: int, end: int) -> tuple[Expression, dict[str, str]]:
+    """Return the expression of a claim; `y.v` in it becomes a name as long as that, which nothing else has."""
+    aliases: dict[str, str] = {}
+    text = source.text
+
+    def alias(match: re.Match[str]) -> str:
+        name = next(n for sign in ("_v", "ˑv", "vv", "_w", "ww") if (n := f"{match[1]}{sign}") and n not in text)
+        return aliases.setdefault(f"{normal(match[1])}.v", name)
+
+    right = _COTANGENT.sub(alias, text[start:end])
+    if not aliases:
+        return read_expression(source, start, end), {}
+    changed = Source(text[:start] + right + text[end:], source.label)
+    try:
+        return read_expression(changed, start, end), aliases
+    except InputError as error:
+        raise restored(error, [source], [changed]) from None
+
+
+def _quantity(name: str, key: str | None, span: Span) -> Quantity:
+    if key is None:
+        return Quantity(normal(name))
+    parts = [part.strip() for part in key[1:-1].split(",")]
+    if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
+        raise InputError("an element is named by whole numbers from 0", span, "for example dy[0]/dx[1] = …")
+    return Quantity(normal(name), tuple(map(int, parts)))
+
+
+def unknown(claim: Claim, name: str, known: Iterable[str], what: str) -> InputError:
+    """Return what to tell of a claim about a name that the system does not have."""
+    return InputError(f"`{name}` is not {what}", claim.span, nearest(name, known, "names here"))

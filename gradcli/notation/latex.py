@@ -1,0 +1,162 @@
+"""The operations as LaTeX for math mode: a rule each, most of them derived from the operation's row."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gradcli.graph.node import Node, is_const
+from gradcli.graph.operation import Operation
+from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.latex_arrays import ARRAYS, raised, side_by_side
+from gradcli.notation.latex_calls import BRACKETS, LETTERS, SETTINGS, SIGNS, applied, function
+from gradcli.notation.latex_sums import SUMS
+from gradcli.notation.latex_writer import LatexNodeWriter
+from gradcli.notation.writer import Binds, Rule, Written, through
+
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+def derived(op: str, row: Operation) -> Rule | None:
+    """Return the rule that follows from an operation's row: a condition's sign, or a call with its settings."""
+    if row.infix:
+        return _condition(row.infix) if row.arity == 2 and row.kind == "condition" else None
+    return _call(op, row) if all(s in SETTINGS for s in row.settings) else None
+
+
+def _condition(infix: str) -> Rule:
+    # Sums may be compared; the operands of other signs are in brackets unless they are simple.
+    level = Binds.SUM if infix in _COMPARISONS else Binds.ATOM
+    sign = SIGNS.get(infix, infix)
+    return lambda w, node: Written(f" {sign} ".join(w.argument(a, level) for a in node.args), Binds.CONDITION)
+
+
+def _call(op: str, row: Operation) -> Rule:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
+        settings = [SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
+        return applied(function(op), w.arguments(node), *settings)
+
+    return write
+
+
+# Arithmetic
+
+
+def _mul(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = w.plain(node)
+    for choice, other in ((a, b), (b, a)):  # a choice between 0 and 1 chooses the other factor
+        if choice.op == "where" and choice not in w.names and all(_is_0_or_1(c) for c in choice.args[1:]):
+            branches = [w.name(other) if is_const(c, 1) else "0" for c in choice.args[1:]]
+            return _choice(w.name(choice.args[0]), *branches)
+    if w.rank(a) and w.rank(b):
+        left, right = w.operand(a, Binds.LOOSE, last=False), w.operand(b, Binds.LOOSE, first=False)
+        return Written(rf"{left.text} \odot {right.text}", Binds.LOOSE, right.open)
+    return side_by_side(w, a, b, Binds.LOOSE)
+
+
+def _is_0_or_1(node: Node) -> bool:
+    return is_const(node, 0) or is_const(node, 1)
+
+
+def _div(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = map(w.name, w.plain(node))
+    return Written(rf"\frac{{{a}}}{{{b}}}", Binds.POWER)
+
+
+def _pow(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = w.plain(node)
+    if b.value == Fraction(1, 2) and b not in w.names:
+        return Written(rf"\sqrt{{{w.name(a)}}}")
+    each = r"\circ " if w.rank(a) else ""  # of each element: no power of a matrix
+    return Written(f"{raised(w, a)}^{{{each}{w.name(b)}}}", Binds.POWER)
+
+
+def _exp(w: LatexNodeWriter, node: Node) -> Written:
+    (x,) = node.args
+    if w.rank(x):
+        return Written(rf"\exp\left({w.name(x)}\right)")
+    return Written(rf"\mathrm{{e}}^{{{w.name(x)}}}", Binds.POWER)
+
+
+def _abs(w: LatexNodeWriter, node: Node) -> Written:
+    (x,) = node.args
+    return applied(r"\operatorname{abs}", [w.name(x)]) if w.rank(x) > 1 else _between("abs")(w, node)
+
+
+def _between(op: str) -> Rule:
+    left, right = BRACKETS[op]
+    return lambda w, node: Written(rf"\left{left}{w.name(node.args[0])}\right{right}")
+
+
+def _between_terms(sign: str, right: Binds) -> Rule:
+    def write(w: LatexNodeWriter, node: Node) -> Written:
+        a, b = w.plain(node)
+        return Written(f"{w.argument(a, Binds.SUM)} {sign} {w.argument(b, right, first=False)}", Binds.SUM)
+
+    return write
+
+
+def _choice(*parts: str) -> Written:
+    return Written(cases(*parts), Binds.PRODUCT, open=True)
+
+
+def cases(condition: str, yes: str, no: str) -> str:
+    """Return a choice."""
+    return rf"\begin{{cases}} {yes} & \text{{if }} {condition} \\ {no} & \text{{otherwise}} \end{{cases}}"
+
+
+def _mod(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = w.plain(node)
+    return Written(rf"{w.argument(a, Binds.ATOM)} \bmod {w.argument(b, Binds.ATOM)}", Binds.CONDITION)
+
+
+def _letter(op: str) -> Rule:
+    return lambda w, node: applied(w.latex.symbol(LETTERS[op], op), w.arguments(node))
+
+
+def _polygamma(w: LatexNodeWriter, node: Node) -> Written:
+    order, x = map(w.name, w.plain(node))
+    return applied(rf"{w.latex.symbol(LETTERS[node.op], node.op)}^{{({order})}}", [x])
+
+
+def _lgamma(w: LatexNodeWriter, node: Node) -> Written:
+    return applied(rf"\log {w.latex.symbol(LETTERS['gamma'], 'gamma')}", w.arguments(node))
+
+
+LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(op, row)) is not None} | {
+    "identity": through,
+    "corner": through,
+    "add": _between_terms("+", Binds.SUM),
+    "sub": _between_terms("-", Binds.LOOSE),
+    "neg": lambda w, node: Written(f"-{w.argument(node.args[0], Binds.LOOSE, first=False)}", Binds.SUM),
+    "mul": _mul,
+    "div": _div,
+    "pow": _pow,
+    "mod": _mod,
+    "floor_divide": lambda w, node: Written(rf"\left\lfloor{_div(w, node).text}\right\rfloor"),
+    "not": lambda w, node: Written(rf"\neg {w.argument(node.args[0], Binds.POWER)}"),
+    "where": lambda w, node: _choice(*map(w.name, w.plain(node))),
+    "sqrt": lambda w, node: Written(rf"\sqrt{{{w.name(node.args[0])}}}"),
+    "cbrt": lambda w, node: Written(rf"\sqrt[3]{{{w.name(node.args[0])}}}"),
+    "exp": _exp,
+    "abs": _abs,
+    "floor": _between("floor"),
+    "ceil": _between("ceil"),
+    "gamma": _letter("gamma"),
+    "digamma": _letter("digamma"),
+    "polygamma": _polygamma,
+    "lgamma": _lgamma,
+    **SUMS,
+    **ARRAYS,
+}
+
+
+class LatexNotation(LatexNodeWriter):
+    """Writes nodes as LaTeX for math mode; those in `names` by their names.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> LatexNotation({x: "x0"}).expression(2 * x**3)
+    '2 x_{0}^{3}'
+    """
+
+    rules = LATEX

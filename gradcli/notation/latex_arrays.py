@@ -1,0 +1,257 @@
+"""Arrays in LaTeX: constants written out, matrices and their products, and what moves elements."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from gradcli.graph.node import Constant, Node
+from gradcli.notation.decimals import whole_text
+from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
+from gradcli.notation.latex_names import latex_number
+from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
+from gradcli.notation.text import keeping, listed, number_text, padding, places_key, solved_for_vector, subscript
+from gradcli.notation.writer import SHOWN, Binds, Rule, Written
+
+# Constants
+
+
+def constant(w: LatexNodeWriter, node: Node) -> Written:
+    """Return a constant: a number, an array filled with one, or one written out."""
+    if node.value is None:
+        return _listed(w, node)
+    number = exact_number(node.value)
+    if not w.rank(node):
+        return number
+    filled = rf"\mathbf{{{number.text}}}" if number.text in ("0", "1") else rf"{number.text} \cdot \mathbf{{1}}"
+    return Written(f"{filled}_{{{times(node.shape)}}}", Binds.PRODUCT)
+
+
+def _listed(w: LatexNodeWriter, node: Node) -> Written:
+    rows = list(node.shape[:-1])
+    shown = None if w.whole else SHOWN
+    if len(rows) > 1:
+        text = listed(node.shape, node.values, lambda v: exact_number(v).text, shown)
+        return Written(text.replace("[", r"\left[").replace("]", r"\right]").replace("…", r"\dots"))
+    count, width = (rows or [1])[0], node.shape[-1]
+    cells = [
+        [exact_number(v).text for v in node.values[i * width : (i + 1) * width][:shown]] + [r"\dots"] * _more(width, w)
+        for i in range(count)[:shown]
+    ]
+    cells += [[r"\vdots"]] * _more(count, w)
+    return Written(matrix(cells) + ("" if rows else r"^{\top}"), Binds.ATOM if rows else Binds.POWER)
+
+
+def _more(count: int, w: LatexNodeWriter) -> int:
+    return int(count > SHOWN and not w.whole)
+
+
+def exact_number(value: Constant) -> Written:
+    """Return an exact number.
+
+    >>> exact_number(Fraction(-1, 3)).text, exact_number("e").text
+    ('-\\\\frac{1}{3}', '\\\\mathrm{e}')
+    """
+    if isinstance(value, Fraction):
+        parts = [latex_number(whole_text(part)) for part in abs(value).as_integer_ratio()]
+        sign = "-" if value < 0 else ""
+        return Written(rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", Binds.SUM if sign else Binds.POWER)
+    text = number_text(value)
+    text = {"pi": r"\pi", "e": r"\mathrm{e}", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(
+        text, text
+    )
+    written = latex_number(text)
+    return Written(written, Binds.SUM if text[0] == "-" else Binds.ATOM if written == text else Binds.PRODUCT)
+
+
+# Movement
+
+
+def _index(w: LatexNodeWriter, node: Node) -> Written:
+    (x,) = node.args
+    return Written(f"{w.argument(x, Binds.ATOM)}[{_slices(subscript(node.settings[0], x.shape))}]")
+
+
+def _slices(key: str) -> str:
+    return key.replace(":", ALL).replace("…", r"\dots").replace("×", r" \times ").replace("None", r"\mathrm{None}")
+
+
+def _take(w: LatexNodeWriter, node: Node) -> Written:
+    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{_places(w, node)}]")
+
+
+def _places(w: LatexNodeWriter, node: Node) -> str:
+    axis, places = node.settings[:2]
+    key = places_key(axis, places, w.whole)
+    return _slices(key).replace("places", r"\text{ places}")
+
+
+def _reshape(w: LatexNodeWriter, node: Node) -> Written:
+    if (reduced := keeping(node, w)) is not None:
+        called = w.expression(reduced)
+        if not called.endswith(r"\right)"):  # a sum has no place for settings
+            called = applied(
+                function(reduced.op), w.arguments(reduced), SETTINGS["axes"](reduced, reduced.settings[0])
+            ).text
+        return applied_more(called, setting("keepdims", True))
+    if (system := solved_for_vector(node, w)) is not None:
+        return _solution(w, *system)
+    return _shaped("reshape")(w, node)
+
+
+def _shaped(name: str) -> Rule:
+    return lambda w, node: applied(
+        rf"\operatorname{{{name}}}", w.arguments(node), times(node.shape) or r"\text{scalar}"
+    )
+
+
+def _stack(w: LatexNodeWriter, node: Node) -> Written:
+    (axis,) = node.settings
+    if len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
+        return _joined(w, node)
+    if axis == 1:
+        return Written(matrix([w.arguments(node)]))
+    if len(node.shape) == 2:
+        return Written(matrix([_row(w, a) for a in node.args]))
+    return Written(matrix([[name] for name in w.arguments(node)]))
+
+
+def _row(w: LatexNodeWriter, vector: Node) -> list[str]:
+    """Return a vector as a row of a matrix: its elements where they are written."""
+    if vector.op == "stack" and vector not in w.names and len(vector.args) <= SHOWN:
+        return w.arguments(vector)
+    return [transposed(w, vector)]
+
+
+def _concatenate(w: LatexNodeWriter, node: Node) -> Written:
+    (axis,) = node.settings
+    if axis > 1 or len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
+        return _joined(w, node)
+    names = w.arguments(node)
+    return Written(matrix([names] if axis else [[name] for name in names]))
+
+
+def _joined(w: LatexNodeWriter, node: Node) -> Written:
+    parts = node.args if w.whole else node.args[:SHOWN]
+    names = [w.name(p) for p in parts] + [r"\dots"] * (len(parts) < len(node.args))
+    return applied(
+        rf"\operatorname{{{node.op}}}", names, *([setting("axis", node.settings[0])] if node.settings[0] else [])
+    )
+
+
+def _scatter(w: LatexNodeWriter, node: Node) -> Written:
+    shape, keys = node.settings
+    if len(keys) == 1 and not any(isinstance(k, int) for k in keys[0]) and (around := padding(keys[0], shape)):
+        return applied(r"\operatorname{pad}", w.arguments(node), f"({', '.join(map(str, around))})")
+    parts = [
+        rf"[{_slices(subscript(k, shape))}] \mathrel{{+}}= {w.name(a)}" for k, a in zip(keys, node.args, strict=True)
+    ]
+    shown = parts if w.whole else parts[:4]
+    return _into(node, shown + [r"\dots"] * (len(shown) < len(parts)))
+
+
+def _put(w: LatexNodeWriter, node: Node) -> Written:
+    return _into(node, [rf"[{_places(w, node)}] \mathrel{{+}}= {w.name(node.args[0])}"])
+
+
+def _into(node: Node, parts: list[str]) -> Written:
+    """Return zeros to which parts are added at their places."""
+    return Written(rf"\mathbf{{0}}_{{{times(node.shape)}}} \text{{ with }} {', '.join(parts)}", Binds.CONDITION)
+
+
+# Linear algebra
+
+
+def side_by_side(w: LatexNodeWriter, a: Node, b: Node, binds: Binds = Binds.PRODUCT) -> Written:
+    """Return two factors side by side."""
+    # A sign in front needs no brackets: -(a + b) c.
+    left = w.operand(a, Binds.SUM if a.op in ("neg", "const") else Binds.PRODUCT, last=False)
+    right = w.operand(b, binds, first=False)
+    between = r" \cdot " if right.text[0].isdigit() else " "
+    return Written(left.text + between + right.text, min(Binds.PRODUCT, right.binds), right.open)
+
+
+def _matmul(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = node.args
+    if len(a.shape) > 1:
+        return side_by_side(w, a, b)
+    # Vectors are columns.
+    first, second = (a, b) if len(b.shape) == 1 else (b, a)
+    plain = turns(first) and first not in w.names
+    left = w.argument(first.args[0], Binds.PRODUCT) if plain else transposed(w, first)
+    right = w.operand(second, Binds.PRODUCT)
+    return Written(f"{left} {right.text}", Binds.PRODUCT, right.open)
+
+
+def turns(node: Node) -> bool:
+    """Tell whether a node exchanges the last two axes."""
+    return node.op == "transpose" and node.settings[0] == (*range(len(node.shape) - 2), *range(len(node.shape))[:-3:-1])
+
+
+def transposed(w: LatexNodeWriter, node: Node) -> str:
+    """Return the transpose of an array, or of a vector, which is a column."""
+    return rf"{raised(w, node)}^{{\top}}"
+
+
+def raised(w: LatexNodeWriter, node: Node) -> str:
+    """Return what gets a superscript."""
+    return w.argument(node, Binds.ATOM)
+
+
+def _transpose(w: LatexNodeWriter, node: Node) -> Written:
+    if turns(node):
+        return Written(transposed(w, node.args[0]), Binds.POWER)
+    return applied(r"\operatorname{permute}", w.arguments(node), ",".join(map(str, node.settings[0])))
+
+
+def _einsum(w: LatexNodeWriter, node: Node) -> Written:
+    key = node.settings[0].replace("->", r" \to ")
+    return applied(r"\operatorname{einsum}", w.arguments(node), rf"\mathrm{{{key}}}")
+
+
+def _outer(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = node.args
+    return Written(f"{w.argument(a, Binds.PRODUCT)} {transposed(w, b)}", Binds.PRODUCT)
+
+
+def _inverse(w: LatexNodeWriter, node: Node) -> Written:
+    return Written(f"{raised(w, node.args[0])}^{{-1}}", Binds.POWER)
+
+
+def _solution(w: LatexNodeWriter, a: Node, b: Node) -> Written:
+    right = w.operand(b, Binds.PRODUCT)
+    return Written(f"{raised(w, a)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
+
+
+def _cross(w: LatexNodeWriter, node: Node) -> Written:
+    a, b = (w.argument(x, Binds.POWER) for x in node.args)
+    (axis,) = node.settings
+    below = "" if axis == len(node.shape) - 1 else rf"_{{\mathrm{{axis}} = {axis}}}"
+    return Written(rf"{a} \times{below} {b}", Binds.SUM)
+
+
+def _from_diagonal(w: LatexNodeWriter, node: Node) -> Written:
+    shape = [times(node.shape)] if len(set(node.shape)) > 1 else []
+    return applied(r"\operatorname{diag}", w.arguments(node), *shape)
+
+
+ARRAYS: dict[str, Rule] = {
+    "const": constant,
+    "matmul": _matmul,
+    "outer": _outer,
+    "einsum": _einsum,
+    "inv": _inverse,
+    "solve": lambda w, node: _solution(w, *node.args),
+    "cross": _cross,
+    "cast": lambda w, node: applied(rf"\operatorname{{{node.dtype}}}", w.arguments(node)),
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "broadcast": _shaped("expand"),
+    "index": _index,
+    "take": _take,
+    "put": _put,
+    "scatter": _scatter,
+    "diagonal": lambda w, node: applied(r"\operatorname{diag}", w.arguments(node)),
+    "from_diagonal": _from_diagonal,
+    "stack": _stack,
+    "concatenate": _concatenate,
+}

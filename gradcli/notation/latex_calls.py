@@ -1,0 +1,79 @@
+"""Functions in LaTeX: their names, and their settings behind the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli.graph.node import Node
+from gradcli.notation.writer import Written
+
+# Signs of conditions that LaTeX writes in its own way.
+SIGNS = {
+    "<=": r"\leq",
+    ">=": r"\geq",
+    "==": "=",
+    "!=": r"\neq",
+    "&": r"\wedge",
+    "|": r"\vee",
+    "~": r"\neg",
+    "%": r"\bmod",
+}
+# Functions that have a sign of their own; the others have their name.
+FUNCTIONS = {name: rf"\{name}" for name in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log")}
+FUNCTIONS |= {f"a{name}": rf"\arc{name}" for name in ("sin", "cos", "tan")}
+FUNCTIONS |= {"maximum": r"\max", "minimum": r"\min", "det": r"\det", "trace": r"\operatorname{tr}"}
+FUNCTIONS |= {"log2": r"\log_{2}", "log10": r"\log_{10}", "sign": r"\operatorname{sgn}"}
+FUNCTIONS |= {"max": r"\max", "min": r"\min"}
+LETTERS = {"gamma": r"\Gamma", "digamma": r"\psi", "polygamma": r"\psi"}  # unless a variable is one
+BRACKETS = {"floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil"), "abs": ("|", "|")}
+
+
+def function(op: str) -> str:
+    """Return the name of a function.
+
+    >>> function("sin"), function("leaky_relu")
+    ('\\\\sin', '\\\\operatorname{leaky\\\\_relu}')
+    """
+    return FUNCTIONS.get(op) or rf"\operatorname{{{op}}}".replace("_", r"\_")
+
+
+def applied(name: str, arguments: list[str], *settings: str) -> Written:
+    """Return a function of arguments; its settings stand behind a semicolon."""
+    shown = [s for s in settings if s]
+    behind = r";\, " + r",\, ".join(shown) if shown else ""
+    return Written(rf"{name}\left({', '.join(arguments)}{behind}\right)")
+
+
+def applied_more(called: str, setting: str) -> Written:
+    """Return a call with one more setting."""
+    inside = called.removesuffix(r"\right)")
+    return Written(inside + (r",\, " if r";\, " in inside else r";\, ") + setting + r"\right)")
+
+
+def setting(name: str, value: Any) -> str:
+    """Return a setting: axis = (0, 1).
+
+    >>> setting("axis", (0,)), setting("descending", True)
+    ('\\\\mathrm{axis} = (0)', '\\\\mathrm{descending} = \\\\mathrm{true}')
+    """
+    shown = f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
+    return rf"\mathrm{{{name}}} = " + (r"\mathrm{true}" if value is True else shown)
+
+
+def _unless(name: str, default: Any) -> Callable[[Node, Any], str]:
+    return lambda node, value: "" if value == default else setting(name, value)
+
+
+def _axis(node: Node, axis: Any) -> str:
+    rank = len(node.args[0].shape)
+    return "" if rank < 2 or (isinstance(axis, tuple) and len(axis) == rank) else setting("axis", axis)
+
+
+SETTINGS: Mapping[str, Callable[[Node, Any], str]] = {
+    "axes": lambda node, axes: _axis(node, axes[0] if len(axes) == 1 else axes),
+    "axis": _axis,
+    "correction": _unless("correction", 1),
+    "descending": _unless("descending", False),
+    "diagonal": _unless("diagonal", 0),
+}

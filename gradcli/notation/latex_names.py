@@ -1,0 +1,171 @@
+"""Names of quantities as LaTeX, so that no two on a page look alike."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from gradcli.graph.names import NAME
+
+_GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
+_GREEK |= {c.upper(): _GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}
+_SPELLED = {name: name for name in _GREEK.values()} | {"eps": "varepsilon"}
+_SPELLED |= {name: name for name in ("varepsilon", "vartheta", "varpi", "varrho", "varphi")}
+_GREEK["ε"] = "varepsilon"
+_CONSTANTS = ("pi", "π")  # as variables they are not to look like the number
+_ACCENTS = {
+    "\u0300": "grave",
+    "\u0301": "acute",
+    "\u0302": "hat",
+    "\u0303": "tilde",
+    "\u0304": "bar",
+    "\u0306": "breve",
+    "\u0307": "dot",
+    "\u0308": "ddot",
+    "\u030c": "check",
+    "\u20d7": "vec",
+}
+_MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
+_STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
+_ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0-9]*)")
+
+
+class LatexNames:
+    r"""The names of a page: each as a textbook prints it, unless another one is printed so already.
+
+    Elements and slices have brackets, as the user types them: `x1` is a variable with a subscript, `x[1]` an element.
+
+    >>> names = LatexNames(["x1", "x_1", "y_hat", "W1"])
+    >>> names("x1"), names("x_1"), names("y_hat"), names("W1[0,2]")
+    ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}', 'W_{1}[0,2]')
+    >>> LatexNames()("x_1"), LatexNames()("t̄2")
+    ('x_{1}', '\\bar{t}_{2}')
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        """`taken` are the names that the user gave, with or without elements."""
+        self._written: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._marked: set[str] = set()
+        bases = {n.partition("[")[0] for n in taken}
+        marked = {name for name in bases if name[1:2] in _MARKS and _unmarked(name)[0] in bases}
+        for name in sorted(bases - marked, key=lambda n: (len(n), n)):
+            self._written[name] = written = self._distinct(name)
+            self._used.add(written)
+            self._marked |= {_marked(written, mark) for mark in _MARKS.values()}
+
+    def __call__(self, name: str) -> str:
+        """Return a name as LaTeX: of a variable, of an element `x[0]`, or of an adjoint of one."""
+        base, bracket, key = name.partition("[")
+        return self._base(base) + bracket + key.replace(":", "{:}")
+
+    def _base(self, name: str) -> str:
+        if name in self._written:
+            return self._written[name]
+        inner, mark = _unmarked(name)
+        if not mark:
+            return self._distinct(name)
+        written = _marked(self._base(inner), mark)
+        return written if written not in self._used else _marked(_literal(inner), mark)
+
+    def _distinct(self, name: str) -> str:
+        written = textbook(name)
+        return _literal(name) if written in self._used | self._marked else written
+
+    def symbol(self, letter: str, spelled: str) -> str:
+        """Return a function's letter, or its name where a variable is printed so."""
+        return rf"\operatorname{{{spelled}}}" if letter in self._used else letter
+
+
+def latex_name(name: str) -> str:
+    """Return a name as LaTeX, on a page where no other one is printed so.
+
+    >>> latex_name("x[0,1]"), latex_name("theta2"), latex_name("loss"), latex_name("λ2"), latex_name("Δx")
+    ('x[0,1]', '\\\\theta_{2}', '\\\\mathit{loss}', '\\\\lambda_{2}', '\\\\mathit{\\\\Delta x}')
+    """
+    return LatexNames()(name)
+
+
+def textbook(name: str) -> str:
+    """Return a variable's name as a textbook prints it: digits as a subscript, Greek names as letters, accents.
+
+    >>> textbook("x1_hat"), textbook("varphi"), textbook("under_score")
+    ('\\\\hat{x}_{1}', '\\\\varphi', '\\\\mathit{under\\\\_score}')
+    """
+    if (match := _ACCENTED.fullmatch(name)) and (letter := _one_letter(match[1])) and not (match[2] and match[4]):
+        return _subscripted(rf"\{match[3]}{{{letter}}}", match[2] or match[4])
+    match = _STEM.fullmatch(name)
+    if not match:
+        return name  # a number, kept as it was typed
+    stem, digits = match.groups()
+    if name not in _CONSTANTS and (letter := _one_letter(stem)):
+        return _subscripted(letter, digits)
+    if not stem.strip("_"):  # underscores and digits alone
+        stem, digits = name, ""
+    return _subscripted(rf"\mathit{{{''.join(map(_letter, _letters(stem)))}}}", digits)
+
+
+def _one_letter(stem: str) -> str:
+    """Return a letter with its accents, or the letter that is spelled out; nothing for a word."""
+    if stem.rstrip("_") in _SPELLED:
+        return rf"\{_SPELLED[stem.rstrip('_')]}"
+    letters = _letters(stem)
+    return _letter(letters[0]).rstrip() if len(letters) == 1 and stem != "_" else ""
+
+
+def _subscripted(letter: str, digits: str) -> str:
+    return f"{letter}_{{{digits}}}" if digits else letter
+
+
+def _unmarked(name: str) -> tuple[str, str]:
+    """Return whose adjoint or tangent a name is, and which of the two; nothing for any other name."""
+    if name[1:2] in _MARKS:
+        return name[0] + name[2:], _MARKS[name[1]]
+    first = unicodedata.normalize("NFD", name[:1])
+    if first[1:] and first[-1] in _MARKS:
+        return unicodedata.normalize("NFC", first[:-1]) + name[1:], _MARKS[first[-1]]
+    return "", ""
+
+
+def _marked(written: str, mark: str) -> str:
+    stem, subscript, digits = written.partition("_{")
+    return rf"\{mark}{{{stem}}}{subscript}{digits}"
+
+
+def _literal(name: str) -> str:
+    """Return a name letter by letter; those that are not ASCII by their numbers."""
+    letters = (c if c.isascii() else rf"\#{ord(c):x}" for c in name)
+    return rf"\mathtt{{{''.join(letters)}}}".replace("_", r"\_")
+
+
+def _letters(name: str) -> list[str]:
+    """Return the letters of a name, each with the accents that follow it."""
+    letters: list[str] = []
+    for c in name:
+        if letters and unicodedata.combining(c):
+            letters[-1] += c
+        else:
+            letters.append(c)
+    return letters
+
+
+def _letter(letter: str) -> str:
+    """Return a letter with its accents as LaTeX for math mode; what is neither Latin nor Greek is text in it."""
+    base, *accents = list(unicodedata.normalize("NFD", letter))
+    if not (base.isascii() or base in _GREEK) or any(a not in _ACCENTS for a in accents):
+        return rf"\text{{{letter}}}"
+    written = rf"\{_GREEK[base]} " if base in _GREEK else base.replace("_", r"\_")
+    for accent in accents:
+        written = rf"\{_ACCENTS[accent]}{{{written.rstrip()}}}"
+    return written
+
+
+def latex_number(text: str) -> str:
+    """Return a number's text as LaTeX: 1e-05 as a power of ten.
+
+    >>> latex_number("2.5e-05")
+    '2.5 \\\\times 10^{-5}'
+    """
+    mantissa, exponent, power = text.lower().partition("e")
+    return rf"{mantissa} \times 10^{{{int(power)}}}" if exponent and power.lstrip("+-").isdigit() else text

@@ -1,0 +1,97 @@
+"""Writes nodes as LaTeX: whole arrays by their names, or one element of them at the indices of a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from itertools import chain, count
+
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import Shape
+from gradcli.notation.latex_names import LatexNames
+from gradcli.notation.writer import Binds, Writer, Written
+
+_INDICES = "ijklmnpqrs"
+MAX_COLUMNS = 10  # of amsmath's matrices
+ALL = "{:}"  # a colon without the spaces of a relation
+
+
+class LatexNodeWriter(Writer):
+    """Writes nodes; an elementwise expression at `indices`, one for each axis of `shape`, as that of its elements."""
+
+    brackets = r"\left({}\right)"
+
+    def __init__(
+        self,
+        names: Mapping[Node, str],
+        implicit: bool = False,
+        whole: bool = False,
+        latex: LatexNames | None = None,
+    ) -> None:
+        """`implicit` leaves out what broadcasting does by itself; `latex` writes the names, as on the whole page."""
+        super().__init__(names, implicit, whole)
+        self.latex = latex or LatexNames(names.values())
+        self.shape: Shape = ()
+        self.indices: tuple[str, ...] = ()
+        self.bound: frozenset[str] = frozenset()
+
+    def known(self, node: Node) -> str | None:
+        """Return a node's name as it is written, at the indices if there are any."""
+        name = self.names.get(node)
+        return None if name is None else self.latex(name) + self.index_of(node)
+
+    def written(self, node: Node) -> Written:
+        """Return what a node computes, at the indices if there are any."""
+        if not self.indices or node.value is not None or (node.args and OPERATIONS[node.op].broadcasts):
+            return super().written(node)
+        if node.op == "broadcast":
+            known = self.known(node.args[0])
+            return self.written(node.args[0]) if known is None else Written(known)
+        whole = self.at((), ())
+        return Written(whole.argument(node, Binds.ATOM) + self.index_of(node)) if node.shape else whole.written(node)
+
+    def at(self, shape: Shape, indices: Sequence[str]) -> LatexNodeWriter:
+        """Return a writer of the elements at these indices of arrays that broadcast to that shape."""
+        other = copy(self)
+        other.shape, other.indices, other.bound = shape, tuple(indices), self.bound.union(indices)
+        return other
+
+    def index_of(self, node: Node) -> str:
+        """Return the index of a node's element, in brackets: the size 1 of an axis that broadcasts has place 0."""
+        rank = len(node.shape)
+        if not self.indices or not rank:
+            return ""
+        own = zip(node.shape, self.shape[-rank:], self.indices[-rank:], strict=True)
+        return f"[{','.join('0' if n == 1 < whole and i != ALL else i for n, whole, i in own)}]"
+
+    def rank(self, node: Node) -> int:
+        """Return how many dimensions has what is written of a node."""
+        if not self.indices:
+            return len(node.shape)
+        return self.indices[-len(node.shape) :].count(ALL) if node.shape else 0
+
+    def fresh_indices(self, wanted: int) -> list[str]:
+        """Return letters that are no names, and no indices of a sum around this one."""
+        taken = self.bound.union(self.names.values())
+        letters = chain(_INDICES, (f"i_{{{k}}}" for k in count()))
+        free = (letter for letter in letters if letter not in taken)
+        return [next(free) for _ in range(wanted)]
+
+
+def matrix(rows: Sequence[Sequence[str]]) -> str:
+    """Return a `pmatrix`, or an array in brackets where there are too many columns for amsmath."""
+    body = r" \\ ".join(" & ".join(row) for row in rows)
+    columns = max(map(len, rows))
+    if columns <= MAX_COLUMNS:
+        return rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"
+    return rf"\left(\begin{{array}}{{{'c' * columns}}} {body} \end{{array}}\right)"
+
+
+def times(shape: Shape) -> str:
+    """Return a shape: 2 × 3.
+
+    >>> times((2, 3))
+    '2 \\\\times 3'
+    """
+    return r" \times ".join(map(str, shape))

@@ -1,0 +1,367 @@
+"""The operations as text in the language of gradcli: a rule each, most of them derived from the operation's row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gradcli.graph.construct import Axes, Index
+from gradcli.graph.node import Constant, Node
+from gradcli.graph.operation import Operation
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.places import Places
+from gradcli.graph.shapes import Shape
+from gradcli.notation.decimals import whole_text
+from gradcli.notation.writer import SHOWN, Binds, Rule, Writer, Written, through
+
+# How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
+_SIGNS = {
+    "+": (Binds.SUM, Binds.SUM, Binds.SUM),
+    "-": (Binds.SUM, Binds.SUM, Binds.LOOSE),
+    "*": (Binds.PRODUCT, Binds.PRODUCT, Binds.PRODUCT),
+    "/": (Binds.PRODUCT, Binds.PRODUCT, Binds.POWER),
+    "@": (Binds.LOOSE, Binds.LOOSE, Binds.POWER),
+    "%": (Binds.LOOSE, Binds.PRODUCT, Binds.POWER),
+    "**": (Binds.POWER, Binds.ATOM, Binds.POWER),
+}
+_CONDITION = (Binds.CONDITION, Binds.SUM, Binds.SUM)
+_PREFIXES = {"-": Written("-{}", Binds.SUM), "~": Written("~{}")}
+_TIGHT = ("*", "/", "**")
+
+
+def derived(op: str, row: Operation) -> Rule | None:
+    """Return the rule that follows from an operation's row: a sign, or a call with the settings that need saying.
+
+    None where the row has a setting that no keyword is known for.
+    """
+    if row.infix:
+        return _prefix(row.infix) if row.arity == 1 else _infix(row.infix)
+    return _call(op, row) if set(row.settings) <= set(_SETTINGS) else None
+
+
+def _prefix(sign: str) -> Rule:
+    pattern, binds, _ = _PREFIXES[sign]
+    return lambda w, node: Written(pattern.format(w.argument(node.args[0], Binds.PRODUCT, first=False)), binds)
+
+
+def _infix(sign: str) -> Rule:
+    binds, left, right = _SIGNS.get(sign, _CONDITION)
+    spaced = sign if sign in _TIGHT else f" {sign} "
+
+    def write(w: Any, node: Node) -> Written:
+        a, b = w.plain(node)
+        between = w.times if sign == "*" else spaced
+        # A sign in front needs no brackets: -a*b.
+        signed = binds == Binds.PRODUCT and a.op in ("neg", "const")
+        return Written(
+            f"{w.argument(a, Binds.SUM if signed else left)}{between}{w.argument(b, right, first=False)}", binds
+        )
+
+    return write
+
+
+def _mul(w: Any, node: Node) -> Written:
+    """Return a product; a number of times one of matrices needs no brackets: 2*A @ b."""
+    a, b = w.plain(node)
+    if not a.shape and b.op == "matmul" and b not in w.names:
+        return Written(f"{w.argument(a, Binds.PRODUCT)}{w.times}{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
+    return _infix("*")(w, node)
+
+
+def _call(op: str, row: Operation) -> Rule:
+    def write(w: Writer, node: Node) -> Written:
+        own = [_SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
+        return Written(f"{op}({', '.join([*w.arguments(node), *filter(None, own)])})")
+
+    return write
+
+
+# Settings, as they are typed behind the arguments; nothing for one that is the default
+
+
+def _axes(node: Node, axes: Axes) -> str:
+    return "" if len(axes) == len(node.args[0].shape) else f"axis={axes[0] if len(axes) == 1 else axes}"
+
+
+def _axis(node: Node, axis: int) -> str:
+    return f"axis={axis}" if len(node.args[0].shape) > 1 else ""
+
+
+def _unless(keyword: str, default: Any) -> Callable[[Node, Any], str]:
+    return lambda node, value: "" if value == default else f"{keyword}={value}"
+
+
+_SETTINGS: Mapping[str, Callable[[Node, Any], str]] = {
+    "axes": _axes,
+    "axis": _axis,
+    "correction": _unless("correction", 1),
+    "descending": _unless("descending", False),
+    "diagonal": _unless("diagonal", 0),
+}
+
+
+# Constants
+
+
+def constant(w: Writer, node: Node) -> Written:
+    """Return a constant: a number, an array filled with one, or a list."""
+    if node.value is None:
+        return Written(listed(node.shape, node.values, lambda v: _number(w, v).text, None if w.whole else SHOWN))
+    number = _number(w, node.value)
+    if not node.shape:
+        return number
+    filled = {"0": "zeros", "1": "ones"}.get(number.text)
+    sizes = ", ".join(map(str, node.shape))
+    return Written(f"{filled}({sizes})" if filled else f"full({_size(node.shape)}, {number.text})")
+
+
+def _number(w: Writer, value: Constant) -> Written:
+    text = number_text(value)
+    if text in ("pi", "e") and text in w.names.values():  # a variable has the name of the constant
+        text = {"pi": "acos(-1)", "e": "exp(1)"}[text]
+    return Written(text, Binds.SUM if text.startswith("-") else Binds.PRODUCT if "/" in text else Binds.ATOM)
+
+
+def number_text(value: Constant) -> str:
+    """Return an exact number as it is typed.
+
+    >>> number_text(Fraction(1, 3)), number_text(10**300), number_text("pi")
+    ('1/3', '1e+300', 'pi')
+    """
+    if isinstance(value, Fraction):
+        return f"{whole_text(value.numerator)}/{whole_text(value.denominator)}"
+    return whole_text(value) if isinstance(value, int) else str(value).replace("E", "e")
+
+
+def listed(shape: Shape, values: Sequence[Constant], write: Callable[[Constant], str], shown: int | None) -> str:
+    """Return an array as a list of lists, of which only the first elements are `shown`."""
+    if not shape:
+        return write(values[0])
+    size = len(values) // shape[0]
+    count = shape[0] if shown is None else min(shown, shape[0])
+    parts = [listed(shape[1:], values[i * size : (i + 1) * size], write, shown) for i in range(count)]
+    return f"[{', '.join(parts + ['…'] * (count < shape[0]))}]"
+
+
+# Movement
+
+
+def subscript(key: Index, shape: Shape) -> str:
+    """Return an index of an array of that shape as it is written between brackets.
+
+    >>> subscript((0, range(1, 3), range(4)), (2, 5, 4)), subscript((range(2, -1, -1),), (3,))
+    ('0, 1:3', '::-1')
+    """
+    sizes = iter(shape)
+    parts = [("None" if k is None else _slice(k, next(sizes))) for k in key]
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts)
+
+
+def _slice(k: int | range, size: int) -> str:
+    if isinstance(k, int):
+        return str(k)
+    if k.step > 0:
+        start, stop = (str(k.start) if k.start else ""), (str(k.stop) if k.stop < size else "")
+    else:
+        start, stop = (str(k.start) if k.start < size - 1 else ""), (str(k.stop) if k.stop >= 0 else "")
+    return f"{start}:{stop}" + (f":{k.step}" if k.step != 1 else "")
+
+
+def _index(w: Writer, node: Node) -> Written:
+    (x,) = node.args
+    return Written(f"{w.argument(x, Binds.ATOM)}[{subscript(node.settings[0], x.shape)}]")
+
+
+def places_key(axis: int, places: Places, whole: bool = True) -> str:
+    """Return the index of a node that takes or puts slices, as it is written between brackets."""
+    return f"{':, ' * axis}{places.numbers.tolist() if whole else places}"
+
+
+def _take(w: Writer, node: Node) -> Written:
+    axis, places = node.settings
+    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{places_key(axis, places, w.whole)}]")
+
+
+def _size(shape: Shape) -> str:
+    return str(tuple(shape))
+
+
+def _transpose(w: Writer, node: Node) -> Written:
+    (order,) = node.settings
+    rank = len(order)
+    if order == tuple(reversed(range(rank))):
+        return Written(f"{w.argument(node.args[0], Binds.ATOM)}.T")
+    if order == (*range(rank - 2), rank - 1, rank - 2):
+        return Written(f"{w.argument(node.args[0], Binds.ATOM)}.mT")
+    return Written(f"permute({w.name(node.args[0])}, {order})")
+
+
+def _reshape(w: Writer, node: Node) -> Written:
+    if (reduced := keeping(node, w)) is not None:
+        return Written(f"{w.expression(reduced)[:-1]}, keepdims=True)")
+    if (system := solved_for_vector(node, w)) is not None:
+        return Written(f"solve({', '.join(map(w.name, system))})")
+    return Written(f"reshape({w.name(node.args[0])}, {_size(node.shape)})")
+
+
+def keeping(node: Node, w: Writer) -> Node | None:
+    """Return the reduction whose axes a reshape puts back with size 1, unless it has a name of its own."""
+    (reduced,) = node.args
+    if reduced in w.names or not reduced.args or OPERATIONS[reduced.op].kind not in ("reduction", "place"):
+        return None
+    axes, shape = reduced.settings[0], reduced.args[0].shape
+    gone = axes if isinstance(axes, tuple) else (axes,)
+    whole = reduced.shape != shape and node.shape == tuple(1 if i in gone else n for i, n in enumerate(shape))
+    return reduced if whole else None
+
+
+def solved_for_vector(node: Node, w: Writer) -> tuple[Node, Node] | None:
+    """Return the matrix and the vector of a system that is solved for a column, of which a reshape makes a vector."""
+    (solution,) = node.args
+    if solution.op != "solve" or solution in w.names or node.shape != solution.shape[:-1]:
+        return None
+    matrix, column = solution.args
+    if column.op != "reshape" or column in w.names or column.shape != (*column.args[0].shape, 1):
+        return None
+    return matrix, column.args[0]
+
+
+def _joined(name: str) -> Rule:
+    def write(w: Writer, node: Node) -> Written:
+        (axis,) = node.settings
+        parts = node.args if w.whole else node.args[:SHOWN]
+        shown = f"[{', '.join([w.name(p) for p in parts] + ['…'] * (len(parts) < len(node.args)))}]"
+        if name == "stack" and axis == 0:
+            return Written(shown)
+        return Written(f"{name}({shown}{f', axis={axis}' if axis else ''})")
+
+    return write
+
+
+def _scatter(w: Writer, node: Node) -> Written:
+    """Return what adds parts into zeros: of one part that stands together, zeros around it."""
+    shape, keys = node.settings
+    if len(keys) == 1 and (around := padding(keys[0], shape)) is not None:
+        part = w.name(node.args[0])
+        for axis, k in enumerate(keys[0]):
+            part = f"unsqueeze({part}, {axis})" if isinstance(k, int) else part
+        return Written(f"pad({part}, {around})" if around else part)
+    parts = [f"[{subscript(k, shape)}] += {w.name(a)}" for k, a in zip(keys, node.args, strict=True)]
+    shown = parts if w.whole else parts[:4]
+    return Written(f"zeros{_size(shape)} with {', '.join(shown)}" + ", …" * (len(shown) < len(parts)))
+
+
+def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
+    """Return how many zeros stand before and behind a part of an array, for the last axis first; None for a loose one.
+
+    >>> padding((range(3), range(1, 4)), (3, 6)), padding((range(0, 4, 2),), (4,))
+    ((1, 2), None)
+    """
+    ranges = [range(k, k + 1) if isinstance(k, int) else k for k in key]
+    if not all(isinstance(k, range) and k.step == 1 for k in ranges):
+        return None
+    pairs = [(k.start, n - k.stop) for k, n in zip(ranges, shape, strict=False) if isinstance(k, range)]
+    while pairs and pairs[0] == (0, 0):
+        pairs = pairs[1:]
+    behind = [(0, 0)] * (len(shape) - len(ranges)) if pairs else []
+    return tuple(n for pair in reversed([*pairs, *behind]) for n in pair)
+
+
+def _put(w: Writer, node: Node) -> Written:
+    axis, places, _ = node.settings
+    return Written(f"zeros{_size(node.shape)} with [{places_key(axis, places, w.whole)}] += {w.name(node.args[0])}")
+
+
+def _diagonal(w: Writer, node: Node) -> Written:
+    x = w.name(node.args[0])
+    if len(node.args[0].shape) == 2:
+        return Written(f"diag({x})")
+    rest = "klmnopqrstuvwxyz"[: len(node.shape) - 1]
+    return Written(f'einsum("ii{rest}->i{rest}", {x})')
+
+
+def _from_diagonal(w: Writer, node: Node) -> Written:
+    x, shape = w.name(node.args[0]), node.shape
+    if len(shape) > 2:
+        return Written(f"from_diagonal({x}, {_size(shape)})")
+    count = min(shape)
+    return Written(
+        f"diag({x})" if shape == (count, count) else f"pad(diag({x}), {padding((range(count),) * 2, shape)})"
+    )
+
+
+# Extrema, whose ties tell which function they are, and where they stand
+
+
+def _extremum(op: str) -> Rule:
+    def write(w: Writer, node: Node) -> Written:
+        axes, ties = node.settings
+        name = f"a{op}" if ties == "factors" else op
+        some = len(axes) < len(node.args[0].shape)
+        axis = f", axis={axes[0]}" if ties == "first" or (some and ties == "factors" and len(axes) == 1) else ""
+        axis = axis or (f", axis={axes}" if some else "")
+        return Written(f"{name}({w.name(node.args[0])}{axis})")
+
+    return write
+
+
+def _first(op: str) -> Rule:
+    """Return the rule of the mask of the first extremum along an axis: its place, compared with all."""
+
+    def write(w: Writer, node: Node) -> Written:
+        (axis,) = node.settings
+        shape = node.args[0].shape
+        along = f", axis={axis}" if len(shape) > 1 else ""
+        place = f"{op}({w.name(node.args[0])}{along})"
+        if op == "argsort":
+            place += f"[{':, ' * axis}{(shape[axis] - 1) // 2}]"
+        behind = (1,) * (len(shape) - axis - 1)
+        place = f"unsqueeze({place}, {axis})" if along else place
+        every = f"arange({shape[axis]})"
+        every = f"reshape({every}, {(shape[axis], *behind)})" if behind else every
+        return Written(f"{place} == {every}", Binds.CONDITION)
+
+    return write
+
+
+def _clamp(w: Writer, node: Node) -> Written:
+    x, low, high = w.plain(node)
+    if number_text(high.value or 0) == "inf":
+        return Written(f"clamp({w.name(x)}, min={w.name(low)})")
+    if number_text(low.value or 0) == "-inf":
+        return Written(f"clamp({w.name(x)}, max={w.name(high)})")
+    return Written(f"clamp({', '.join(w.arguments(node))})")
+
+
+def _einsum(w: Writer, node: Node) -> Written:
+    return Written(f'einsum("{node.settings[0]}", {", ".join(w.arguments(node))})')
+
+
+TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(op, row)) is not None} | {
+    "const": constant,
+    "identity": through,
+    "corner": through,
+    "clamp": _clamp,
+    "mul": _mul,
+    "matmul": _infix("@"),
+    "einsum": _einsum,
+    **{op: _extremum(op) for op in ("max", "min", "median")},
+    "argmax_mask": _first("argmax"),
+    "argmin_mask": _first("argmin"),
+    "argmedian_mask": _first("argsort"),
+    "cast": lambda w, node: Written(f"{node.dtype}({w.name(node.args[0])})"),
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "broadcast": lambda w, node: Written(f"expand({w.name(node.args[0])}, {_size(node.shape)})"),
+    "index": _index,
+    "take": _take,
+    "put": _put,
+    "scatter": _scatter,
+    "diagonal": _diagonal,
+    "from_diagonal": _from_diagonal,
+    "concatenate": _joined("concatenate"),
+    "stack": _joined("stack"),
+}

@@ -1,0 +1,108 @@
+"""What text and LaTeX have in common: nodes written by a rule each, in brackets where they bind less tightly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple
+
+from gradcli.graph.node import Node, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import broadcast_shapes
+
+SHOWN = 6  # elements of a list that is shown in part
+
+
+class Binds(IntEnum):
+    """How tightly an expression binds."""
+
+    CONDITION = 0
+    SUM = 1
+    LOOSE = 2  # a product whose sign has spaces around it
+    PRODUCT = 3
+    POWER = 4
+    ATOM = 5
+
+
+class Written(NamedTuple):
+    """An expression as it is written, and how tightly it binds; one that is `open` would take in what follows."""
+
+    text: str
+    binds: Binds = Binds.ATOM
+    open: bool = False
+
+
+Rule = Callable[[Any, Node], Written]
+
+
+class Writer:
+    """Writes nodes by the rules of a target; those in `names` by their names, the others in terms of them."""
+
+    rules: ClassVar[Mapping[str, Rule]]
+    brackets: ClassVar[str] = "({})"
+
+    def __init__(self, names: Mapping[Node, str], implicit: bool = False, whole: bool = False) -> None:
+        """`implicit` leaves out what broadcasting does by itself; `whole` writes long lists to their ends."""
+        self.names = names
+        self.implicit = implicit
+        self.whole = whole
+
+    def known(self, node: Node) -> str | None:
+        """Return a node's name as it is written, if it has one."""
+        return self.names.get(node)
+
+    def name(self, node: Node) -> str:
+        """Return a node's name, or what stands for it."""
+        return self.known(node) or self.expression(node)
+
+    def expression(self, node: Node) -> str:
+        """Return what a node computes, in terms of named nodes."""
+        return self.written(node).text
+
+    def written(self, node: Node) -> Written:
+        """Return what a node computes, and how tightly that binds."""
+        if self.implicit and node not in self.names and (inner := spread_argument(node)) is not None:
+            known = self.known(inner)
+            return self.written(inner) if known is None else Written(known)
+        return self.rules[node.op](self, node)
+
+    def operand(self, node: Node, binds: Binds, first: bool = True, last: bool = True) -> Written:
+        """Return an operand, in brackets if it binds less tightly, begins with a sign behind another, or has no end."""
+        known = self.known(node)
+        if known is not None:
+            return Written(known)
+        written = self.written(node)
+        if written.binds < binds or (not first and written.text.startswith("-")) or (written.open and not last):
+            return Written(self.brackets.format(written.text))
+        return written
+
+    def argument(self, node: Node, binds: Binds, first: bool = True) -> str:
+        """Return the text of an operand."""
+        return self.operand(node, binds, first).text
+
+    def arguments(self, node: Node) -> list[str]:
+        """Return the names of a node's arguments."""
+        return [self.name(a) for a in self.plain(node)]
+
+    def plain(self, node: Node) -> list[Node]:
+        """Return a node's arguments, an array filled with one number as that number where the others have the shape."""
+        args = list(node.args)
+        for i, a in enumerate(args if args and OPERATIONS[node.op].broadcasts else ()):
+            others = [b.shape for b in args[:i] + args[i + 1 :]]
+            filled = a.shape and a.value is not None and a not in self.names
+            if filled and others and a.value is not None and broadcast_shapes(others) == node.shape:
+                args[i] = const(a.value)
+        return args
+
+
+def spread_argument(node: Node) -> Node | None:
+    """Return what a node broadcasts, as the rules of reductions do, or None for any other node."""
+    if node.op == "reshape" and [n for n in node.shape if n > 1] == [n for n in node.args[0].shape if n > 1]:
+        return node.args[0]
+    return node.args[0] if node.op == "broadcast" else None
+
+
+def through(w: Writer, node: Node) -> Written:
+    """Return the last argument, of an operation that formulas do not show."""
+    known = w.known(node.args[-1])
+    return w.written(node.args[-1]) if known is None else Written(known)

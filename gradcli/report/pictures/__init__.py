@@ -1,0 +1,1 @@
+"""Pictures of a system in the formats that there are, a file a format."""

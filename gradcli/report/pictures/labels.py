@@ -1,0 +1,63 @@
+"""What stands in a picture's boxes and at its arrows, in the notation of a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gradcli.explain.picture import Box, Picture
+from gradcli.explain.sections import Equal, Math, Name, Page, Partial
+from gradcli.graph.names import bar
+from gradcli.report.text_math import TextWriter
+
+LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
+
+
+class Writer(Protocol):
+    """What writes mathematics in a notation."""
+
+    def write(self, math: Math) -> str:
+        """Return mathematics as it is written."""
+
+    def sides(self, sides: tuple[Math, ...]) -> list[str]:
+        """Return the sides of an equation."""
+
+
+def page_of(picture: Picture) -> Page:
+    """Return the page that a picture would stand on: what writers ask for its style."""
+    return Page((), picture.decimals, picture.taken)
+
+
+class Labels:
+    """Writes what the boxes of a picture say: in text, unless another writer is given."""
+
+    def __init__(self, picture: Picture, digits: int | None, writer: Writer | None = None) -> None:
+        self.picture = picture
+        self.writer = writer or TextWriter(page_of(picture), digits)
+
+    def equation(self, box: Box) -> list[str]:
+        """Return the sides of what is said of a value: its name, what computes it, a number."""
+        return self.writer.sides(tuple(box.equation()))
+
+    def reverse(self, box: Box) -> list[str]:
+        """Return the sides of what is said of its adjoint, if anything."""
+        return self.writer.sides(tuple(box.reverse()))
+
+    def locals(self, box: Box) -> list[str]:
+        """Return what is said at each arrow into the box; nothing where nothing is passed back along it."""
+        return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
+
+    def scalar(self) -> list[str]:
+        """Return what adjoints are, x̄ = ∂L/∂x for the first of them, and what L is; nothing where there are none."""
+        scalar, loss = self.picture.scalar, self.picture.loss
+        names = [box.name for box in self.picture.boxes if box.reverse() and not isinstance(box.adjoint, str)]
+        if not scalar or not names:
+            return []
+        meaning = Equal((Name(bar(names[0])), Partial(scalar, names[0])))
+        return [self.writer.write(math) for math in (meaning, loss) if math is not None]
+
+
+def legend(signs: Sequence[tuple[str, str]], picture: Picture) -> str:
+    """Return which sign stands for which kind of box, of those that there are."""
+    kinds = {box.kind for box in picture.boxes}
+    return "   ".join(f"{sign} {kind}" for kind, sign in signs if kind in kinds)

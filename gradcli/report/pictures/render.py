@@ -1,0 +1,13 @@
+"""The one place that knows the formats of pictures: a picture and the name of a format in, text out."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from gradcli.explain.picture import Picture
+
+
+def render_picture(picture: Picture, style: str, digits: int | None) -> str:
+    """Return a picture in a format, whose module has a function `render`; numbers with `digits` significant ones."""
+    text: str = import_module(f"gradcli.report.pictures.{style}").render(picture, digits)
+    return text

@@ -1,0 +1,242 @@
+"""gradcli check: verdicts, what is wrong, exit statuses, files of claims, and what is refused."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+FILE = """\
+# a model and its gradient, derived by hand
+input x = [1, 2]
+input w = [3, 4]
+h = x**2        # squares
+L = sum(h*w)
+dL/dx = 2*x*w   # right
+dL/dh = w
+dL/dw = 2*h     # wrong
+"""
+
+
+def test_wrong_and_right(cli):
+    outcome = cli("check", "f=x**2*y", "df/dx=x*y", "df/dy=x**2", "-f", "json")
+    assert outcome.status == 1
+    wrong, right = outcome.objects
+    assert wrong["claim"] == "df/dx"
+    assert wrong["verdict"] == "wrong"
+    assert wrong["why"] == "yours is 1/2 of it"
+    assert wrong["formula"] == "2*x*y"
+    x, y = wrong["at"]["x"], wrong["at"]["y"]
+    assert wrong["yours"] == pytest.approx(x * y)
+    assert wrong["is"] == pytest.approx(2 * x * y)
+    assert wrong["difference"] == pytest.approx(2 * x * y, rel=1e-8)
+    assert right == {"claim": "df/dy", "verdict": "right", "by": "proof", "formula": "x**2"}
+
+
+def test_all_right_is_status_0(cli):
+    assert cli("check", "f=x**2", "df/dx=2*x").status == 0
+
+
+def test_the_page(cli):
+    out = cli("check", "f=x**2*y", "df/dx=x*y", "df/dy=x**2").out.splitlines()
+    assert out[0] == "df/dx = x*y   wrong: yours is 1/2 of it"
+    assert out[1] == "  is 2*x*y"
+    assert out[2].startswith("  at x = ")
+    assert out[3] == "df/dy = x**2   right: proved, and finite differences agree at 20 points"
+
+
+def test_a_file_of_claims_with_comments(cli, tmp_path):
+    path = tmp_path / "model.grad"
+    path.write_text(FILE)
+    outcome = cli("check", "-F", str(path), "-f", "json")
+    assert outcome.status == 1
+    assert [o["verdict"] for o in outcome.objects] == ["right", "right", "wrong"]
+    assert outcome.objects[2]["why"] == "yours is 2 times it"
+    path.write_text(FILE.replace("2*h ", "h "))
+    assert cli("check", "-F", str(path)).status == 0
+
+
+def test_standard_input(cli):
+    assert cli("check", stdin="f = x**2; df/dx = 2*x").status == 0
+
+
+CLAIMS = [
+    # A right one in an unusual form, found equal by algebra
+    ("f=tanh(x)", "df/dx=4/(exp(x)+exp(-x))**2", "right", "proof"),
+    ("f=sigmoid(x)", "df/dx=f*(1-f)", "right", "proof"),
+    ("f=relu(x)**2", "df/dx=2*relu(x)", "right", "proof"),
+    ("f=abs(x)", "df/dx=x/abs(x)", "right", "proof"),
+    ("f=abs(x)", "df/dx=where(x > 0, 1, -1)", "right", "proof"),
+    ("f=maximum(x, y)", "df/dx=where(x < y, 0, 1)", "right", "proof"),
+    ("f=sin(x)**2", "df/dx=sin(2*x)", "right", "proof"),
+    ("f=x**2", "∂f/∂x=2*x", "right", "proof"),
+    ("h=x**2;f=sin(h)", "df/dh=cos(h)", "right", "proof"),
+    ("h=x**2;f=sin(h)", "dh/dx=2*x", "right", "proof"),
+    ("y=[x*z, x**2]", "dy/dx=[z, 2*x]", "right", "proof"),
+    ("y=[x*z, x**2]", "dy[1]/dx=2*x", "right", "proof"),
+    ("f=x[0]*x[1]**2", "df/dx[1]=2*x[0]*x[1]", "right", "proof"),
+    ("f=x[0]*x[1]**2", "df/dx[1]=x[0]*x[1]", "wrong", "points"),
+    ("f=x**3*z", "d2f/dx2=6*x*z", "right", "proof"),
+    ("f=x**3*z", "d2f/dx/dz=3*x**2", "right", "proof"),
+    ("f=x1**3", "d2f/dx12=6*x1", "right", "proof"),
+    ("f=x**4", "d3f/dx3=24*x", "right", "proof"),
+    ("y=3*x", "x.grad=3*v", "right", "proof"),
+    ("y=3*x", "x.grad=3", "right", "proof"),
+    ("y=x*z; w=x**2", "x.grad=y.v*z + 2*x*w.v", "right", "proof"),
+    ("y=x*z; w=x**2", "x.grad=w.v*z + 2*x*y.v", "wrong", "points"),
+    ("f=x**2", "df/dx=2", "wrong", "points"),
+    ("f=7*x", "df/dx=7", "right", "proof"),
+    ("f=3*z+0*x", "df/dx=0", "right", "proof"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "claim", "verdict", "by"), CLAIMS)
+def test_verdicts(cli, system, claim, verdict, by):
+    outcome = cli("check", *system.split(";"), claim, "-f", "json")
+    assert outcome.err == ""
+    (found,) = outcome.objects
+    assert (found["verdict"], found["by"]) == (verdict, by)
+    assert outcome.status == (verdict == "wrong")
+
+
+WHY = [
+    ("f=sin(3*x)", "df/dx=cos(3*x)",
+     "the derivative of the inner function is forgotten: times 3, the derivative of 3*x"),
+    ("f=x*sin(x)", "df/dx=sin(x)", "missing: + x*cos(x)"),
+    ("f=x*sin(x)", "df/dx=sin(x)+x*cos(x)+x", "too many: + x"),
+    ("f=cos(x)", "df/dx=sin(x)", "the sign: yours is -1 times it"),
+    ("f=abs(x)", "df/dx=1", "right only for positive x"),
+    ("f=x**2*z**3", "df/dx=3*x**2*z**2", "inputs exchanged: this is the derivative by z, not by x"),
+    ("f=5*x**4-2*x**2", "df/dx=20*x**2-4*x", "an exponent off by one: x**2 should be x**3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "claim", "why"), WHY)
+def test_what_is_wrong(cli, system, claim, why):
+    assert cli("check", system, claim, "-f", "json").objects[0]["why"] == why
+
+
+ARRAYS = [
+    ("f=x@A@x", "df/dx=2*A@x", "x=3,A=3x3", "right only where A is symmetric"),
+    ("L=-sum(t*log(softmax(z)))", "dL/dz=softmax(z)-t", "z=3,t=3", "right only where t sums to 1"),
+    ("Y=X@W", "W.grad=X@v", "X=3x3,W=3x3", "transposed: X should be X.T"),
+    ("Y=X+b", "b.grad=sum(v,axis=1)", "X=3x3,b=3", "summed over the wrong axis: over 1, where it should be over 0"),
+    ("f=sum(x**3)", "df/dx=3*x**2+[0,1,0,0]", "x=4", "right but for the entry [1]: too many: + 1"),
+    ("f=mean(x**2)", "df/dx=2*x", "x=4", "yours is 4 times it: off by 1/n? x has 4 elements along axis 0"),
+]
+
+
+@pytest.mark.parametrize(("system", "claim", "shape", "why"), ARRAYS)
+def test_what_is_wrong_with_arrays(cli, system, claim, shape, why):
+    assert why in cli("check", system, claim, "--shape", shape, "-f", "json").objects[0]["why"]
+
+
+def test_a_point_is_where_the_claim_is_tried(cli):
+    outcome = cli("check", "f=x**2", "df/dx=x", "--at", "x=3", "-f", "json")
+    assert outcome.objects[0]["at"] == {"x": 3}
+    assert outcome.objects[0]["is"] == 6
+    # By chance right at this point, and no proof
+    (found,) = cli("check", "f=x**2", "df/dx=x+3", "--at", "x=3", "-f", "json").objects
+    assert (found["verdict"], found["by"], found["points"]) == ("right", "points", 1)
+
+
+def test_a_corner_decides_nothing(cli):
+    outcome = cli("check", "f=relu(x)", "df/dx=1", "--at", "x=0", "-f", "json")
+    assert outcome.status == 1
+    assert outcome.objects[0]["verdict"] == "undecided"
+    assert "corner" in outcome.objects[0]["why"]
+
+
+def test_domains_are_found(cli):
+    system = ("f=sqrt(x-1000)*asin(y)*log(-z)", "df/dx=asin(y)*log(-z)/(3*sqrt(x-1000))")
+    (found,) = cli("check", *system, "-f", "json").objects
+    assert found["verdict"] == "wrong"
+    assert found["at"]["x"] > 1000
+    assert abs(found["at"]["y"]) <= 1
+    assert found["at"]["z"] < 0
+
+
+def test_where_there_is_no_domain_nothing_is_decided(cli):
+    (found,) = cli("check", "f=sqrt(-x**2-1)", "df/dx=1", "-f", "json").objects
+    assert found["verdict"] == "undecided"
+
+
+def test_the_tolerance_is_for_rounded_constants(cli):
+    assert cli("check", "f=pi*x**2", "df/dx=6.2832*x").status == 1
+    assert cli("check", "f=pi*x**2", "df/dx=6.2832*x", "--tolerance", "1e-4").status == 0
+
+
+def test_the_seed_decides_the_points(cli):
+    def at(*options):
+        return cli("check", "f=x**2*y", "df/dx=x*y", *options, "-f", "json").objects[0]["at"]
+
+    assert at() == at("--seed", "0")
+    assert at("--seed", "7") != at()
+
+
+def test_hundreds_of_entries_take_seconds(cli):
+    start = time.monotonic()
+    outcome = cli("check", "f=sum((A@x)**2)", "df/dA=2*outer(A@x,x)", "df/dx=2*A.T@A@x", "--shape", "A=20x20,x=20")
+    assert outcome.status == 0
+    assert time.monotonic() - start < 20
+
+
+def test_a_proof_has_two_seconds(cli):
+    # Nobody simplifies this in a lifetime
+    system = "f = " + "*".join(f"sin(x**{k}+{k}*y)**{k}" for k in range(1, 12))
+    start = time.monotonic()
+    outcome = cli("check", system, "df/dx=1", "df/dy=1")
+    assert outcome.status == 1
+    assert time.monotonic() - start < 20
+
+
+MISTAKES = {
+    "no claim": (["f=x**2"], "there is no claim to check"),
+    "no system": (["df/dx=1"], "no system is given"),
+    "of what": (["f=x", "dg/dx=1"], "`g` is not computed in the system"),
+    "by what": (["f=x", "df/dz=1"], "`z` is not in the system"),
+    "of an input": (["f=x*z", "dx/dz=0"], "`x` is an input, and depends on nothing"),
+    "an unknown name": (["f=x", "df/dx=q"], "unknown name `q`"),
+    "no such element": (["f=sum(x)", "df/dx[5]=1", "--shape", "x=3"], "no such element"),
+    "a vector for a scalar": (["f=x", "df/dx=[1,2]"], "`df/dx` is a scalar, and what you say it is of shape (2,)"),
+    "not summed": (["Y=X+b", "b.grad=v", "--shape", "X=4x3,b=3"], "what was broadcast is summed: sum(…, axis=0)"),
+    "a transpose": (["f=sum(X@W)", "df/dX=ones(3,2)", "--shape", "X=2x3,W=3x4"], "is it transposed?"),
+    "a loss of a vector": (["L=x**2", "dL/dx=2*x", "--shape", "x=3"], "is of shape (3, 3), and what you say"),
+    "a condition": (["f=x", "df/dx=x>0"], "a condition is not a derivative"),
+    "nothing": (["f=x", "df/dx="], "is followed by nothing"),
+    "an order without variables": (["f=x", "d2f/dx=1"], "is of order 2: by what else?"),
+    "variables without an order": (["f=x*z", "df/dx/dz=1"], "1 variables are wanted below, and there are 2"),
+    "by an intermediate twice": (["h=x;f=h**2", "d2f/dh2=2"], "higher derivatives are those by inputs"),
+    "too large": (["f=x*2", "df/dx=1", "--shape", "x=2000"], "`df/dx` has 4,000,000 entries"),
+    "a bracket": (["f=x", "df/dx=(1"], "`(` is never closed"),
+    "an attribute": (["f=x", "df/dx=x.__class__"], "__class__"),
+    "a tolerance": (["f=x", "df/dx=1", "--tolerance", "0"], "0"),
+    "trials": (["f=x", "df/dx=1", "--trials", "1000000"], "--trials"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_told(cli, mistake):
+    arguments, told = MISTAKES[mistake]
+    assert told in cli.refused("check", *arguments)
+
+
+def test_the_caret_stands_in_what_was_typed(cli):
+    told = cli.refused("check", "f = x**2; df/dx = 2*x*q; df/dx = 3")
+    assert "f = x**2; df/dx = 2*x*q; df/dx = 3\n                        ^" in told
+    told = cli.refused("check", "f = x**2; df/dx = 2*x; g = q(x)")
+    assert "f = x**2; df/dx = 2*x; g = q(x)" in told
+
+
+def test_json_is_json_where_numbers_are_none(cli):
+    outcome = cli("check", "f=1/x", "df/dx=1/(x-x)", "--at", "x=2", "-f", "json")
+    assert outcome.objects[0]["yours"] == "Infinity"
+    assert json.loads(outcome.out)["verdict"] == "wrong"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_line_is_too_wide(process, columns):
+    system = ("f=x@A@x", "df/dx=2*A@x", "df/dA=outer(x,x)", "--shape", "x=3,A=3x3")
+    out = process("check", *system, env={"COLUMNS": str(columns)}).out
+    assert max(map(len, out.splitlines())) <= columns
+    assert np.all([line == line.rstrip() for line in out.splitlines()])

@@ -1,0 +1,51 @@
+"""gradcli graph: which picture is drawn, into which file, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("y=sinn(x)",), "unknown function `sinn`"),
+        (("y=x**2", "--at", "x=1", "--at", "x=2"), "a picture is of one point, and these are 2"),
+        (("y=x**2", "--at", "x=1", "--v", "1", "--v", "2"), "a picture is of one call of backward, and v makes 2"),
+        (("y=x**2", "--at", "x=1", "--v", "1,2"), "a picture is of one call of backward, and v makes 2"),
+        (("y=[x,x]", "--at", "x=1", "--v", "1,2,3"), "shape (3,) of v against shape (2,) of y"),
+        (("y=x**2", "--output", "p.foo"), "`p.foo` has no ending of a picture"),
+        (("y=x**2", "--output", "/nowhere/p.txt"), "its folder is not there"),
+        (("y=x**2", "--digits", "x"), "`x` is no number of digits"),
+        (("y=x**2", "--wrt", "q"), "`q` is not in the system"),
+        (("y=x**2", "-f", "json"), "'json' is not"),
+    ],
+)
+def test_mistakes(arguments, told, cli):
+    assert told in cli.refused("graph", *arguments)
+
+
+def test_the_ending_of_the_output_chooses_the_format(cli, tmp_path):
+    file = tmp_path / "p.txt"
+    file.write_text("old")
+    outcome = cli.done("graph", "y=x**2", "--at", "x=3", "--output", str(file))
+    assert (outcome.out, outcome.err) == ("", "")
+    assert file.read_text("utf-8") == cli.done("graph", "y=x**2", "--at", "x=3").out
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_stays_what_it_was_where_the_system_is_wrong(cli, tmp_path):
+    file = tmp_path / "p.txt"
+    file.write_text("old")
+    cli.refused("graph", "y=sinn(x)", "--output", str(file))
+    assert file.read_text() == "old"
+
+
+def test_digits(cli):
+    assert "0.333" in cli.done("graph", "y=x/3", "--at", "x=1", "--digits", "3").out
+    assert "0.3333333333333333" in cli.done("graph", "y=x/3", "--at", "x=1", "--digits", "full").out
+
+
+def test_several_outputs_need_no_cotangent(cli):
+    out = cli.done("graph", "y=x**2", "z=3*x", "--at", "x=3").out
+    assert "x̄" not in out
+    assert "∂y/∂x = 2*x = 6" in out

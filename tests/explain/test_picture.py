@@ -1,0 +1,127 @@
+"""What a picture shows: the numbers of the trace, each where it belongs, whether parts are folded or not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from gradcli import parse
+from gradcli.explain.picture import NOT_COMPUTED, View, picture
+from gradcli.report.pictures.labels import Labels
+
+
+def drawn(text, at=None, v=None, wrt=None, fold=True):
+    at = at and {name: np.asarray(value, dtype=float) for name, value in at.items()}
+    v = v and {name: np.asarray(value, dtype=float) for name, value in v.items()}
+    graph = parse(text, **({n: a.shape for n, a in at.items()} if at else {}))
+    return picture(graph, View(list(graph.inputs) if wrt is None else wrt, at, v, fold))
+
+
+def boxes(*arguments, **more):
+    return {box.name: box for box in drawn(*arguments, **more).boxes}
+
+
+def told(found):
+    labels = Labels(found, 6)
+    return {box.name: labels.locals(box) for box in found.boxes}
+
+
+def test_values_adjoints_and_local_derivatives():
+    found = drawn("y = x**2 + x", {"x": 3}, {"y": 1})
+    assert [(b.name, b.kind, b.operation, float(b.value), float(b.adjoint)) for b in found.boxes] == [
+        ("x", "leaf", "", 3, 7),
+        ("t1", "intermediate", "pow", 9, 1),
+        ("y", "output", "add", 12, 1),
+    ]
+    assert [[a.source for a in b.arrows] for b in found.boxes] == [[], [0], [1, 0]]
+    assert told(found) == {"x": [], "t1": ["∂t1/∂x = 2*x = 6"], "y": ["∂y/∂t1 = 1", "∂y/∂x = 1"]}
+    assert (found.scalar, found.loss) == ("y", None)
+
+
+def test_a_value_that_is_read_twice_by_one_operation_has_one_arrow():
+    found = drawn("y = x*x", {"x": 3}, {"y": 1})
+    assert told(found)["y"] == ["∂y/∂x = x = 3, ∂y/∂x = x = 3"]
+
+
+def test_without_a_point_adjoints_are_formulas():
+    found = boxes("y = x**2 + x", v={"y": 1})
+    assert str(found["x"].adjoint) == "2*x + 1"
+    assert found["x"].value is None
+
+
+def test_without_a_cotangent_there_are_local_derivatives():
+    found = drawn("y = x**2; z = 3*x", {"x": 3})
+    assert {b.adjoint for b in found.boxes} == {None}
+    assert told(found) == {"x": [], "y": ["∂y/∂x = 2*x = 6"], "z": ["∂z/∂x = 3"]}
+
+
+def test_what_has_no_adjoint_is_not_computed():
+    """A condition, what the cotangent does not reach, and an input that is a constant: none of them is 0."""
+    found = boxes("y = where(x > 0, x, 2*a)", {"x": 1, "a": 1}, {"y": 1}, wrt=["x"])
+    assert found["t1"].adjoint == NOT_COMPUTED
+    assert found["a"].adjoint == NOT_COMPUTED
+    assert float(found["x"].adjoint) == 1
+
+
+def test_a_chain_is_one_box_with_the_derivative_of_all():
+    chain = "\n".join(["t1 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(1, 3000))])
+    found = drawn(chain, {"x": 1}, {"t3000": 1})
+    value = 1.0
+    slope = 1.0
+    for _ in range(3000):
+        slope *= math.cos(value)
+        value = math.sin(value)
+    x, y = found.boxes
+    assert Labels(found, 6).equation(y)[1] == "sin, 3,000 times"
+    assert (x.kind, y.kind, y.times) == ("leaf", "output", 3000)
+    assert_allclose([float(y.value), float(x.adjoint)], [value, slope])
+    assert told(found)["t3000"] == [f"∂t3000/∂x = {slope:.6g}"]
+    assert len(drawn(chain, {"x": 1}, {"t3000": 1}, fold=False).boxes) == 3001
+
+
+def test_layers_are_one_box_and_their_weights_one_each():
+    text = "\n".join(f"h{k + 1} = tanh(h{k} @ W{k} + b{k})" for k in range(5)) + "\nL = sum(h5)"
+    at = {"h0": np.ones(2)} | {f"W{k}": np.eye(2) for k in range(5)} | {f"b{k}": np.zeros(2) for k in range(5)}
+    found = drawn(text, at, {"L": 1})
+    labels = Labels(found, 6)
+    assert [labels.equation(b)[0] for b in found.boxes] == ["W0, …, W4", "b0, …, b4", "h0", "h5", "L"]
+    assert labels.equation(found.boxes[0])[1] == "5 leaves  (each 2×2)"
+    assert labels.equation(found.boxes[3])[1] == "tanh(h0 @ W0 + b0), 5 times"
+    assert [a.source for a in found.boxes[3].arrows] == [2, 0, 1]
+    value = np.ones(2)
+    for _ in range(5):
+        value = np.tanh(value)
+    assert_allclose(found.boxes[3].value, value)
+    folded, whole = found.boxes[2].adjoint, drawn(text, at, {"L": 1}, fold=False).boxes
+    assert_allclose(folded, next(b.adjoint for b in whole if b.name == "h0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "v", "scalar"),
+    [
+        ("y = x**2", {"y": 1}, ["x̄ = ∂y/∂x"]),
+        ("y = x**2", {"y": 3}, ["x̄ = ∂L/∂x", "L = 3·y"]),
+        ("y = x; z = 2*x", {"y": 1, "z": 10}, ["x̄ = ∂L/∂x", "L = 1·y + 10·z"]),
+        ("L = 2*x; y = 3*L; z = x", {"y": 1, "z": 10}, ["x̄ = ∂loss/∂x", "loss = 1·y + 10·z"]),
+    ],
+)
+def test_what_adjoints_are_derivatives_of(text, v, scalar):
+    assert Labels(drawn(text, {"x": 3}, v), 6).scalar() == scalar
+
+
+def test_a_leaf_that_nothing_reads_is_shown():
+    found = boxes("input a = 1\ny = x**2", {"x": 1, "a": 5}, {"y": 1})
+    assert (found["a"].kind, found["a"].adjoint) == ("leaf", NOT_COMPUTED)
+
+
+def test_a_value_with_two_names_has_both():
+    found = drawn("y = x; z = 3*y", {"x": 2}, {"z": 1})
+    assert Labels(found, 6).equation(found.boxes[0]) == ["y", "x", "2"]
+
+
+def test_numbers_that_are_not_finite():
+    found = drawn("y = log(x)", {"x": -1}, {"y": 1})
+    assert Labels(found, 6).equation(found.boxes[1]) == ["y", "log(x)", "nan"]

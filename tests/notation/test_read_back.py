@@ -1,0 +1,115 @@
+"""Whatever the vocabulary makes, written as text, is read back as the same function: its values and its gradients."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from vocabulary_calls import CALLS, POINT
+
+from gradcli import parse
+from gradcli.engine.evaluate import values_of
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import sweep
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.nodes import Notation
+from gradcli.vocabulary import FUNCTIONS, KEYWORDS, METHODS
+
+EVERY = [call for calls in CALLS.values() for call in calls]
+SHAPES = {name: np.shape(value) for name, value in POINT.items()}
+# What only pullbacks and scripts make has no name of the language.
+ELSEWHERE = {
+    "recurrence",
+    "prod_others",
+    "put",
+    "put_along",
+    "take_along",
+    "cofactors",
+    "from_diagonal",
+    "diagonal",
+    "cast",
+}
+
+
+def read(text):
+    return parse(f"y_out = {text}", **{n: s for n, s in SHAPES.items() if n in names_in(text)})
+
+
+def names_in(text):
+    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+
+
+def written(call, notation=Notation, **style):
+    graph = read(call)
+    names = {node: name for name, node in graph.inputs.items()}
+    return notation(names, whole=True, **style).expression(graph.outputs["y_out"])
+
+
+def numbers(graph):
+    """Return the value of a system and the gradients of its leaves, for a cotangent of different numbers."""
+    y = graph.outputs["y_out"]
+    swept = sweep(graph, list(graph.inputs))
+    inputs = {name: np.array(POINT[name])[..., None] for name in graph.inputs}
+    inputs["y_out.v"] = np.linspace(1, 2, y.size).reshape(*y.shape, 1)
+    with np.errstate(all="ignore"):
+        found = values_of(swept.graph, inputs, [*swept.graph.outputs.values(), *swept.gradients.values(), y])
+    return {"y": found[y]} | {name: found[node] for name, node in swept.gradients.items()}
+
+
+@pytest.mark.parametrize("call", EVERY)
+def test_text_is_read_back_as_the_same_function(call):
+    text = written(call, times="*")
+    again = read(text)
+    expected, found = numbers(read(call)), numbers(again)
+    for name, array in expected.items():
+        # What a call leaves out has gradient 0.
+        assert_allclose(found.get(name, np.zeros_like(array)), array, rtol=1e-12, err_msg=text)
+    assert written(text, times="*") == text
+
+
+def test_every_name_of_the_vocabulary_is_written():
+    builders = {build for name, build in FUNCTIONS.items() if name in CALLS}
+    assert {name for name, build in FUNCTIONS.items() if build not in builders} == set()
+
+
+def settings_of(build):
+    return {p.name for p in inspect.signature(build).parameters.values() if p.default is not p.empty}
+
+
+def typed(build, call):
+    """Return the settings of a function that a call of it gives."""
+    tree = next(n for n in ast.walk(ast.parse(call)) if isinstance(n, ast.Call) and FUNCTIONS.get(n.func.id) is build)
+    given = inspect.signature(build).bind(*tree.args, **{KEYWORDS.get(k.arg, k.arg): k.value for k in tree.keywords})
+    return set(given.arguments)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name in FUNCTIONS])
+def test_every_setting_is_written(name):
+    build = FUNCTIONS[name]
+    calls = [call for call in CALLS[name] if f"{name}(" in call]
+    assert settings_of(build) <= set().union(*(typed(build, call) for call in calls))
+
+
+def test_methods_have_no_other_settings():
+    for name, build in METHODS.items():
+        assert settings_of(build) <= settings_of(FUNCTIONS[name]), name
+
+
+def test_every_operation_is_written():
+    made = {node.op for call in EVERY for node in read(call).nodes}
+    assert set(OPERATIONS) - made <= ELSEWHERE | {"identity", "argmedian_mask", "argmax_mask", "argmin_mask"}
+
+
+def test_different_quantities_are_not_alike_in_latex():
+    found = {}
+    for call in EVERY:
+        latex, text = written(call, LatexNotation), written(call)
+        known = found.setdefault(latex, (call, text))
+        if text != known[1]:  # x @ M and M.T @ x are one vector
+            expected = numbers(read(known[0]))
+            assert {n: a.tolist() for n, a in numbers(read(call)).items()} == {
+                n: a.tolist() for n, a in expected.items()
+            }

@@ -1,0 +1,130 @@
+"""Text and LaTeX are targets: each operation of the table has a rule, derived from its row where the row says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli import parse
+from gradcli.graph.construct import factor
+from gradcli.graph.node import const, leaf
+from gradcli.graph.operation import Operation, condition, function
+from gradcli.graph.operations import OPERATIONS
+from gradcli.notation import latex, text
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.nodes import Notation
+
+TARGETS = {"text": text.TEXT, "latex": latex.LATEX}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_operation_has_a_rule(target):
+    assert set(OPERATIONS) - set(TARGETS[target]) == set()
+
+
+@pytest.mark.parametrize("module", [text, latex])
+def test_a_row_says_how_it_is_written(module):
+    assert module.derived("fresh", function(lambda y, x: 1))
+    assert module.derived("fresh", condition("<>"))
+    assert module.derived("fresh", Operation("reduction", settings=("axes", "correction")))
+    assert module.derived("fresh", Operation("reduction", settings=("axes", "a setting that nobody knows"))) is None
+
+
+def written(system, **shapes):
+    graph = parse(system, **shapes)
+    names = {node: name for name, node in graph.inputs.items()}
+    (y,) = graph.outputs.values()
+    return Notation(names, times="*").expression(y), LatexNotation(names).expression(y)
+
+
+SHAPES = {"x": (3,), "z": (3,), "M": (3, 3), "N": (3, 3), "a": (), "b": (), "i": (), "e": (), "Gamma": (), "psi": ()}
+
+
+@pytest.mark.parametrize(
+    ("expression", "latex"),
+    [
+        ("x @ x", r"x^{\top} x"),
+        ("x @ M", r"M^{\top} x"),
+        ("M.T @ x", r"M^{\top} x"),
+        ("x @ M.T", r"M x"),
+        ("M @ (M*N)", r"M \left(M \odot N\right)"),
+        ("(M @ N)*M", r"M N \odot M"),
+        ("M**2", r"M^{\circ 2}"),
+        ("inv(M)", r"M^{-1}"),
+        ("1/M", r"\frac{1}{M}"),
+        ("M**-1", r"M^{\circ -1}"),
+        ("sum(x**2)*a", r"\left(\sum_{i=0}^{2} x[i]^{2}\right) a"),
+        ("a*sum(x*z)", r"a \sum_{i=0}^{2} x[i] z[i]"),
+        ("sum(x)*i", r"\left(\sum_{j=0}^{2} x[j]\right) i"),
+        ("mean(x)", r"\frac{1}{3} \sum_{i=0}^{2} x[i]"),
+        ("sum(M, axis=0)", r"\sum_{i=0}^{2} M[i,{:}]"),
+        ("sum(M, axis=1)", r"\sum_{i=0}^{2} M[{:},i]"),
+        ("sum(M*N)", r"\sum_{i,j} M[i,j] N[i,j]"),
+        ("sum(M @ N)", r"\sum_{i,j} \left(M N\right)[i,j]"),
+        ("sum(M + x)", r"\sum_{i,j} \left(M[i,j] + x[j]\right)"),
+        ("sum(M[:, 0:1]*N)", r"\sum_{i,j} M[{:}, {:}1][i,0] N[i,j]"),
+        ("sum(x*sum(z))", r"\sum_{i=0}^{2} x[i] \sum_{j=0}^{2} z[j]"),
+        ("prod(x + 1)", r"\prod_{i=0}^{2} \left(x[i] + 1\right)"),
+        ("a**0.5*b", r"\sqrt{a} b"),
+        ("-0.5*a", r"-0.5 a"),
+        ("a - (-0.5)*b", r"a - \left(-0.5 b\right)"),
+        ("2*2**a", r"2 \cdot 2^{a}"),
+        ("exp(a)*e", r"\mathrm{e}^{a} e"),
+        ("gamma(a) + lgamma(a) + digamma(b)", r"\Gamma\left(a\right) + \log \Gamma\left(a\right) + \psi\left(b\right)"),
+        ("gamma(a)*Gamma", r"\operatorname{gamma}\left(a\right) \Gamma"),
+        ("digamma(a)*psi", r"\operatorname{digamma}\left(a\right) \psi"),
+        ("where(a > b, 1, 0)*a", r"\begin{cases} a & \text{if } a > b \\ 0 & \text{otherwise} \end{cases}"),
+        (
+            "where(a > b, a, b)*a",
+            r"\left(\begin{cases} a & \text{if } a > b \\ b & \text{otherwise} \end{cases}\right) a",
+        ),
+        ("abs(a)", r"\left|a\right|"),
+        ("abs(M)", r"\operatorname{abs}\left(M\right)"),
+        ("norm(M)", r"\left\|M\right\|_{\mathrm{F}}"),
+        ("outer(x, z)", r"x z^{\top}"),
+        ("solve(M, x)", r"M^{-1} x"),
+        ("[a, b]", r"\begin{pmatrix} a \\ b \end{pmatrix}"),
+        ("[[a, b], [b, a]]", r"\begin{pmatrix} a & b \\ b & a \end{pmatrix}"),
+        ("[x, z]", r"\begin{pmatrix} x^{\top} \\ z^{\top} \end{pmatrix}"),
+        ("x*[1, 2, 3]", r"x \odot \begin{pmatrix} 1 & 2 & 3 \end{pmatrix}^{\top}"),
+    ],
+)
+def test_latex_as_a_textbook_has_it(expression, latex):
+    shapes = {name: shape for name, shape in SHAPES.items() if name in expression}
+    assert written(f"y_out = {expression}", **shapes)[1] == latex
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("x*(M @ x)", "x*(M @ x)"),  # x*M @ x is another vector
+        ("(M @ x)*x", "(M @ x)*x"),
+        ("M @ N @ x", "M @ N @ x"),
+        ("M @ (N*x)", "M @ (N*x)"),
+        ("a % b % 2", "(a % b) % 2"),
+        ("a*(b % 2)", "a*(b % 2)"),
+        ("-(-a)", "-(-a)"),
+        ("sum(M, axis=1, keepdims=True)", "sum(M, axis=1, keepdims=True)"),
+        ("reshape(sum(M, axis=1), 1, 3)", "reshape(sum(M, axis=1), (1, 3))"),
+        ("solve(M, x)", "solve(M, x)"),
+        ("where(a > b, a, b)", "where(a > b, a, b)"),
+        ("(a + b)*(a - b)", "(a + b)*(a - b)"),
+        ("clamp(a, max=1)", "clamp(a, max=1)"),
+    ],
+)
+def test_text(expression, text):
+    shapes = {name: shape for name, shape in SHAPES.items() if name in expression}
+    assert written(f"y_out = {expression}", **shapes)[0] == text
+
+
+def test_a_constant_whose_name_is_taken_is_written_without_it():
+    x, pi, e = leaf(), leaf(), leaf()
+    product = const("pi") * x + const("e")
+    assert Notation({x: "x", pi: "p", e: "f"}).expression(product) == "pi·x + e"
+    assert Notation({x: "x", pi: "pi", e: "e"}).expression(product) == "acos(-1)·x + exp(1)"
+
+
+def test_what_an_operation_hides_keeps_its_brackets():
+    a, b = leaf(), leaf()
+    node = factor(a + b) * b
+    assert Notation({a: "a", b: "b"}).expression(node) == "(a + b)·b"
+    assert LatexNotation({a: "a", b: "b"}).expression(node) == r"\left(a + b\right) b"
