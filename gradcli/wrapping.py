@@ -85,6 +85,6 @@ def _places(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
         elif (
             formula and letter in _OPERATORS and i and text[i - 1] not in " *" and text[i + 1 : i + 2] not in ("*", " ")
         ):
-            yield used, depth, i, i
+            yield used, depth + 1, i, i
         depth += formula and (letter in "([") - (letter in ")]")
         used += _cell(letter)

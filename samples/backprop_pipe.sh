@@ -9,7 +9,7 @@ samples=$(dirname "$0")
 h=$(gradcli backward -F "$samples/layer1.grad" --v ones -f json | jq -c .value.h)
 echo "two layers, one after the other"
 gradcli backward -F "$samples/layer2.grad" --at "h=$h" --v 1,1 -f json |
-    gradcli backward -F "$samples/layer1.grad" --v - | tail -n 1
+    gradcli backward -F "$samples/layer1.grad" --v - -f json | jq -c .grad
 
 echo "both layers at once"
-gradcli backward -F "$samples/layers.grad" --v 1,1 2>/dev/null | tail -n 1
+gradcli backward -F "$samples/layers.grad" --v 1,1 -f json | jq -c .grad

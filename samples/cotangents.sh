@@ -9,7 +9,7 @@ if [ $# -gt 1 ]; then shift; else set -- ones onehot:0 onehot:1 1,10 5,7; fi
 echo '| v | gradient |'
 echo '|---|---|'
 for v in "$@"; do
-    # The last lines of the table, which are not indented, are the gradients.
-    grad=$(gradcli backward -F "$system" --v "$v" | grep '^[^ ]*\.grad = ' | paste -s -d ';' -)
+    # Between the gradient's name and its value stands the arithmetic.
+    grad=$(gradcli backward -F "$system" --v "$v" --only grad | sed 's/ = .* = / = /' | paste -s -d ';' -)
     echo "| \`$v\` | $grad |"
 done

@@ -61,13 +61,13 @@ def backward(
     single scalar output needs none.  Without --at, the gradients are formulas.
     """
     from gradcli.cli.cotangents import read_calls
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
     from gradcli.explain.pages import Choice, backward_pages
-    from gradcli.report.render import Look, render_data, render_pages
+    from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
@@ -81,6 +81,7 @@ def backward(
             backward_at_points(run, many, asked.style, Backward(cotangents, strict, kept, steps), notes)
         tell_notes(notes)
         return
+    look = pages.look(asked.page)
     situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
@@ -92,7 +93,7 @@ def backward(
         notes.add("note", _forgotten(result.forgotten))
     if asked.page:
         chosen = Choice(pages.only, pages.jacobian)
-        show(render_pages(backward_pages(result, chosen), Look(asked.page, pages.digits)), notes)
+        show(render_pages(backward_pages(result, chosen), look), notes)
     else:
         show(render_data(result, f"{asked.style}"), notes)
 

@@ -42,7 +42,7 @@ def implicit(outputs: Outputs) -> Call:
         example = ",".join("1" * min(len(outputs), 3)) + ",…" * (len(outputs) > 3)
     raise InputError(
         f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
-        hint="Only a scalar L has a gradient; v says which weighted sum of the outputs it is.\n"
+        hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
         f"  --v {example} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
         "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
     )

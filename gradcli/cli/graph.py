@@ -53,7 +53,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
     local derivative.  Long chains and repeated parts are drawn once.
     """
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.data.replacement import write_whole
     from gradcli.errors import InputError, Notes

@@ -29,13 +29,13 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files)
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
-    from gradcli.cli.run import show, tell_notes
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.pages import Choice, jacobian_pages
-    from gradcli.report.render import Look, render_data, render_pages
+    from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
     system = read_asked(asked, ["--points"] * (many.points == "-"))
@@ -49,11 +49,12 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files)
         return
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
+    look = pages.look(asked.page)
     situation = read_situation(system, asked)
     page = asked.page is not None
     wanted = Wanted(page and (steps or "steps" in pages.only), page)
     result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)
     if asked.page:
-        show(render_pages(jacobian_pages(result, Choice(pages.only)), Look(asked.page, pages.digits)), notes)
+        show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
     else:
         show(render_data(result, f"{asked.style}"), notes)

@@ -8,11 +8,14 @@ import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.check import check
+from gradcli.cli.explain import explain
+from gradcli.cli.export import export
 from gradcli.cli.graph import graph
 from gradcli.cli.hessian import hessian
 from gradcli.cli.jacobian import jacobian
 from gradcli.cli.jvp import jvp
 from gradcli.cli.memory import watched
+from gradcli.cli.outcome import run as run_command
 from gradcli.cli.run import run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
@@ -35,12 +38,8 @@ def gradcli() -> None:
     """
 
 
-gradcli.add_command(jacobian)
-gradcli.add_command(backward)
-gradcli.add_command(jvp)
-gradcli.add_command(hessian)
-gradcli.add_command(check)
-gradcli.add_command(graph)
+for command in (backward, jacobian, run, check, graph, hessian, jvp, export, explain):
+    gradcli.add_command(command)
 
 
 def main() -> None:
@@ -48,4 +47,4 @@ def main() -> None:
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
-    leave(watched(lambda: tidily(lambda: run(gradcli))))
+    leave(watched(lambda: tidily(lambda: run_command(gradcli))))

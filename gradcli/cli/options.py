@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+if TYPE_CHECKING:
+    from gradcli.report.render import Look
 
 ENGINES = ("numpy", "numba", "dask")
 MAX_THREADS = 1024
@@ -94,7 +97,20 @@ class Pages:
 
     digits: int | None
     only: tuple[str, ...]
+    standalone: bool
     jacobian: bool | None = None
+
+    def look(self, page: str | None) -> Look:
+        """Return how pages look in a format; None stands for data.
+
+        Errors: `InputError` for a document of its own in another format than LaTeX.
+        """
+        from gradcli.errors import InputError
+        from gradcli.report.render import Look
+
+        if self.standalone and page != "latex":
+            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
+        return Look(page or "", self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -103,13 +119,17 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         def with_pages(**options: Any) -> Any:
             pages = Pages(
-                read_digits(options.pop("digits")), _sections(options.pop("only"), sections), options.pop("shown", None)
+                read_digits(options.pop("digits")),
+                _sections(options.pop("only"), sections),
+                options.pop("standalone"),
+                options.pop("shown", None),
             )
             return command(**options, pages=pages)
 
         wrapped: Any = update_wrapper(with_pages, command)
         named = "; ".join(f"{name}: {what}" for name, what in sections.items())
         for decorate in (
+            click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
             click.option("--only", metavar="SECTIONS", help=f"Show these sections of the page alone.  {named}."),
             digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
         ):

@@ -1,103 +1,143 @@
-"""The outside of every command: how it ends, what it prints where, and with which exit status."""
+"""gradcli run: a PyTorch script, run without PyTorch, with each backward explained."""
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.memory import lacking, shortage
-from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
-from gradcli.cli.streams import discard, flush, tell, why_not_printed
+from gradcli.cli.status import DONE, MISTAKE
 
 if TYPE_CHECKING:
-    from gradcli.errors import Notes
+    from gradcli.pytorch.session import Script
+
+EXAMPLES = """\b
+Examples:
+  gradcli run samples/doubled.py
+  gradcli run samples/doubled.py --quiet
+  gradcli run -c "import torch; x = torch.tensor(3., requires_grad=True); (x**2).backward(); print(x.grad)"
+"""
 
 
-def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
-    # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
-    gc.set_threshold(1_000_000, 50, 50)
-    output = sys.stdout
-    try:
-        result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
-        flush()
-        return result if isinstance(result, int) else DONE
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return MISTAKE
-    except click.ClickException as error:
-        tell(f"error: {error.format_message()}\n  {_usage(error)}")
-        return MISTAKE
-    except (KeyboardInterrupt, click.Abort):
-        tell("interrupted")
-        return INTERRUPTED
-    except (BrokenPipeError, SystemExit) as error:
-        # click turns a closed pipe into an exit of its own, with another sys.stdout.
-        if isinstance(error, SystemExit) and sys.stdout is output:
-            raise
-        sys.stdout = output
-        discard()  # the reader (`| head`) has seen enough
-        return DONE
-    except Exception as error:
-        return _mistake(error)
+class _ScriptCommand(click.Command):
+    """A command whose options stand before the script, or right behind it; the others are the script's own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Part the arguments: behind `--`, and behind the first that is none of ours, all are the script's."""
+        own, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
+        found = super().parse_args(ctx, own)
+        ctx.params["arguments"] = tuple(rest)
+        return found
 
 
-def _usage(error: click.ClickException) -> str:
-    """Return what would mend a command line that click refuses."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else "gradcli"
-    if isinstance(error, click.NoSuchOption) and context and context.parent:
-        group = context.parent.command
-        for name in group.list_commands(context.parent):
-            if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
-                return f"{error.option_name} belongs to `gradcli {name}`"
-    return f"`{path} --help` shows what it takes"
+def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[str]]:
+    own: list[str] = []
+    script = waiting = False
+    for i, word in enumerate(args):
+        if waiting:
+            own.append(word)
+            waiting = False
+            continue
+        if word == "--":
+            return own, args[i + 1 :]
+        name, equals, _ = word.partition("=")
+        known = options.get(name) or (options.get(word[:2]) if word[:1] == "-" and word[1:2] != "-" else None)
+        if word.startswith("-") and word != "-" and (known is not None or not script):
+            own.append(word)
+            takes = known is not None and not getattr(known, "is_flag", False) and name not in ("-h", "--help")
+            waiting = takes and not equals and (name in options)
+            script = script or name == "-c"
+        elif not script:
+            own.append(word)
+            script = True
+        else:
+            return own, args[i:]
+    return own, []
 
 
-def _mistake(error: Exception) -> int:
-    """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
+@click.command(cls=_ScriptCommand, epilog=EXAMPLES)
+@click.argument("script", required=False)
+@click.option("-c", "code", metavar="CODE", help="Run this code.")
+@click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else.")
+@click.option("--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only.")
+@click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
+@click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
+@click.option(
+    "-f",
+    "--format",
+    "style",
+    type=click.Choice(("table", "json", "latex", "markdown")),
+    default="table",
+    show_default=True,
+    help="How the explanations are written.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
+def run(
+    script: str | None,
+    code: str | None,
+    quiet: bool,
+    every: bool,
+    lines: tuple[int, ...],
+    steps: bool,
+    style: str,
+    output: str | None,
+    arguments: tuple[str, ...] = (),
+) -> int:
+    """Run a PyTorch script without PyTorch, and explain each backward.
+
+    SCRIPT is a file, or - for standard input; what follows it are the script's own arguments.  It prints what PyTorch
+    would print; after each backward stands a page that explains it.  What gradcli's torch lacks ends the run with its
+    name and status 2.
+    """
+    from gradcli.cli.explained import Explainer, Wishes
+    from gradcli.pytorch.session import run as run_script
+
+    wanted = _script(script, code, arguments)
+    explainer = Explainer(wanted, Wishes(quiet, every, frozenset(lines), steps, style, output))
+    _collect_garbage()
+    with explainer.listening():
+        try:
+            ending = run_script(wanted)
+        except BaseException as error:
+            if type(error).__name__ != "MissingError":
+                raise
+            explainer.lacking(error)
+            return MISTAKE
+    explainer.ended(ending)
+    return ending.status or DONE
+
+
+def _collect_garbage() -> None:
+    """Look for cycles as Python does: a script may live long, and modules have them."""
+    import gc
+
+    gc.set_threshold(10_000, 20, 20)
+
+
+def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
     from gradcli.errors import InputError
+    from gradcli.pytorch.session import Script
 
-    if lacking(error):
-        tell(shortage())
-        return MISTAKE
-    if isinstance(error, InputError):
-        from gradcli.wrapping import page_width
+    if code is not None:
+        given = arguments if name is None else (name, *arguments)
+        return Script(code if code.endswith("\n") else code + "\n", "-c", None, given)
+    if name is None or name == "-":
+        if name is None and sys.stdin.isatty():
+            raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
+        return Script(sys.stdin.read(), "<stdin>", None, arguments)
+    path = Path(name)
+    try:
+        with path.open("rb") as file:
+            import tokenize
 
-        tell(error.render(page_width(), "error: "))
-        return MISTAKE
-    if isinstance(error, OSError):
-        tell(f"error: the result cannot be written: {why_not_printed(error)}")
-        discard()
-        return MISTAKE
-    if os.environ.get("GRADCLI_TRACEBACK"):
-        raise error
-    tell(
-        f"error: gradcli failed: {type(error).__name__}: {error}\n"
-        "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where."
-    )
-    return MISTAKE
+            encoding, _ = tokenize.detect_encoding(file.readline)
+        source = path.read_text(encoding)
+    except OSError as error:
+        from gradcli.files import reason
 
-
-def show(text: str | Iterable[str], notes: Notes) -> None:
-    """Print a result to standard output, and the notes to standard error."""
-    for line in [text.rstrip("\n")] if isinstance(text, str) else text:
-        click.echo(line)
-    tell_notes(notes)
-
-
-def tell_notes(notes: Notes) -> None:
-    """Print the notes to standard error, after all that standard output has."""
-    flush()
-    if notes.lines:
-        from gradcli.errors import in_lines
-        from gradcli.wrapping import page_width
-
-        for text in notes.lines:
-            for line in in_lines(text, page_width()):
-                tell(line)
+        raise InputError(f"`{name}` cannot be read: {reason(error)}") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise InputError(f"`{name}` is no text: {error}") from None
+    return Script(source, name, str(path.resolve().parent), arguments)

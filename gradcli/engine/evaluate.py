@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Node
-from gradcli.graph.passes import lower
 
 Array = np.ndarray[Any, Any]
 

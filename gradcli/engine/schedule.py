@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.engine.lowering import lower
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import lower, optimise
+from gradcli.graph.passes import optimise
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradcli.explain.arithmetic import products
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
-from gradcli.explain.sections import Equal, Grid, Math, Section, Sum, Text, Value
+from gradcli.explain.sections import Equal, Grid, Math, Name, Section, Sum, Text, Value
 from gradcli.explain.weights import array_of
 
 _CALLS = 20  # that are shown
@@ -47,6 +47,12 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     leaf = result.wrt[0] if result.wrt else "x"
     return [
         Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
-        Text(("The same as one call with v = ", array_of(result.graph.outputs, total), ": vᵀJ is linear in v.")),
-        Text(("All calls but the last need retain_graph=True: backward frees the values that it needed.",)),
+        Text(
+            (
+                "The same as one call with ",
+                Equal((Name("v"), array_of(result.graph.outputs, total))),
+                ": vᵀJ is linear in v.",
+            )
+        ),
+        Text(("All calls but the last need retain_graph=True: backward frees what it needed.",)),
     ]

@@ -18,6 +18,7 @@ from gradcli.notation.nodes import written_size
 
 _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates
 _LONG = 40  # operations in one that is not written
+_UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class _Writer:
             by_adjoints = matrix_form(gradient, {**self.names, **bars}, self.known)
             found[name] = direct if written_size(direct, self.names) <= _SHORT else by_adjoints
         names = {**self.names, **bars}
-        readable = {n: g for n, g in found.items() if g.op != "const" and written_size(g, names) <= _LONG}
+        readable = {n: g for n, g in found.items() if _is_readable(g, names)}
         adjoints = self.adjoints(bars, readable)
         return Forms({name: _math(node, names) for name, node in readable.items()}, adjoints)
 
@@ -90,6 +91,12 @@ class _Writer:
                     pending.append(found[used])
         order = [node for node in bars if node in found]
         return {bars[n]: _math(found[n], {k: v for k, v in names.items() if k is not n}) for n in reversed(order)}
+
+
+def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
+    """Tell whether a formula says something, can be typed, and is not too long."""
+    untold = any(n.op in _UNTOLD for n in scheduled([node], names))
+    return node.op != "const" and not untold and written_size(node, names) <= _LONG
 
 
 def _math(node: Node, names: Mapping[Node, str]) -> Math:

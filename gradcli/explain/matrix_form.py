@@ -128,7 +128,21 @@ def _mul(node: Node, a: Term, b: Term) -> Term:
     product = a.times(b)
     if a.body is None or b.body is None:
         return replace(product, body=a.body or b.body)
-    return replace(product, body=Node("mul", (a.body, b.body), node.shape))
+    return replace(product, body=_power_product(a.body, b.body) or Node("mul", (a.body, b.body), node.shape))
+
+
+def _power_product(a: Node, b: Node) -> Node | None:
+    """Return x**4 * x as x**5."""
+    (base, m), (other, n) = _power(a), _power(b)
+    if m + n == 2 or not _same(base, other):
+        return None
+    return Node("pow", (base, const(m + n)), a.shape)
+
+
+def _power(node: Node) -> tuple[Node, int]:
+    """Return a base and its whole exponent."""
+    whole = node.op == "pow" and isinstance(node.args[1].value, int)
+    return (node.args[0], int(f"{node.args[1].value}")) if whole else (node, 1)
 
 
 def _div(node: Node, a: Term, b: Term) -> Term | None:
@@ -153,7 +167,9 @@ def _pow(node: Node, a: Term, b: Term) -> Term | None:
     number = _exact("pow", a.number, exponent) if plain and isinstance(exponent, int) and exponent > 0 else None
     if number is None or a.body is None:
         return None
-    return Term(number, body=a.body if exponent == 1 else replace(node, args=(a.body, const(exponent))))
+    base, inner = _power(a.body)
+    power = int(exponent) * inner
+    return Term(number, body=base if power == 1 else replace(node, args=(base, const(power))))
 
 
 def _matmul(node: Node, a: Term, b: Term) -> Term | None:

@@ -14,6 +14,7 @@ from gradcli.explain.sections import (
     Line,
     Math,
     Name,
+    Partial,
     Product,
     Section,
     Sum,
@@ -32,11 +33,16 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
-        title: tuple[Math, ...] = ("reverse, from the last line up: x̄ = ∂L/∂x is made of adjoint · local derivative",)
+        meaning = Equal((Name(bar("x")), Partial("L", "x")))
+        title: tuple[Math, ...] = (
+            "reverse, from the last line up: ",
+            meaning,
+            " is made of adjoint · local derivative",
+        )
         if names:
-            title = (f"reverse, for {names[k]}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
-            title = (f"reverse, call {k + 1}: v = ", array_of(trace.graph.outputs, v))
+            title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         found.append(Section("steps", (reverse_grid(trace, k),), title))
     return found
 
@@ -96,12 +102,22 @@ def _is_number(text: str) -> bool:
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
     """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
     name = Name(bar(step.argument))
+    if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
+        return _unwritten(name, step, step.edge.argument in before)
     if step.slope is None or step.adjoint.shape or step.slope.shape:
         return Equal((name, Value(step.total)))
     product = Product((Value(step.adjoint), Value(step.slope)))
     there = before.get(step.edge.argument)
     total: Math = product if there is None else Sum((there, product))
     return Equal((name, total, Value(step.total)))
+
+
+def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
+    """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
+    if step.slope is None:
+        return ""  # the rule says it
+    product = Product((Name(bar(step.node)), Partial(step.node, step.argument)))
+    return Equal((name, Sum((name, product)) if adds else product))
 
 
 def _rule_name(step: ReverseStep) -> str:

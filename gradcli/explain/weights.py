@@ -7,9 +7,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gradcli.explain.results import Array, BackwardResult, Call, Named
-from gradcli.explain.sections import Block, Equal, Listed, Math, Name, Partial, Product, Section, Sum, Text, Value
+from gradcli.explain.sections import (
+    Block,
+    Computed,
+    Equal,
+    Listed,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Value,
+)
+from gradcli.graph.construct import reduce
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, elementwise, leaf
 
 Outputs = Mapping[str, Node]
 
@@ -40,7 +54,7 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
     (output,) = result.graph.outputs
     y = element_names(output, result.graph.outputs[output].shape)[0]
     if result.implicit:
-        return (f"v = 1, the default for a scalar: the gradient of {y} itself",)
+        return Equal((Name("v"), "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
     whose = ("the gradient of  ", Equal((Name(name), Product((Value(v[output].reshape(())), Name(y))))))
     return (Equal((Name("v"), Partial(name, y), Value(v[output]))), ": ", *whose)
 
@@ -74,9 +88,12 @@ def loss(outputs: Outputs, v: Named, name: str) -> Math:
 
 def _as_sum(outputs: Outputs) -> list[Math]:
     """Return sum(v*y) for an output that is an array."""
-    if len(outputs) > 1:
+    ((name, y), *others) = outputs.items()
+    if others or not y.shape:
         return []
-    return [f"sum(v*{name})" for name, y in outputs.items() if y.shape]
+    v, stand_in = leaf(y.shape), leaf(y.shape)
+    product = reduce("sum", elementwise("mul", v, stand_in), tuple(range(len(y.shape))))
+    return [Computed(product, {v: "v", stand_in: name})]
 
 
 def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
@@ -85,11 +102,12 @@ def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
         ((y, weights),) = v.items()
         return (
             Equal((Name("v"), Partial(name, y), Value(weights))),
-            f", whatever {name} is computed from {y} later on",
+            *(", whatever ", Name(name), " is computed from ", Name(y), " later on"),
         )
     parts: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
     parts += ["…"] * (len(outputs) > _NAMES)
-    return ("v = ", Listed(tuple(parts)), f", whatever {name} is computed from them later on")
+    listed = Equal((Name("v"), Listed(tuple(parts))))
+    return (listed, ", whatever ", Name(name), " is computed from them later on")
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

@@ -94,6 +94,8 @@ def unknown_attribute(tree: ast.Attribute, module: str | None) -> InputError:
         return InputError(f"{what} without a module's name", hint=f"write `{plain}(…)`" if plain else f"write `{name}`")
     if module:
         return InputError(f"`{name}` is not one of gradcli's functions", hint=unknown_function(name).hint)
+    if name in METHODS:
+        return InputError(f"`.{name}` is a function", hint=f"call it: `.{name}(…)`")
     hint = ELSEWHERE.get(key(name)) or _similar(name, [*METHODS, "T"]) or LANGUAGE
     return InputError(f"`.{name}` is not part of the language", hint=hint)
 

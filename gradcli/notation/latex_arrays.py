@@ -142,13 +142,15 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
     shape, keys = node.settings
     if len(keys) == 1 and not any(isinstance(k, int) for k in keys[0]) and (around := padding(keys[0], shape)):
         return applied(r"\operatorname{pad}", w.arguments(node), f"({', '.join(map(str, around))})")
-    parts = [f"[{_slices(subscript(k, shape))}] += {w.name(a)}" for k, a in zip(keys, node.args, strict=True)]
+    parts = [
+        rf"[{_slices(subscript(k, shape))}] \mathrel{{+}}= {w.name(a)}" for k, a in zip(keys, node.args, strict=True)
+    ]
     shown = parts if w.whole else parts[:4]
     return _into(node, shown + [r"\dots"] * (len(shown) < len(parts)))
 
 
 def _put(w: LatexNodeWriter, node: Node) -> Written:
-    return _into(node, [f"[{_places(w, node)}] += {w.name(node.args[0])}"])
+    return _into(node, [rf"[{_places(w, node)}] \mathrel{{+}}= {w.name(node.args[0])}"])
 
 
 def _into(node: Node, parts: list[str]) -> Written:
@@ -208,7 +210,7 @@ def _einsum(w: LatexNodeWriter, node: Node) -> Written:
 
 def _outer(w: LatexNodeWriter, node: Node) -> Written:
     a, b = node.args
-    return Written(f"{w.argument(a, Binds.PRODUCT)} {transposed(w, b)}", Binds.PRODUCT)
+    return Written(f"{w.operand(a, Binds.PRODUCT, last=False).text} {transposed(w, b)}", Binds.PRODUCT)
 
 
 def _inverse(w: LatexNodeWriter, node: Node) -> Written:

@@ -66,7 +66,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         return sign + self._times(number, rest)
 
     def _times(self, number: str, rest: Any) -> str:
-        text = str(self.parenthesize(rest, PRECEDENCE["Mul"]))
+        text = str(self.parenthesize(rest, PRECEDENCE["Mul"], strict=True))
         between = r" \cdot " if text[0].isdigit() else " "
         return number + between + text
 
@@ -98,9 +98,9 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         args = [self._print(a) for a in expr.args]
         row = OPERATIONS.get(op)
         if op == "where":
-            return cases(*args)
+            return cases(self._condition(expr.args[0]), *args[1:])
         if row is not None and row.infix:
-            return self._signed(row.infix, args)
+            return rf"\left({self._signed(row.infix, args)}\right)"
         if op in BRACKETS:
             left, right = BRACKETS[op]
             return rf"\left{left}{args[0]}\right{right}"
@@ -118,11 +118,16 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         letter = self.names.symbol(LETTERS[op], "digamma" if order == "0" else op)
         return letter if order == "0" else f"{letter}^{{({order})}}"
 
+    def _condition(self, expr: Any) -> str:
+        """Return a condition, which needs no brackets behind an if."""
+        row = OPERATIONS.get(getattr(expr, "op", ""))
+        infix = "" if row is None else row.infix
+        return self._signed(infix, [self._print(a) for a in expr.args]) if infix else str(self._print(expr))
+
     def _signed(self, infix: str, args: list[str]) -> str:
-        """Return what is written with a sign, in brackets."""
+        """Return what is written with a sign."""
         sign = SIGNS.get(infix, infix)
-        text = f"{sign} {args[0]}" if len(args) == 1 else f" {sign} ".join(args)
-        return rf"\left({text}\right)"
+        return f"{sign} {args[0]}" if len(args) == 1 else f" {sign} ".join(args)
 
     def _element(self, expr: ArrayElement) -> str:
         array, place = expr.parts()

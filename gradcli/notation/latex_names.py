@@ -26,7 +26,7 @@ _ACCENTS = {
     "\u030c": "check",
     "\u20d7": "vec",
 }
-_BAR = "\u0304"
+_MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
 _ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0-9]*)")
 
@@ -47,11 +47,13 @@ class LatexNames:
         """`taken` are the names that the user gave, with or without elements."""
         self._written: dict[str, str] = {}
         self._used: set[str] = set()
+        self._marked: set[str] = set()
         bases = {n.partition("[")[0] for n in taken}
-        adjoints = {n for n in bases if n[1:2] == _BAR and n[0] + n[2:] in bases}
-        for name in sorted(bases - adjoints, key=lambda n: (len(n), n)):
+        marked = {name for name in bases if name[1:2] in _MARKS and _unmarked(name)[0] in bases}
+        for name in sorted(bases - marked, key=lambda n: (len(n), n)):
             self._written[name] = written = self._distinct(name)
-            self._used |= {written, _adjoint(written)}
+            self._used.add(written)
+            self._marked |= {_marked(written, mark) for mark in _MARKS.values()}
 
     def __call__(self, name: str) -> str:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, or of an adjoint of one."""
@@ -61,13 +63,15 @@ class LatexNames:
     def _base(self, name: str) -> str:
         if name in self._written:
             return self._written[name]
-        if name[1:2] == _BAR:
-            return _adjoint(self._base(name[0] + name[2:]))
-        return self._distinct(name)
+        inner, mark = _unmarked(name)
+        if not mark:
+            return self._distinct(name)
+        written = _marked(self._base(inner), mark)
+        return written if written not in self._used else _marked(_literal(inner), mark)
 
     def _distinct(self, name: str) -> str:
         written = textbook(name)
-        return _literal(name) if written in self._used else written
+        return _literal(name) if written in self._used | self._marked else written
 
     def symbol(self, letter: str, spelled: str) -> str:
         """Return a function's letter, or its name where a variable is printed so."""
@@ -114,9 +118,19 @@ def _subscripted(letter: str, digits: str) -> str:
     return f"{letter}_{{{digits}}}" if digits else letter
 
 
-def _adjoint(written: str) -> str:
+def _unmarked(name: str) -> tuple[str, str]:
+    """Return whose adjoint or tangent a name is, and which of the two; nothing for any other name."""
+    if name[1:2] in _MARKS:
+        return name[0] + name[2:], _MARKS[name[1]]
+    first = unicodedata.normalize("NFD", name[:1])
+    if first[1:] and first[-1] in _MARKS:
+        return unicodedata.normalize("NFC", first[:-1]) + name[1:], _MARKS[first[-1]]
+    return "", ""
+
+
+def _marked(written: str, mark: str) -> str:
     stem, subscript, digits = written.partition("_{")
-    return rf"\bar{{{stem}}}{subscript}{digits}"
+    return rf"\{mark}{{{stem}}}{subscript}{digits}"
 
 
 def _literal(name: str) -> str:

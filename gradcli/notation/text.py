@@ -61,6 +61,14 @@ def _infix(sign: str) -> Rule:
     return write
 
 
+def _mul(w: Any, node: Node) -> Written:
+    """Return a product; a number of times one of matrices needs no brackets: 2*A @ b."""
+    a, b = w.plain(node)
+    if not a.shape and b.op == "matmul" and b not in w.names:
+        return Written(f"{w.argument(a, Binds.PRODUCT)}{w.times}{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
+    return _infix("*")(w, node)
+
+
 def _call(op: str, row: Operation) -> Rule:
     def write(w: Writer, node: Node) -> Written:
         own = [_SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
@@ -337,6 +345,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "identity": through,
     "corner": through,
     "clamp": _clamp,
+    "mul": _mul,
     "matmul": _infix("@"),
     "einsum": _einsum,
     **{op: _extremum(op) for op in ("max", "min", "median")},

@@ -1,21 +1,36 @@
-"""A page as LaTeX, without a preamble, to be pasted into a document that uses amsmath."""
+"""A page as LaTeX: to be pasted into a document that uses amsmath, or a document of its own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from gradcli.explain.sections import Block, Code, Equations, Grid, Line, Math, Matrix, Page, Section, Text
+from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_math import LatexWriter, escaped
 
 _COLUMNS = 6  # of a matrix that stands as one
 _CELLS = 400  # of a matrix that is shown as one
-_ROWS = 24  # of a table that stands on one page
+_TITLES = {"v": "v", "vᵀJ": r"v^{\top} J"}  # of columns, that are no words
 
 
 def render(page: Page, digits: int | None) -> str:
     """Return a page as LaTeX; `digits` significant ones of each number."""
     writer = LatexWriter(page, digits)
     return "\n".join("\n".join(_section(section, writer)) for section in page.sections) + "\n"
+
+
+def document(pages: str) -> str:
+    """Return pages as a document that pdflatex, xelatex and lualatex turn into a PDF as it is."""
+    lines = [r"\documentclass{article}", r"\usepackage[margin=2.5cm]{geometry}", r"\usepackage{amsmath}"]
+    lines += [r"\setlength{\parindent}{0pt}", r"\setlength{\parskip}{6pt}", r"\allowdisplaybreaks"]
+    # The fonts of pdflatex have no letters but Latin and Greek ones: others are shown by their numbers.
+    foreign = sorted({c for c in pages if not c.isascii()})
+    if foreign:
+        declared = [rf"\DeclareUnicodeCharacter{{{ord(c):04X}}}{{\texttt{{U+{ord(c):04X}}}}}" for c in foreign]
+        lines += [r"\ifdefined\DeclareUnicodeCharacter", *declared, r"\fi"]
+    return "\n".join([*lines, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
 
 
 def _section(section: Section, writer: LatexWriter) -> Iterator[str]:
@@ -30,75 +45,130 @@ def _block(block: Block, writer: LatexWriter) -> str:
         case Text(parts):
             return paragraph(parts, writer) + "\n"
         case Equations(lines):
-            return f"\\begin{{align*}}\n{equations(lines, writer)}\n\\end{{align*}}"
+            shown = equations(lines, writer, HEIGHT)
+            return "\n".join(sized(f"\\begin{{align*}}\n{body}\n\\end{{align*}}", width(body)) for body in shown)
         case Matrix():
-            return "\n".join(f"\\[\n{part}\n\\]" for part in matrices(block, writer))
+            return "\n".join(sized(f"\\[\n{part}\n\\]", width(part)) for part in matrices(block, writer))
         case Grid(header, rows):
-            return _grid(header, [[writer.write(cell) for cell in row] for row in rows])
+            return "\n".join(_grid(header, [[writer.write(cell) for cell in row] for row in rows]))
         case Code():
             caption = f"{block.caption}:\n" if block.caption else ""
             return "\n".join([f"{caption}\\begin{{verbatim}}", *block.lines, r"\end{verbatim}"])
 
 
 def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
-    """Return words with mathematics between them."""
-    return "".join(escaped(part) if isinstance(part, str) else f"${writer.write(part)}$" for part in parts)
+    """Return words with mathematics between them; what a sign of equality joins is one formula."""
+    text = "".join(escaped(part) if isinstance(part, str) else f"${writer.write(part)}$" for part in parts)
+    return text.replace("$ = $", " = ")
 
 
-def equations(lines: Sequence[Line], writer: LatexWriter) -> str:
-    """Return equations below each other, aligned at their first signs."""
-    rows = []
-    for line in lines:
-        left, *right = writer.sides(line.sides)
-        note = "".join(map(writer.write, line.note))
-        rows.append(f"{left} &= {' = '.join(right)}" + (rf" \qquad {note}" if note else ""))
-    return " \\\\\n".join(rows)
+# What Markdown uses as well
+
+
+def equations(lines: Sequence[Line], writer: LatexWriter, most: float = math.inf) -> list[str]:
+    """Return equations below each other, aligned at their first signs; parts of at most so many lines."""
+    written = [list(_equation(line, writer)) for line in lines]
+    return [" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines, most)]
+
+
+def _lines(rows: Sequence[str]) -> int:
+    return sum(map(height, rows))
+
+
+def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
+    """Yield the rows of an equation, and what is said of it, behind it or below."""
+    left, *right = writer.sides(line.sides)
+    first, *others = pieces(" = ".join(right), WIDTH - width(left))
+    rows = [f"{left} &= {first}", *(f"&{row}" if row.startswith("=") else rf"&\quad {row}" for row in others)]
+    if line.note:
+        note = rf"\qquad \text{{{paragraph(line.note, writer)}}}"
+        if width(rows[-1] + note) <= WIDTH:
+            rows[-1] += f" {note}"
+        else:
+            rows.append(f"&{note}")
+    yield from rows
 
 
 def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
-    """Return a matrix with headings, in blocks of columns; a large one entry by entry."""
+    """Return a matrix with headings, in blocks of columns; a large one, or one of long entries, entry by entry."""
     write = writer.write
-    if len(matrix.rows) * len(matrix.columns) > _CELLS:
-        return [_entries(matrix, writer)]
+    cells = {place: write(cell) for place, cell in matrix.cells.items()}
+    columns = [write(column) for column in matrix.columns]
+    if len(matrix.rows) * len(columns) > _CELLS or any(width(cell) > WIDTH - 10 for cell in cells.values()):
+        return _entries(matrix, cells, writer)
+    lead = [[matrix.name, *map(write, matrix.rows)]]
+    if matrix.weights:
+        lead.insert(0, ["v", *map(write, matrix.weights)])
+    if matrix.total:
+        lead[-1].append(r"v^{\top} J")
+        lead[:-1] = [[*column, ""] for column in lead[:-1]]
     found = []
-    for start in range(0, max(1, len(matrix.columns)), _COLUMNS):
-        columns = range(start, min(start + _COLUMNS, len(matrix.columns)))
-        rows = [[matrix.name, *(write(matrix.columns[j]) for j in columns)]]
-        rows += [
-            [write(head), *(write(matrix.cells.get((i, j), "0")) for j in columns)]
-            for i, head in enumerate(matrix.rows)
-        ]
-        if matrix.weights:
-            rows = [[w, *row] for w, row in zip(["v", *map(write, matrix.weights)], rows, strict=True)]
-        lead = 2 if matrix.weights else 1
+    for block in _blocks(columns, cells, WIDTH - sum(max(map(width, column)) + 2 for column in lead)):
+        shown = [[columns[j], *(cells.get((i, j), "0") for i in range(len(matrix.rows)))] for j in block]
         if matrix.total:
-            rows.append([""] * (lead - 1) + [r"v^{\top} J", *(write(matrix.total[j]) for j in columns)])
-        found.append(_headed(rows, lead, bool(matrix.total)))
+            shown = [[*column, write(matrix.total[j])] for column, j in zip(shown, block, strict=True)]
+        found.append(_headed(list(zip(*lead, *shown, strict=True)), len(lead), bool(matrix.total)))
     return found
+
+
+def _blocks(columns: Sequence[str], cells: dict[tuple[int, int], str], room: float) -> Iterator[list[int]]:
+    """Yield the numbers of columns that stand beside each other."""
+    widths = list(map(width, columns))
+    for (_, j), cell in cells.items():
+        widths[j] = max(widths[j], width(cell))
+    block: list[int] = []
+    used = 0.0
+    for j, own in enumerate(widths):
+        if block and (len(block) == _COLUMNS or used + own + 2 > room):
+            yield block
+            block, used = [], 0.0
+        block.append(j)
+        used += own + 2
+    yield block
 
 
 def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
     """Return an array with a line below its first row, behind its first columns, and above its last row."""
     head, *body = (" & ".join(row) for row in rows)
-    last = [r"\hline " + body.pop()] if total else []
-    form = "c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead)
-    return f"\\begin{{array}}{{{form}}}\n{head} \\\\ \\hline\n" + " \\\\\n".join([*body, *last]) + "\n\\end{array}"
+    last = body.pop() if total else ""
+    return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)
 
 
-def _entries(matrix: Matrix, writer: LatexWriter) -> str:
-    rows = []
-    for (i, j), cell in matrix.cells.items():
+def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
+    """Return the entries that are not 0, an equation each, in displays that stand on one page."""
+    written = []
+    for (i, j), cell in cells.items():
         operator = writer.write(matrix.columns[j])
         head = operator.replace(r"\partial }", rf"\partial {writer.write(matrix.rows[i])}}}", 1)
-        rows.append(f"{head} &= {writer.write(cell)}")
-    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+        first, *others = pieces(cell, WIDTH - width(head))
+        written.append([f"{head} &= {first}", *(rf"&\quad {row}" for row in others)])
+    bodies = (" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines))
+    return [f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}" for body in bodies]
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; a long one in parts, so that it goes over several pages."""
-    parts = []
-    for start in range(0, max(1, len(rows)), _ROWS):
-        head = " & ".join(rf"\text{{{escaped(title)}}}" for title in header)
-        body = " \\\\\n".join(" & ".join(row) for row in rows[start : start + _ROWS])
-        parts.append(f"\\[\n\\begin{{array}}{{{'l' * len(header)}}}\n{head} \\\\ \\hline\n{body}\n\\end{{array}}\n\\]")
-    return "\n".join(parts)
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table; a long one in parts, so that it goes over several pages."""
+    head = " & ".join(_TITLES.get(title) or rf"\text{{{escaped(title)}}}" for title in header)
+    shares = _shares(rows)
+    broken = [list(map(_cell, row, shares)) for row in rows]
+    for part in paged(broken, lambda row: max(map(height, row))):
+        text = table("l" * len(header), head, [" & ".join(row) for row in part])
+        yield sized(f"\\[\n{text}\n\\]", sum(max(map(width, column)) + 2 for column in zip(*part, strict=True)))
+
+
+def _shares(rows: Sequence[Sequence[str]]) -> list[float]:
+    """Return how wide each column may be: what is narrow keeps its width, the others share what is left."""
+    widths = [max(map(width, column)) + 2 for column in zip(*rows, strict=True)]
+    narrow = [w for w in widths if w <= WIDTH / len(widths)]
+    wide = sum(w for w in widths if w > WIDTH / len(widths))
+    left = WIDTH - sum(narrow)
+    return [w if w <= WIDTH / len(widths) or wide <= left else left * w / wide for w in widths]
+
+
+def _cell(cell: str, room: float) -> str:
+    """Return a cell, one that is too wide on several lines."""
+    rows = pieces(cell, room)
+    if len(rows) == 1:
+        return cell
+    body = r" \\ ".join([rows[0], *(rf"\quad {row}" for row in rows[1:])])
+    return rf"\begin{{array}}[t]{{@{{}}l@{{}}}} {body} \end{{array}}"

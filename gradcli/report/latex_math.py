@@ -39,15 +39,17 @@ _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\texta
 # What stands in sentences, and in no font of text.
 _SYMBOLS = {"∂": r"$\partial$", "·": r"$\cdot$", "×": r"$\times$", "ᵀ": r"$^{\top}$", "Σ": r"$\Sigma$", "→": r"$\to$"}
 _ACCENTED = re.compile("(\\w)\u0304")
+_LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
 
 def escaped(text: str) -> str:
     """Return words as LaTeX text.
 
-    >>> escaped("v·x_1")
-    'v$\\\\cdot$x\\\\_1'
+    >>> escaped("vᵀJ is linear in v"), escaped("x.v, 100 %")
+    ('$v^{\\\\top} J$ is linear in $v$', 'x.v, 100 \\\\%')
     """
-    plain = "".join(_ESCAPES.get(c, c) for c in text)
+    plain = _LETTER.sub(r"$\1$", "".join(_ESCAPES.get(c, c) for c in text))
+    plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
     return "".join(_SYMBOLS.get(c, c) for c in plain)
 
@@ -72,8 +74,7 @@ class LatexWriter:
                 variable, bracket, key = name.partition("[")
                 return rf"{self.names(variable)}\mathtt{{.grad}}{bracket}{key}"
             case Partial(of, by):
-                above = self.names(of) if of else ""
-                return rf"\frac{{\partial {above}}}{{\partial {self.names(by)}}}"
+                return rf"\frac{{\partial {self._several(of)}}}{{\partial {self._several(by)}}}"
             case Value(array):
                 return self.array(np.asarray(array))
             case Computed(node, names, implicit=implicit):
@@ -83,17 +84,30 @@ class LatexWriter:
             case Added(to, what):
                 return rf"{self.write(to)} \mathrel{{+}}= {self.write(what)}"
             case Words(parts):
-                return "".join(map(self.write, parts))
+                return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
             case Product(factors):
                 return self._product(factors, first=True)
             case Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
             case Listed(items):
-                return matrix(
-                    [[self.write(e) for e in (i.items if isinstance(i, Listed) else (i,))] for i in _rows(items)]
-                )
+                return self._listed(items)
             case Equal(sides):
                 return " = ".join(self.sides(sides))
+
+    def _listed(self, items: Sequence[Math]) -> str:
+        return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
+
+    def _rows(self, items: Sequence[Math]) -> str:
+        """Return a list as a matrix, whose elements may be lists."""
+        rows = [item.items for item in items if isinstance(item, Listed)] or [tuple(items)]
+        return matrix([[self._rows(e.items) if isinstance(e, Listed) else self.write(e) for e in row] for row in rows])
+
+    def _several(self, names: str) -> str:
+        """Return a name, or names in brackets; nothing for none."""
+        if names.startswith("("):
+            written = (r"\dots" if name == "…" else self.names(name) for name in names[1:-1].split(", "))
+            return f"({', '.join(written)})"
+        return self.names(names) if names else ""
 
     def sides(self, sides: Sequence[Math]) -> list[str]:
         """Return the sides of an equation, without those that are written like the one before."""
@@ -133,8 +147,14 @@ class LatexWriter:
             return self.element(array.tolist())
         if array.size > _WHOLE:
             return self._beginning(array)
+        return self._nested(array) if array.ndim > 1 else column(self._nested(array))
+
+    def _nested(self, array: Array) -> str:
+        """Return an array as a matrix, whose elements may be arrays."""
+        if not array.shape:
+            return self.element(array.tolist())
         rows = array if array.ndim > 1 else array[None]
-        return matrix([[self.array(np.asarray(row[k])) for k in range(len(row))] for row in rows])
+        return matrix([[self._nested(np.asarray(row[k])) for k in range(len(row))] for row in rows])
 
     def _beginning(self, array: Array) -> str:
         """Return the corner of a large array, with its shape."""
@@ -143,9 +163,10 @@ class LatexWriter:
         cells = [[*row, r"\cdots"] if array.shape[-1] > _FEW else row for row in cells]
         if len(rows) > _FEW:
             cells.append([r"\vdots"] * min(array.shape[-1], _FEW) + [r"\ddots"] * (array.shape[-1] > _FEW))
-        return f"{matrix(cells)}_{{{times(array.shape)}}}"
+        above = r"^{\top}" if array.ndim == 1 else ""
+        return f"{matrix(cells)}_{{{times(array.shape)}}}{above}"
 
 
-def _rows(items: tuple[Math, ...]) -> list[Math]:
-    """Return the rows of a list: itself as the only one, unless it has lists in it."""
-    return list(items) if items and isinstance(items[0], Listed) else [Listed(items)]
+def column(row: str) -> str:
+    """Return a vector, which is a column, written as a row."""
+    return rf"{row}^{{\top}}"

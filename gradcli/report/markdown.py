@@ -1,4 +1,4 @@
-"""A page as GitHub's Markdown: `$$` mathematics for equations and matrices, tables for the steps."""
+"""A page as GitHub's Markdown: fences of mathematics for equations and matrices, tables for the steps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Text(parts):
             yield _sentence(parts, text)
         case Equations(lines):
-            yield _math(f"\\begin{{aligned}}\n{equations(lines, latex)}\n\\end{{aligned}}")
+            yield from (_math(f"\\begin{{aligned}}\n{part}\n\\end{{aligned}}") for part in equations(lines, latex))
         case Matrix():
             yield from map(_math, matrices(block, latex))
         case Grid(header, rows):
@@ -65,8 +65,9 @@ def _escaped(words: str) -> str:
 
 
 def _math(body: str) -> str:
-    """Return a display; GitHub reads a `$$` that stands on a line of its own."""
-    return f"$$\n{body}\n$$"
+    r"""Return a display, in a fence, where GitHub leaves every sign as it is; it refuses `\operatorname`."""
+    allowed = body.replace(r"\operatorname{", r"\mathrm{")
+    return f"```math\n{allowed}\n```"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -17,10 +17,11 @@ _PAGES = {"table": "gradcli.report.table", "latex": "gradcli.report.latex", "mar
 
 @dataclass(frozen=True)
 class Look:
-    """How pages look: in which format, and to how many significant digits (None: all)."""
+    """How pages look: in which format, to how many significant digits (None: all), and as a document of their own."""
 
     style: str = "table"
     digits: int | None = DIGITS
+    standalone: bool = False
 
 
 def render_data(result: JacobianResult | BackwardResult, style: str) -> Iterable[str]:
@@ -33,4 +34,5 @@ def render_data(result: JacobianResult | BackwardResult, style: str) -> Iterable
 def render_pages(pages: Iterable[Page], look: Look) -> str:
     """Return pages one after the other; each page format has a function `render`."""
     module = import_module(_PAGES[look.style])
-    return "\n".join(module.render(page, look.digits) for page in pages)
+    text = "\n".join(module.render(page, look.digits) for page in pages)
+    return str(module.document(text)) if look.standalone else text

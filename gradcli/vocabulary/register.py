@@ -30,8 +30,9 @@ KEYWORDS = {
     "ddof": "correction",
     "a_min": "min",
     "a_max": "max",
+    "stop": "end",
+    "num": "steps",
 }
-KEYWORDS |= {"stop": "end", "num": "steps"}
 
 
 def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> None:

@@ -111,17 +111,26 @@ def written(graph, decimals=False):
     return found, text
 
 
-def read_back(graph, point, decimals=False):
+def read_back(graph, point):
     """Return the Jacobian's formulas, printed, parsed and evaluated."""
+    return reader(graph)(point)
+
+
+def reader(graph, decimals=False):
+    """Return a function of points that evaluates the Jacobian's formulas, which were printed and parsed."""
     found, text = written(graph, decimals)
     unused = "\n".join(f"unused_{name} = {name}" for name in graph.inputs)
     again = parse(f"{text}\n{unused}", **{name: node.shape for name, node in graph.inputs.items()})
     nodes = {place: again.names[f"entry_{place[0]}_{place[1]}"] for place in found.entries}
-    values = values_of(again, {name: value[..., None] for name, value in point.items()}, nodes.values())
-    result = np.zeros((len(found.rows), len(found.columns)))
-    for place, node in nodes.items():
-        result[place] = values[node][0]
-    return result
+
+    def at(point):
+        values = values_of(again, {name: value[..., None] for name, value in point.items()}, nodes.values())
+        result = np.zeros((len(found.rows), len(found.columns)))
+        for place, node in nodes.items():
+            result[place] = values[node][0]
+        return result
+
+    return at
 
 
 def engines(graph, point):
@@ -153,10 +162,11 @@ def test_textbook_form(system, rows):
 @pytest.mark.parametrize("decimals", [False, True])
 def test_formulas_read_back_as_the_engines_numbers(system, decimals):
     graph = parse(system, **SHAPES)
+    read = reader(graph, decimals)
     for values in POINTS:
         point = point_of(graph, values | MATRICES)
         expected = engines(graph, point)
-        found = np.where(np.isfinite(expected), read_back(graph, point, decimals), expected)
+        found = np.where(np.isfinite(expected), read(point), expected)
         assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
 
 

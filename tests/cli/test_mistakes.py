@@ -177,6 +177,7 @@ LANGUAGE = [
     system("f(x) «=» x**2", says="`=` stands inside an expression", mend="on the left: `f = …`"),
     system("y = x*«x»(2)", says="unknown function `x`", mend=r"multiply with `\*`"),
     system("y = «2(x + 1)»", says="only functions can be called", mend=r"multiply with `\*`"),
+    system("y = «x.sum»*2", says="`.sum` is a function", mend=r"call it: `\.sum\(…\)`"),
     system("y = «x.summ»()", says="`.summ` is not part of the language", mend="did you mean `sum`"),
     system("y = «y» + 1", says="`y` is used in its own definition", mend="call the new value something else"),
     system("«inf» = 2*x", says="`inf` is a constant", mend="`inf_`"),

@@ -684,7 +684,7 @@ def test_shell_completion(process, shell):
     ("words", "completions"),
     [
         ("gradcli back", {"backward"}),
-        ("gradcli backward --st", {"--strict", "--steps"}),
+        ("gradcli backward --st", {"--strict", "--steps", "--standalone"}),
         ("gradcli jacobian -f j", {"json"}),
     ],
 )

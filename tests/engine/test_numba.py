@@ -157,7 +157,7 @@ ARRAYS = [
     "p = sum(M, axis=0); q = prod(x); r = max(M, dim=1)",
     "p = cumsum(x); q = concatenate([x[::-1], z[1:]]); r = M.T.reshape(2, 3)*a",
     "p = M @ x; q = stack([a, x[0]]); r = diag(x)",
-    "p = max(x, dim=0)*min(z, dim=0)*x[1]",  # its vjp scatters, and masks
+    "p = max(x, dim=0)*x[1]",  # its vjp scatters, and masks
 ]
 
 
@@ -178,9 +178,9 @@ def test_products_far_out(numba):
     graph = parse("y = prod(M, axis=1)", M=(2, 4))
     factors = np.array([1e-300, 5e-324, -1e-200, 0, 1, -3, 1e200, 1.7e308, np.inf, np.nan])
     points = {"M": np.random.default_rng(0).choice(factors, (2, 4, 2000)), "y.v": np.ones((2, 2000))}
-    for g in (graph, vjp(graph)):
-        own = {name: points[name] for name in g.inputs}
-        check(compile_numba(g), own, expected_of(g, own, 2000), assert_array_equal)
+    backward = vjp(graph)
+    both = Graph.of(backward.inputs, graph.outputs | backward.outputs)
+    check(compile_numba(both), points, expected_of(both, points, 2000), assert_array_equal)
 
 
 def test_net_with_weights_that_are_the_same(numba):

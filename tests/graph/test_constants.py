@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gradcli import InputError, evaluate, parse, symbolic_jacobian, vjp
+from gradcli import InputError, evaluate, numeric_jacobian, parse, symbolic_jacobian, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import broadcast, index, reshape, stack, where
@@ -16,7 +16,8 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, const, elementwise, leaf
 from gradcli.graph.passes import optimise
 from gradcli.graph.vjp import sweep
-from gradcli.notation.nodes import LatexNotation, Notation
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.nodes import Notation
 
 TYPED = {
     "[1, 2, 3]": ((3,), (1, 2, 3)),
@@ -100,6 +101,9 @@ def test_an_exponent_of_0_among_others_has_no_slope():
     rows = np.eye(6)
     at = {"x": np.zeros(1), "y.v": rows[:3], "z.v": rows[3:]}
     np.testing.assert_allclose(evaluate(vjp(graph), at)["x.grad"], [0, 1, 0, 0, np.log(2), 1])
+    # The same by columns, where what selects comes before what is infinite.
+    j = numeric_jacobian(graph, ["x"], {"x": np.array(0.0)})
+    np.testing.assert_allclose(j[:, 0], [0, 1, 0, 0, np.log(2), 1])
 
 
 def test_elements_and_shapes_are_known_at_once():
@@ -148,12 +152,12 @@ def test_arrays_are_written_as_they_are_typed():
     numbers = const((1, Fraction(-1, 2)), (2,))
     assert text_of(elementwise("mul", numbers, x), names) == (
         "[1, -1/2]·x",
-        r"\left[1, -\frac{1}{2}\right] x",
+        r"\begin{pmatrix} 1 & -\frac{1}{2} \end{pmatrix}^{\top} \odot x",
     )
     matrix = const((1, "pi", Decimal("1E-7"), 4), (2, 2))
     assert text_of(matrix, names) == (
-        "[[1, pi], [1E-7, 4]]",
-        r"\left[\left[1, \pi\right], \left[1 \times 10^{-7}, 4\right]\right]",
+        "[[1, pi], [1e-7, 4]]",
+        r"\begin{pmatrix} 1 & \pi \\ 1 \times 10^{-7} & 4 \end{pmatrix}",
     )
     assert text_of(const(tuple(range(9)), (9,)), {})[0] == "[0, 1, 2, 3, 4, 5, …]"
 

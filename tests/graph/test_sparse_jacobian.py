@@ -159,7 +159,7 @@ def test_every_operation_on_arrays_is_met():
         for graph in (primal, vjp(primal), vjp(vjp(primal))):
             dependencies(graph, list(graph.inputs.values()))
             met |= {n.op for n in graph.nodes}
-    assert met >= {op for op, row in OPERATIONS.items() if not row.broadcasts} - {"argmin_mask"}
+    assert met >= {op for op, row in OPERATIONS.items() if not row.broadcasts} - {"argmin_mask", "cast"}
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=1, max_size=6))
@@ -263,8 +263,8 @@ def test_a_pole_of_one_row_is_no_concern_of_another():
 
 
 def test_too_many_single_entries_are_refused():
-    with pytest.raises(InputError, match="400,000 entries"):
-        entries(parse("y = a*outer(b, c)", a=(1,), b=(1000,), c=(400,)), ["a"])
+    with pytest.raises(InputError, match="120,000 entries"):
+        entries(parse("y = a*outer(b, c)", a=(1,), b=(300,), c=(400,)), ["a"])
 
 
 @settings(max_examples=20)

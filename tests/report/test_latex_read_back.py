@@ -42,7 +42,8 @@ POINTS = [{"x": 0.7, "z": 1.6}, {"x": 2.3, "z": 0.4}]
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_statement_and_jacobian_can_be_read_back(cli, expression):
     text = cli.done("jacobian", f"y={expression}+0*x*z", "-f", "latex").out
-    lines = re.findall(r"^(.+?) &= (.*?)(?: \\\\)?$", text, re.MULTILINE)
+    whole = re.sub(r" \\\\\n&(?:\\quad )?", " ", text)  # a long formula goes on in the next line
+    lines = re.findall(r"^(.+?) &= (.*?)(?: \\\\)?$", whole, re.MULTILINE)
     (_, statement), (left, by_x), (right, by_z), *definitions = lines
     assert (left, right) == (r"\frac{\partial y}{\partial x}", r"\frac{\partial y}{\partial z}")
     for point in POINTS:

@@ -50,16 +50,22 @@ def test_tables_are_well_formed(cli, command):
 @pytest.mark.parametrize("command", CASES)
 def test_blocks_are_closed(cli, command):
     text = cli.done(*command).out
-    lines = text.splitlines()
-    assert text.count("$$") == lines.count("$$")  # each on a line of its own
-    assert lines.count("$$") % 2 == 0
-    for block in text.split("$$")[1::2]:
-        (kind,) = re.findall(r"^\n\\begin\{(aligned|array)\}", block)
-        assert block.endswith(f"\n\\end{{{kind}}}\n")
+    fences = [line for line in text.splitlines() if line.startswith("```")]
+    assert set(fences[::2]) <= {"```python", "```math"}
+    assert set(fences[1::2]) == {"```"}
+    assert fences.count("```python") == text.count("in PyTorch:")
+    for block in re.findall(r"^```math\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE):
+        (kind,) = re.findall(r"^\\begin\{(aligned|array)\}", block)
+        assert block.endswith(f"\n\\end{{{kind}}}")
         assert "\n\n" not in block
-    fences = [line for line in lines if line.startswith("```")]
-    assert fences == ["```python", "```"] * (len(fences) // 2)
-    assert len(fences) == 2 * text.count("in PyTorch:")
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_github_shows_it(cli, command):
+    text = cli.done(*command).out
+    assert "$" not in re.sub(r"\\text\{.*?\$\}", "", text)  # Markdown would take backslashes out of it
+    for macro in (r"\operatorname", r"\newcommand", r"\def", r"\mbox", r"\phantom", r"\cssId"):
+        assert macro not in text  # "The following macros are not allowed"
 
 
 def test_the_main_example(cli):

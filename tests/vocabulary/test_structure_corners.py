@@ -135,7 +135,8 @@ def test_what_a_convolution_does_not_touch_is_no_entry(cli, tmp_path):
     )
 
 
-def test_steps_say_what_was_taken(cli):
+def test_steps_say_what_was_taken(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     out = cli.done("backward", "y = conv1d(x, w)", "--at", "x=[[1,2,3]],w=[[[4,5]]]", "--v", "ones", "--steps").out
     assert "x[:, [[0, 1], [1, 2]]]" in out
     assert 'einsum("chi,oci->oh", t1, w)' in out
@@ -167,8 +168,8 @@ def test_formulas_are_those_of_a_textbook(cli, system, shape, row):
 def test_latex_says_what_was_summed_and_where_it_was_put(cli):
     arguments = ("backward", "y = conv1d(x, w)", "--at", "x=[[1,2,3]],w=[[[4,5]]]", "--v", "ones", "--steps")
     latex = cli.done(*arguments, "-f", "latex").out
-    assert r"\operatorname{einsum}_{chi,oci \to oh}\left({x}_{:, [[0, 1], [1, 2]]}, w\right)" in latex
-    assert r"\operatorname{put}_{:, [[0, 1], [1, 2]]}\left(" in latex
+    assert r"\operatorname{einsum}\left(t_{1}, w;\, \mathrm{chi,oci \to oh}\right)" in latex
+    assert r"\text{ with } [{:}, [[0, 1], [1, 2]]] \mathrel{+}=" in latex
 
 
 @pytest.mark.parametrize("expression", ["sort(x)", "sort(x, descending=True)[0]", "argsort(x)*x"])

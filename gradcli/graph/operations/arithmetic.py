@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from gradcli.graph.construct import call, corner, equal, factor, where
-from gradcli.graph.node import Constant, Exact, Node, elementwise, is_const
+from gradcli.graph.node import Constant, Exact, Node, const, elementwise, is_const
 from gradcli.graph.operation import Operation, function, step
 
 
@@ -30,9 +30,12 @@ def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
     # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
     if is_const(b, 0):
         return 0
-    if b.op == "const" and 0 not in b.values:
+    if b.op != "const":
+        return corner(equal(b, 0), 0, b * a ** (b - 1))
+    if 0 not in b.values:
         return b * a ** (b - 1)
-    return corner(equal(b, 0), 0, b * a ** (b - 1))
+    nonzero = const(tuple(v or 1 for v in b.values), b.shape)
+    return corner(equal(b, 0), 0, b * a ** (nonzero - 1))
 
 
 def _pow_exponent(y: Node, a: Node, b: Node) -> Node:

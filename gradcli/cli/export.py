@@ -1,0 +1,117 @@
+"""gradcli export: the system and its derivatives as source code."""
+
+from __future__ import annotations
+
+import click
+
+from gradcli.cli.options import Asked, SystemCommand
+
+TARGETS = ("numpy", "torch", "jax", "c", "javascript")
+EXAMPLES = """\b
+Examples:
+  gradcli export "y=3*x**2" --to numpy
+  gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
+  gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
+  gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.argument("expr", nargs=-1)
+@click.option(
+    "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
+    help="Read statements from FILE; - is standard input.",
+)  # fmt: skip
+@click.option("--to", type=click.Choice(TARGETS), required=True, help="The language, or the library.")
+@click.option(
+    "--what", metavar="NAMES", default="value,vjp,jacobian", show_default=True,
+    help="The functions: value, vjp, jacobian, jvp, hessian, hvp.",
+)  # fmt: skip
+@click.option("--name", metavar="NAME", default="model", show_default=True, help="What the functions are called.")
+@click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
+@click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
+@click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants.")
+@click.option("--outputs", metavar="NAMES", help="The outputs, in this order.")
+@click.option("--output", metavar="FILE", type=click.Path(), help="Write the file FILE, in place of standard output.")
+def export(
+    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
+    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, output: str | None,
+) -> None:  # fmt: skip
+    """Write the system and its derivatives as source code.
+
+    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  The file has the functions
+    NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs), and with --at a test of itself: python FILE,
+    node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
+    """
+    from importlib import import_module
+
+    from gradcli.cli.outcome import show
+    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.errors import InputError, Notes
+    from gradcli.export import program
+
+    kinds = _kinds(what, program.WHAT)
+    if not (name.isascii() and name.isidentifier()) or len(name) > 100:
+        raise InputError(f"--name: `{name}` is no name of a function", hint="letters, digits and `_`")
+    if len(at) > 1:
+        raise InputError("--at is given twice", hint="the file tests itself at one point")
+    asked = Asked(expr, files, at, shapes, wrt, outputs, None)
+    situation = read_situation(read_asked(asked), asked)
+    graph = situation.graph
+    program.check(graph, kinds)
+    language = import_module(f"gradcli.export.{to}")
+    if name in language.RESERVED:
+        raise InputError(f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_")
+    wanted = program.Wanted(
+        name,
+        kinds,
+        situation.wrt,
+        situation.points[0] if situation.points else None,
+        to in ("c", "javascript"),
+        language.RESERVED | {name},
+    )
+    text = language.source(program.program(graph, _statements(graph), wanted))
+    if output in (None, "-"):
+        show(text, Notes())
+    else:
+        _write(output or "", text)
+
+
+def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
+    """Return the functions that are asked for, each once."""
+    from gradcli.errors import InputError, nearest
+
+    kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))
+    for kind in kinds:
+        if kind not in known:
+            raise InputError(f"--what: there is no `{kind[:40]}`", hint=nearest(kind, known, "functions"))
+    return kinds
+
+
+def _statements(graph: object) -> list[str]:
+    """Return the system as the user wrote it, for a comment."""
+    from gradcli.graph.graph import Graph
+
+    assert isinstance(graph, Graph)
+    spans = graph.spans
+    shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
+    lines = [f"{name} = {' '.join(spans[n].text.split())}" for name, n in graph.names.items() if n in spans]
+    return [_plain(line) for line in ([f"# {', '.join(shapes)}"] if shapes else []) + lines]
+
+
+def _plain(line: str) -> str:
+    """Return a line that ends no comment and no docstring, and has no escapes."""
+    return line.replace("\\", "").replace('"""', "'''").replace('"', "'")
+
+
+def _write(path: str, text: str) -> None:
+    from gradcli.data.replacement import Replacement, writing
+
+    with writing(path):
+        replacement = Replacement(path)
+        try:
+            replacement.file.write(text.encode())
+        except BaseException:
+            replacement.discard()
+            raise
+        replacement.commit()

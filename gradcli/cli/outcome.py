@@ -1,0 +1,103 @@
+"""The outside of every command: how it ends, what it prints where, and with which exit status."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.memory import lacking, shortage
+from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
+from gradcli.cli.streams import discard, flush, tell, why_not_printed
+
+if TYPE_CHECKING:
+    from gradcli.errors import Notes
+
+
+def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
+    # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
+    gc.set_threshold(1_000_000, 50, 50)
+    output = sys.stdout
+    try:
+        result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
+        flush()
+        return result if isinstance(result, int) else DONE
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return MISTAKE
+    except click.ClickException as error:
+        tell(f"error: {error.format_message()}\n  {_usage(error)}")
+        return MISTAKE
+    except (KeyboardInterrupt, click.Abort):
+        tell("interrupted")
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit) as error:
+        # click turns a closed pipe into an exit of its own, with another sys.stdout.
+        if isinstance(error, SystemExit) and sys.stdout is output:
+            raise
+        sys.stdout = output
+        discard()  # the reader (`| head`) has seen enough
+        return DONE
+    except Exception as error:
+        return _mistake(error)
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return what would mend a command line that click refuses."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "gradcli"
+    if isinstance(error, click.NoSuchOption) and context and context.parent:
+        group = context.parent.command
+        for name in group.list_commands(context.parent):
+            if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
+                return f"{error.option_name} belongs to `gradcli {name}`"
+    return f"`{path} --help` shows what it takes"
+
+
+def _mistake(error: Exception) -> int:
+    """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
+    from gradcli.errors import InputError
+
+    if lacking(error):
+        tell(shortage())
+        return MISTAKE
+    if isinstance(error, InputError):
+        from gradcli.wrapping import page_width
+
+        tell(error.render(page_width(), "error: "))
+        return MISTAKE
+    if isinstance(error, OSError):
+        tell(f"error: the result cannot be written: {why_not_printed(error)}")
+        discard()
+        return MISTAKE
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    tell(
+        f"error: gradcli failed: {type(error).__name__}: {error}\n"
+        "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where."
+    )
+    return MISTAKE
+
+
+def show(text: str | Iterable[str], notes: Notes) -> None:
+    """Print a result to standard output, and the notes to standard error."""
+    for line in [text.rstrip("\n")] if isinstance(text, str) else text:
+        click.echo(line)
+    tell_notes(notes)
+
+
+def tell_notes(notes: Notes) -> None:
+    """Print the notes to standard error, after all that standard output has."""
+    flush()
+    if notes.lines:
+        from gradcli.errors import in_lines
+        from gradcli.wrapping import page_width
+
+        for text in notes.lines:
+            for line in in_lines(text, page_width()):
+                tell(line)

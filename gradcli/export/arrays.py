@@ -1,0 +1,153 @@
+"""Functions in a language of whole arrays: each step an expression, and names for what is read more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gradcli.engine.evaluate import number
+from gradcli.errors import InputError
+from gradcli.export.program import Function
+from gradcli.graph.names import fresh_names
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+
+_LOOSE = ("argsort",)  # operations whose rule may be a sum
+_LONG = 60  # characters of an expression that gets a name
+ATOM = 9
+_LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
+_INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "pow": "**", "mod": " % ", "floor_divide": " // "}
+
+
+class Text(NamedTuple):
+    """An expression, and how tightly it binds."""
+
+    text: str
+    level: int = ATOM
+
+
+class Argument(str):
+    """An argument of a function as text; `atom` has it in brackets if it is more than a name, a call or a number."""
+
+    level = ATOM
+
+    @property
+    def atom(self) -> str:
+        """The argument as it stands before an index or a method."""
+        return str(self) if self.level == ATOM else f"({self})"
+
+
+Rule = Callable[["ArrayWriter", Node, Sequence[Argument]], str]
+
+
+@dataclass(frozen=True)
+class ArrayLanguage:
+    """A target: its name, the rule of each operation, how arrays of numbers are written.
+
+    `comparisons` are the signs of conditions, `result` is how a number is written as a result, and `scalar` as an
+    argument of a function.
+    """
+
+    name: str
+    rules: Mapping[str, Rule | str]
+    array: Callable[[Node], str]
+    comparisons: Mapping[str, str]
+    result: Callable[[str], str]
+    scalar: Callable[[str], str] = str
+
+
+@dataclass
+class ArrayWriter:
+    """Writes the steps of one function."""
+
+    language: ArrayLanguage
+    function: Function
+    lines: list[str] = field(default_factory=list)
+    done: dict[Node, Text] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
+
+    def write(self) -> list[str]:
+        """Return the lines that compute the results, which `done` has at the end."""
+        for node in self.function.nodes:
+            self.done[node] = self.kept(node, self.expression(node))
+        return self.lines
+
+    def kept(self, node: Node, found: Text) -> Text:
+        """Return an expression, or the name that it gets: the user's, or a new one where it is read again or long."""
+        if node.op in ("input", "const"):
+            return found
+        name = self.function.names.get(node)
+        short = self.function.readers[node] < 2 and len(found.text) < _LONG
+        if name is None and (short or found.text.isidentifier()):
+            return found
+        return self.named(found.text, name)
+
+    def named(self, text: str, name: str | None = None) -> Text:
+        """Write an assignment, and return the name."""
+        name = name or next(self.fresh)
+        if text != name:
+            self.lines.append(f"{name} = {text}")
+        return Text(name)
+
+    def expression(self, node: Node) -> Text:
+        """Return the expression of a node in those of its arguments."""
+        if node.op == "input":
+            return Text(self.function.names[node])
+        if node.op == "const":
+            return self.constant(node)
+        args = [self.done[a] for a in node.args]
+        if node.op in _INFIX and node.op in self.language.rules and self.language.rules[node.op] == "infix":
+            level = _LEVELS[node.op]
+            a = _bracketed(args[0], level + (node.op == "pow"))
+            b = _bracketed(args[1], level + (node.op != "add" and node.op != "pow"), later=True)
+            return Text(f"{a}{_INFIX[node.op]}{b}", level)
+        if node.op == "neg":
+            return Text(f"-{_bracketed(args[0], 3)}", 2)
+        if node.op in self.language.comparisons:
+            sign = self.language.comparisons[node.op]
+            both = [_bracketed(a, 3 if OPERATIONS[node.op].infix in "&|" else 1) for a in args]
+            return Text(f"{both[0]} {sign} {both[1]}" if len(both) == 2 else f"{sign}{_bracketed(args[0], ATOM)}", 0)
+        rule = self.language.rules.get(node.op)
+        if rule is None or rule == "refused":
+            raise refused(node.op, self.language.name)
+        texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
+        if isinstance(rule, str):
+            return Text(rule.format(*texts), 0 if rule == "{}" else ATOM)
+        return Text(rule(self, node, texts), 0 if node.op in _LOOSE else ATOM)
+
+    def argument(self, node: Node, found: Text) -> Argument:
+        """Return an argument of a function."""
+        scalar = node.op == "const" and not node.shape
+        argument = Argument(self.language.scalar(found.text) if scalar else found.text)
+        argument.level = ATOM if scalar else found.level
+        return argument
+
+    def constant(self, node: Node) -> Text:
+        """Return a number, or an array of numbers."""
+        if node.shape:
+            return Text(self.language.array(node))
+        text = number_text(number(node.values[0]), self.language.name)
+        return Text(text, 2 if text.startswith("-") else ATOM)
+
+
+def number_text(value: float, language: str) -> str:
+    """Return a number with all its digits."""
+    text = repr(float(value))
+    if text in ("inf", "-inf", "nan"):
+        return f"float('{text}')"
+    return text.removesuffix(".0") + "." if text.endswith(".0") else text
+
+
+def _bracketed(found: Text, level: int, later: bool = False) -> str:
+    return f"({found.text})" if found.level < level or (later and found.text.startswith("-")) else found.text
+
+
+def refused(op: str, language: str) -> InputError:
+    """Return what to tell of an operation that a language cannot say."""
+    return InputError(
+        f"`{op}` cannot be exported to {language}",
+        hint="other targets are numpy, torch, jax, c and javascript; or leave it out with --outputs or --what",
+    )

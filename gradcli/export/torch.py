@@ -1,0 +1,218 @@
+"""PyTorch: what each operation is there, and an `autograd.Function` whose backward is the generated one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcli.engine.evaluate import number
+from gradcli.export import numpy
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
+from gradcli.export.numpy import index_text
+from gradcli.export.program import Program
+from gradcli.export.python import RESERVED as RESERVED
+from gradcli.export.python import assembled, function_lines, literal, self_test
+from gradcli.graph.node import Node
+
+
+def _along(op: str) -> Rule:
+    return lambda w, node, args: f"torch.{op}({args[0]}, dim={node.settings[0]})"
+
+
+def _prod(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    text = str(args[0])
+    for axis in sorted(node.settings[0], reverse=True):
+        text = f"torch.prod({text}, dim={axis})"
+    return text
+
+
+def _index(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Write an index; PyTorch has no steps backwards, and an axis is turned before."""
+    (key,) = node.settings
+    axes = [k for k in key if k is not None]
+    turned = [i for i, k in enumerate(axes) if isinstance(k, range) and k.step < 0]
+    sizes = node.args[0].shape
+    plain = []
+    place = 0
+    for k in key:
+        if isinstance(k, range) and k.step < 0:
+            last = sizes[place] - 1
+            k = range(last - k.start, last - k.stop, -k.step)
+        plain.append(k)
+        place += k is not None
+    x = f"torch.flip({args[0]}, {tuple(turned)})" if turned else args[0].atom
+    return f"{x}[{index_text(plain)}]"
+
+
+def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    shape, keys = node.settings
+    name = w.named(f"torch.zeros({shape}, dtype=torch.float64)").text
+    for key, part in zip(keys, args, strict=True):
+        if any(isinstance(k, range) and k.step < 0 for k in key):
+            places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else str(k) for k in key)
+            w.lines.append(f"{name}[torch.meshgrid({places}, indexing='ij')] += {part}")
+        else:
+            w.lines.append(f"{name}[{index_text(key)}] += {part}")
+    return name
+
+
+def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, places, _ = node.settings
+    rank = len(places.shape)
+    source = node.args[0].shape
+    flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
+    zeros = f"torch.zeros({node.shape}, dtype=torch.float64)"
+    return f"{zeros}.index_add({axis}, {_places(places.numbers.reshape(-1))}, {args[0].atom}.reshape({flat}))"
+
+
+def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, places = node.settings
+    flat = _places(places.numbers.reshape(-1))
+    return f"torch.index_select({args[0]}, {axis}, {flat}).reshape({node.shape})"
+
+
+def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Write a recurrence as a loop over a list of slices: autograd wants no array that is written to."""
+    (axis,) = node.settings
+    a, b = (w.named(f"list(torch.unbind({x}, dim={axis}))").text for x in args)
+    w.lines.append(f"for k in range(1, len({b})):")
+    w.lines.append(f"    {b}[k] = {b}[k] + {a}[k - 1]*{b}[k - 1]")
+    return f"torch.stack({b}, dim={axis})"
+
+
+def _places(numbers: object) -> str:
+    return f"torch.tensor({np.asarray(numbers).tolist()})"
+
+
+def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    name = w.named(f"torch.zeros({node.shape}, dtype=torch.float64)").text
+    places = f"torch.arange({min(node.shape[:2])})"
+    w.lines.append(f"{name}[{places}, {places}] = {args[0]}")
+    return name
+
+
+def _mask(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        (axis,) = node.settings
+        rest = (1,) * (len(node.shape) - axis - 1)
+        places = f"torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
+        return f"({places} == torch.{op}({args[0]}, dim={axis}, keepdim=True))"
+
+    return rule
+
+
+def _sorted(which: int) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        axis, descending = node.settings
+        return f"torch.sort({args[0]}, dim={axis}, descending={descending}, stable=True)[{which}]"
+
+    return rule
+
+
+RULES: dict[str, Rule | str] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "pow"), "infix"),
+    **dict.fromkeys(numpy.CONDITIONS, "comparison"),
+    "neg": "-{}",
+    "mod": "torch.remainder({}, {})",
+    "floor_divide": "torch.floor_divide({}, {})",
+    "identity": "{}",
+    **{
+        op: f"torch.{op}({{}})" for op in ("sqrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan")
+    },
+    **{op: f"torch.{op}({{}})" for op in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+    **{op: f"torch.{op}({{}})" for op in ("erf", "erfc", "digamma", "abs", "floor", "ceil", "round", "lgamma")},
+    "cbrt": "(torch.sign({0})*torch.abs({0})**(1/3))",
+    "gamma": "refused",
+    "polygamma": "refused",
+    **{op: f"torch.{op}({{}}, {{}})" for op in ("hypot", "atan2", "maximum", "minimum", "heaviside")},
+    "softplus": "torch.logaddexp(torch.zeros_like({0}), {0})",
+    "where": "torch.where({}, {}, {})",
+    "clamp": "torch.clamp({}, {}, {})",
+    "sign": "torch.nan_to_num(torch.sign({}))",
+    "sum": _along("sum"),
+    "prod": _prod,
+    "max": _along("amax"),
+    "min": _along("amin"),
+    "median": lambda w, node, args: f"torch.median({args[0]}, dim={node.settings[0][0]})[0]",
+    "cumsum": _along("cumsum"),
+    "cumprod": _along("cumprod"),
+    "recurrence": _recurrence,
+    "prod_others": "refused",  # written out
+    "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
+    "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
+    "argmax_mask": _mask("argmax"),
+    "argmin_mask": _mask("argmin"),
+    "argmedian_mask": "refused",
+    "sort": _sorted(0),
+    "argsort": _sorted(1),
+    "take_along": lambda w, node, args: f"torch.take_along_dim({args[0]}, {args[1]}, dim={node.settings[0]})",
+    "put_along": lambda w, node, args: f"torch.zeros_like({args[0]}).scatter({node.settings[0]}, {args[1]}, {args[0]})",
+    "matmul": "torch.matmul({}, {})",
+    "einsum": lambda w, node, args: f"torch.einsum({node.settings[0]!r}, {args[0]}, {args[1]})",
+    "det": "torch.linalg.det({})",
+    "inv": "torch.linalg.inv({})",
+    "solve": "torch.linalg.solve({}, {})",
+    "cofactors": "refused",
+    "transpose": lambda w, node, args: f"torch.permute({args[0]}, {node.settings[0]})",
+    "reshape": lambda w, node, args: f"torch.reshape({args[0]}, {node.shape})",
+    "broadcast": lambda w, node, args: f"torch.broadcast_to({args[0]}, {node.shape})",
+    "index": _index,
+    "cast": "{}",
+    "diagonal": lambda w, node, args: f"torch.movedim(torch.diagonal({args[0]}), -1, 0)",
+    "from_diagonal": _from_diagonal,
+    "triu": lambda w, node, args: f"torch.triu({args[0]}, {node.settings[0]})",
+    "tril": lambda w, node, args: f"torch.tril({args[0]}, {node.settings[0]})",
+    "take": _take,
+    "put": _put,
+    "scatter": _scatter,
+    "concatenate": lambda w, node, args: f"torch.cat([{', '.join(args)}], dim={node.settings[0]})",
+    "stack": lambda w, node, args: f"torch.stack([{', '.join(args)}], dim={node.settings[0]})",
+}
+
+
+def _array(node: Node) -> str:
+    if node.value is not None:
+        return f"torch.full({node.shape}, {number_text(number(node.value), 'torch')}, dtype=torch.float64)"
+    numbers = np.array([number(v) for v in node.values]).reshape(node.shape)
+    return f"torch.tensor({literal(numbers)}, dtype=torch.float64)"
+
+
+def _scalar(text: str) -> str:
+    """Return a number as an array of none: functions of PyTorch's take no numbers."""
+    return f"torch.tensor({text}, dtype=torch.float64)"
+
+
+LANGUAGE = ArrayLanguage("torch", RULES, _array, numpy.CONDITIONS, _scalar, _scalar)
+
+
+def source(program: Program) -> str:
+    """Return the file."""
+    functions = [function_lines(f, LANGUAGE) for f in program.functions]
+    close = "torch.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)"
+    tested = self_test(program, "torch.tensor({}, dtype=torch.float64)", close)
+    return assembled(program, "PyTorch", ["import torch"], functions, [*_function(program), *tested])
+
+
+def _function(program: Program) -> list[str]:
+    """Return an `autograd.Function` made of the generated functions."""
+    value, vjp = program.of("value"), program.of("vjp")
+    if value is None or vjp is None or len(vjp.results) != len(value.arguments):
+        return []
+    name = "".join(part[:1].upper() + part[1:] for part in program.name.split("_"))
+    name = name if name != program.name else f"{name}Function"
+    inputs, outputs = list(value.arguments), list(vjp.arguments)[len(value.arguments) :]
+    return [
+        "", "",
+        f"class {name}(torch.autograd.Function):",
+        f'    """{program.name} as an operation of autograd: {name}.apply({", ".join(inputs)})."""',
+        "",
+        "    @staticmethod",
+        f"    def forward(ctx, {', '.join(inputs)}):",
+        f"        ctx.save_for_backward({', '.join(inputs)})",
+        f"        return {program.name}({', '.join(inputs)})",
+        "",
+        "    @staticmethod",
+        f"    def backward(ctx, {', '.join(outputs)}):",
+        f"        return {program.name}_vjp(*ctx.saved_tensors, {', '.join(outputs)})",
+    ]  # fmt: skip

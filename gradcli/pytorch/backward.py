@@ -1,0 +1,249 @@
+"""The backward sweep over what was recorded: from the last step to the first, each runs its pullback once.
+
+The order is PyTorch's: the step that was recorded last comes first, and a leaf as soon as all of its gradient is there.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.pytorch import record
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.record import Edge, Leaf, Step, script_line
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.tensor import Tensor
+
+SECOND = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "tensors after calling backward."
+)
+
+
+@dataclass
+class Sweep:
+    """One call of `backward` or `grad`: what it flows from, and what comes of it.
+
+    `wanted` are the edges whose gradients are to be caught, in place of those of all leaves.
+    """
+
+    retain: bool
+    create: bool
+    wanted: dict[Edge, Any] | None = None
+    leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
+    line: int = 0
+    done: list[Step] = field(default_factory=list)
+
+    def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
+        """Pass the gradients on, from edges with what flows into them."""
+        waiting = _dependencies(edge for edge, _ in seeds)
+        only = None if self.wanted is None else _leading_to(waiting, self.wanted)
+        pending: dict[Edge, Any] = {}
+        heap: list[tuple[int, int, Step]] = []
+        self.line = script_line()
+        for edge, g in seeds:
+            _add(pending, edge, g)
+            if isinstance(edge, Step):
+                heapq.heappush(heap, (-edge.seq, id(edge), edge))
+        for edge in dict.fromkeys(edge for edge, _ in seeds):
+            if isinstance(edge, Leaf) and not waiting[edge]:
+                self.leaf(edge, pending.pop(edge))
+        seen: set[Step] = set()
+        while heap:
+            _, _, step = heapq.heappop(heap)
+            if step in seen:
+                continue
+            seen.add(step)
+            g = self.hooked(step, pending.pop(step, None))
+            if self.wanted is not None and step in self.wanted:
+                self.wanted[step] = g
+            if only is not None and step not in only:
+                self.pass_on(step, [None] * len(step.edges), waiting, pending, heap)
+                continue
+            self.pass_on(step, self.pull(step, g), waiting, pending, heap)
+
+    def pass_on(self, step: Step, passed: Sequence[Any], waiting: Any, pending: Any, heap: Any) -> None:
+        """Hand the contributions of a step on."""
+        for edge, g in zip(step.edges, passed, strict=True):
+            if edge is None:
+                continue
+            if g is not None:
+                _add(pending, edge, g)
+            waiting[edge] -= 1
+            if isinstance(edge, Leaf):
+                if not waiting[edge] and edge in pending:
+                    self.leaf(edge, pending.pop(edge))
+            else:
+                heapq.heappush(heap, (-edge.seq, id(edge), edge))
+
+    def hooked(self, step: Step, g: Any) -> Any:
+        """Return the gradient of a tensor as its hooks leave it, kept where that is asked for."""
+        if step._pres is not None and g is not None:
+            g = _called(step._pres, g)
+        if step.retained is not None and g is not None and (t := step.retained()) is not None:
+            t._grad = _accumulated(t._grad, as_tensor(g), self.create)
+        return g
+
+    def pull(self, step: Step, g: Any) -> Sequence[Any]:
+        """Return what a step passes on to each of its edges."""
+        if g is None:
+            return [None] * len(step.edges)
+        if step.freed is not None:
+            raise about(SECOND, "second", step)
+        for memory, version, array, own in step.checks:
+            if memory.version != version:
+                source = step if own is None else own.grad_fn
+                if Mode.anomaly:
+                    _detected(step)
+                raise about(_changed(memory, version, array, source), "in place", step, memory, version)
+        passed = step.passed(g, self.create)
+        if Mode.anomaly and Mode.check_nan:
+            _check_nan(step, passed)
+        if step._posts is not None:
+            passed = list(_called_after(step, passed, g))
+        if not self.retain:
+            step.free(self.line)
+            self.done.append(step)
+        return passed
+
+    def leaf(self, leaf: Leaf, g: Any) -> None:
+        """Add a gradient to what a leaf has in `.grad`, or catch it."""
+        if leaf._pres is not None:
+            g = _called(leaf._pres, g)
+        if self.wanted is not None:
+            if leaf in self.wanted:
+                self.wanted[leaf] = g
+            return
+        x = leaf.variable
+        own = as_tensor(g)
+        before = x._grad
+        kept = before._a.copy() if before is not None and record.Recorder.explains else None
+        x._grad = _accumulated(before, own, self.create)
+        self.leaves.append((leaf, kept, own, x._grad))
+        for hook in list(leaf._posts or ()):
+            hook(x)
+
+
+def _dependencies(roots: Any) -> dict[Edge, int]:
+    """Return for each edge that gradients can reach how many steps pass one on to it."""
+    counts: dict[Edge, int] = dict.fromkeys(roots, 0)
+    stack = list(counts)
+    while stack:
+        edge = stack.pop()
+        if isinstance(edge, Step):
+            for other in edge.edges:
+                if other is not None:
+                    if other not in counts:
+                        counts[other] = 0
+                        stack.append(other)
+                    counts[other] += 1
+    return counts
+
+
+def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
+    """Return the steps through which gradients reach wanted edges."""
+    found: set[Edge] = set()
+    for edge in sorted((e for e in edges if isinstance(e, Step)), key=lambda e: e.seq):
+        if any(e in wanted or e in found for e in edge.edges if e is not None):
+            found.add(edge)
+    return found
+
+
+def _add(pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
+    before = pending.get(edge)
+    pending[edge] = g if before is None else before + g
+
+
+def as_tensor(g: Any) -> Tensor:
+    """Return a gradient as a tensor."""
+    return record.Make.tensor(g) if isinstance(g, np.ndarray) else g
+
+
+def _like(g: Any, found: Tensor) -> Any:
+    return found._a if isinstance(g, np.ndarray) else found
+
+
+def _called(hooks: Sequence[Callable[..., Any]], g: Any) -> Any:
+    """Return a gradient as hooks leave it: what one returns takes its place."""
+    for hook in list(hooks):
+        found = hook(as_tensor(g))
+        if found is not None:
+            g = _like(g, found)
+    return g
+
+
+def _called_after(step: Step, passed: Sequence[Any], g: Any) -> Sequence[Any]:
+    given = tuple(None if p is None else as_tensor(p) for p in passed)
+    for hook in list(step._posts or ()):
+        found = hook(given, (as_tensor(g),))
+        if found is not None:
+            given = tuple(found) if isinstance(found, tuple) else (found,)
+    return [None if p is None else _like(g, p) for p in given]
+
+
+def _accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
+    """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
+    if before is None:
+        if create:
+            return record.copied(own) if own.requires_grad else own
+        return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
+    if create:
+        return before + own
+    before._a[...] = before._a + own._a
+    before._memory.version += 1
+    return before
+
+
+def about(text: str, kind: str, *subjects: Any) -> RuntimeError:
+    """Return an error that knows what it is about, for who explains it."""
+    error = RuntimeError(text)
+    error.kind, error.subjects = kind, subjects  # type: ignore[attr-defined]
+    return error
+
+
+def _changed(memory: Any, version: int, array: Any, source: Edge | None) -> str:
+    known = f", which is output 0 of {source.name().rpartition('Backward')[0] or source.name()}," if source else ""
+    hint = (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    if Mode.anomaly:
+        hint = (
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!"
+        )
+    from gradcli.pytorch.dtypes import OF_NUMPY
+
+    size = ", ".join(map(str, array.shape[:-1]))
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{OF_NUMPY[array.dtype].tensor} [{size}]]{known} is at version {memory.version}; expected version "
+        f"{version} instead. Hint: {hint}"
+    )
+
+
+def _detected(step: Step) -> None:
+    """Warn, as anomaly detection does, with the line of the operation."""
+    import warnings
+
+    where = f"\n  line {step.line}" if step.line else ""
+    warnings.warn(
+        f"Error detected in {step.name()}. Traceback of forward call that caused the error:{where}\n",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _check_nan(step: Step, passed: Sequence[Any]) -> None:
+    for i, p in enumerate(passed):
+        a = None if p is None else p if isinstance(p, np.ndarray) else p._a
+        if a is not None and np.isnan(a).any():
+            _detected(step)
+            raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", step)

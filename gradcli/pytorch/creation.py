@@ -1,0 +1,348 @@
+"""New tensors: from numbers, from arrays of NumPy's, filled, counted."""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch import dtypes
+from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.tensor import Array, Tensor, new, of_array
+from gradcli.pytorch.views import shape_of
+
+_COPY = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+
+
+def _values(data: Any) -> Array:
+    """Return numbers in lists as an array of the dtype that PyTorch gives them."""
+    found = np.asarray(_plain(data)) if not isinstance(data, np.ndarray) else data
+    if isinstance(data, np.ndarray | np.generic):
+        return np.asarray(data)
+    if found.dtype.kind == "f" or found.size == 0:
+        return found.astype(default_dtype().numpy)
+    if found.dtype.kind in "US" or found.dtype == object:
+        raise _unreadable(data)
+    return found.astype(np.int64) if found.dtype.kind in "iu" else found
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.tolist()
+    if isinstance(data, list | tuple | range):
+        listed: list[Any] = list(data)
+        lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
+        found = [_plain(e) for e in data]
+        if len(lengths) > 1:
+            raise ValueError(
+                f"expected sequence of length {len(listed[0])} at dim 1 (got "
+                f"{next(len(e) for e in listed if len(e) != len(listed[0]))})"
+            )
+        return found
+    return data
+
+
+def _unreadable(data: Any) -> Exception:
+    leaf = data
+    while isinstance(leaf, list | tuple) and leaf:
+        leaf = leaf[0]
+    if isinstance(leaf, str):
+        return TypeError("new(): invalid data type 'str'")
+    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+
+
+def _dtype(wanted: Any) -> dtypes.dtype:
+    if isinstance(wanted, dtypes.dtype):
+        return wanted
+    if wanted in (float, int, builtins.bool):
+        return {float: default_dtype(), int: dtypes.int64, builtins.bool: dtypes.bool_}[wanted]
+    raise TypeError(f"dtype must be a torch.dtype, not {type(wanted).__name__}")
+
+
+def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """Return a tensor of an array, in a dtype, with the wish for a gradient."""
+    check_device(device)
+    wanted = _dtype(dtype) if dtype is not None else None
+    if wanted is not None:
+        array = array.astype(wanted.numpy, copy=False)
+    elif array.dtype not in OF_NUMPY:
+        raise TypeError(
+            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported "
+            "types are: "
+            "float64, float32, int64, int32, uint8, and bool."
+        )
+    found = of_array(array)
+    if requires_grad:
+        if array.dtype.kind != "f":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        found._requires = True
+    return found
+
+
+@function("tensor")
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Return a tensor of numbers in lists, copied."""
+    if isinstance(data, Tensor):
+        warnings.warn(_COPY, UserWarning, stacklevel=2)
+        found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
+        _note_cut(found, data, "torch.tensor(…)")
+        return found
+    found = made(np.array(_values(data)), dtype, requires_grad, device)
+    if isinstance(data, list | tuple):
+        _note_cut(found, data, "torch.tensor([…])")
+    return found
+
+
+def _note_cut(found: Tensor, data: Any, how: str) -> None:
+    """Remember that a tensor was made of the numbers of others, without their history."""
+    from gradcli.pytorch.record import Recorder, script_line
+
+    if Recorder.explains:
+        parts = data if isinstance(data, list | tuple) else [data]
+        if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
+            found._detached = (script_line(), how)
+
+
+@function("as_tensor", "asarray")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return a tensor that shows the memory of what is given, where that is possible."""
+    if isinstance(data, Tensor):
+        from gradcli.pytorch.operators import to
+
+        return data if dtype is None else to(data, dtype)
+    return made(_values(data), dtype, device=device)
+
+
+@function("from_numpy")
+def from_numpy(array: Array) -> Tensor:
+    """Return a tensor that shows the memory of an array of NumPy's."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return made(array)
+
+
+def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
+    wanted = _dtype(dtype) if dtype is not None else None
+    if wanted is None:
+        wanted = default_dtype() if isinstance(value, float) else dtypes.of_number(value)
+    shape = shape_of(size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
+        )
+    return _optional(np.full(shape, value, wanted.numpy), **options)
+
+
+def _optional(
+    array: Array,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+    out: Any = None,
+) -> Tensor:
+    return made(array, None, requires_grad, device)
+
+
+@function("zeros")
+def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return zeros."""
+    return _filled((options.pop("size"),) if "size" in options else size, 0.0, dtype, options)
+
+
+@function("ones")
+def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return ones."""
+    return _filled((options.pop("size"),) if "size" in options else size, 1.0, dtype, options)
+
+
+@function("empty")
+def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor whose numbers mean nothing: zeros here."""
+    return _filled(size, 0.0, dtype, options)
+
+
+@function("full")
+def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor filled with a number."""
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return _filled((size,), value, dtype, options)
+
+
+def _like(value: float) -> Callable[..., Tensor]:
+    def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+        return _filled((tuple(input.shape),), value, dtype or input.dtype, options)
+
+    return like
+
+
+zeros_like = function("zeros_like")(_like(0.0))
+function("empty_like")(_like(0.0))
+ones_like = function("ones_like")(_like(1.0))
+
+
+@function("full_like")
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor of the same shape, filled with a number."""
+    return _filled((tuple(input.shape),), fill_value, dtype or input.dtype, options)
+
+
+@method("new_zeros")
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return zeros of the same dtype."""
+    return _filled(size, 0.0, dtype or self.dtype, options)
+
+
+@method("new_ones")
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return ones of the same dtype."""
+    return _filled(size, 1.0, dtype or self.dtype, options)
+
+
+@method("new_empty")
+def new_empty(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor of the same dtype whose numbers mean nothing: zeros here."""
+    return _filled(size, 0.0, dtype or self.dtype, options)
+
+
+@method("new_full")
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor of the same dtype, filled with a number."""
+    return _filled((size,), fill_value, dtype or self.dtype, options)
+
+
+@method("new_tensor")
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor of the same dtype, of numbers in lists."""
+    return _optional(np.array(_values(data)).astype((dtype or self.dtype).numpy), **options)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
+@function("arange")
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return numbers from `start` to before `end`, a step apart."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = map(_number, (start, end, step))
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    wanted = _dtype(dtype) if dtype is not None else dtypes.int64 if whole else default_dtype()
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = int(np.ceil((end - start) / step))
+    array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
+    return _optional(array, **options)
+
+
+@function("linspace")
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return so many numbers from `start` to `end`."""
+    wanted = (_dtype(dtype) if dtype is not None else default_dtype()).numpy
+    a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
+    step = (b - a) / wanted.type(max(1, steps - 1))
+    places = np.arange(steps, dtype=wanted)
+    # From the nearer end, as PyTorch counts them.
+    found = np.where(places < steps // 2, a + step * places, b - step * (steps - 1 - places)).astype(wanted)
+    return _optional(found if steps != 1 else np.array([a], wanted), **options)
+
+
+@function("logspace")
+def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+    """Return so many powers of the base."""
+    return _optional((base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **options)
+
+
+@function("eye")
+def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a matrix with ones on its diagonal."""
+    return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
+
+
+@function("scalar_tensor")
+def scalar_tensor(value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Return a tensor of one number."""
+    return _filled(((),), value, dtype or default_dtype(), options)
+
+
+@both("complex")
+def complex(*_: Any) -> Tensor:
+    """Refuse: there are no complex tensors here."""
+    from gradcli.pytorch.missing import MissingError
+
+    raise MissingError("torch.complex", "tensors are real here")
+
+
+# The old types, which are called like functions
+
+
+def old_tensor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
+    wanted = default_dtype()
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return new(args[0]._a, cls)
+    if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
+        found = np.array(_values(args[0])).astype(wanted.numpy)
+    else:
+        found = np.zeros(shape_of(args) if args else (0,), wanted.numpy)
+    return new(found[..., None], cls)
+
+
+class _OldType(type):
+    """The class of the old types: whether something is one of them is a matter of its dtype."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        found = old_tensor(Tensor, *args)
+        if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray):
+            return made(np.array(_values(args[0])), cls.dtype)
+        return made(found._a[..., 0], cls.dtype)
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, Tensor) and x.dtype is cls.dtype
+
+
+def _old_types() -> None:
+    for d in dtypes.ALL:
+        function(d.tensor)(_OldType(d.tensor, (), {"dtype": d, "__module__": "torch"}))
+
+
+_old_types()
+
+
+def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
+    """Return a tensor that was pickled."""
+    from gradcli.pytorch.module import Parameter
+
+    found = of_array(array)
+    if parameter:
+        return Parameter(found, requires_grad)
+    found._requires = requires_grad
+    return found
+
+
+@function("set_default_tensor_type")
+def set_default_tensor_type(t: Any) -> None:
+    """Set the dtype of real numbers that say nothing of it, by an old type."""
+    name = t.removeprefix("torch.") if isinstance(t, str) else t.__name__
+    dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.tensor == name))
+
+
+function("set_default_dtype")(dtypes.set_default_dtype)
+function("get_default_dtype")(default_dtype)
+for _d in dtypes.ALL:
+    TORCH[_d.name] = _d
+for _alias, _name in {"float": "float32", "double": "float64", "long": "int64", "int": "int32"}.items():
+    TORCH[_alias] = BY_NAME[_name]  # type: ignore[index]

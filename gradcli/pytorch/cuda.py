@@ -1,0 +1,27 @@
+"""`torch.cuda`, of which there is none."""
+
+
+def is_available() -> bool:
+    """Tell that there is no CUDA."""
+    return False
+
+
+def device_count() -> int:
+    """Return how many devices there are: none."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """Do nothing."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Do nothing."""
+
+
+def empty_cache() -> None:
+    """Do nothing."""
+
+
+def synchronize() -> None:
+    """Do nothing."""

@@ -1,0 +1,151 @@
+"""`torch.func`: functions of functions, which differentiate them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.pytorch.autograd import grad as _grad
+from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.lookup import absent
+from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import stack, unbind
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+
+
+def _own(x: Tensor) -> Tensor:
+    """Return a tensor to differentiate by: a view, so that what stands outside may differentiate once more."""
+    return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+
+
+def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+    """Return the arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    given = list(args)
+    for n in numbers:
+        given[n] = _own(given[n])
+    return given, tuple(given[n] for n in numbers), outside
+
+
+def _cut(found: Any, outside: bool) -> Any:
+    if isinstance(found, tuple):
+        return tuple(_cut(f, outside) for f in found)
+    return found if outside or not isinstance(found, Tensor) else found.detach()
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that gives the gradient of a function, and what the function gives."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with enable_grad():
+            given, xs, outside = _chosen(args, argnums)
+            found = func(*given, **kwargs)
+            y, aux = found if has_aux else (found, None)
+            if not isinstance(y, Tensor) or y.dim():
+                kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe "
+                    "you wanted "
+                    "to use the vjp or jacrev APIs instead?"
+                )
+            grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
+        own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)
+        value = _cut(y, outside)
+        return (own, (value, aux)) if has_aux else (own, value)
+
+    return call
+
+
+def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    from gradcli.pytorch.creation import zeros_like
+
+    return tuple(zeros_like(x.detach()) for x in xs)
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return the function that gives the gradient of a function."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        own, value = both(*args, **kwargs)
+        return (own, value[1]) if has_aux else own
+
+    return call
+
+
+def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
+    """Return what a function gives, and the function that gives vᵀJ for a v."""
+    outside = any(x.requires_grad for x in primals)
+    with enable_grad():
+        xs = tuple(map(_own, primals))
+        found = func(*xs)
+    y, aux = found if has_aux else (found, None)
+
+    def pull(*v: Tensor) -> tuple[Tensor, ...]:
+        with enable_grad():
+            grads = _grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True)
+        return tuple(_cut(g, outside or any(w.requires_grad for w in v)) for g in grads)
+
+    return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
+
+
+def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
+    """Return what a function gives, and J·v."""
+    outside = any(x.requires_grad for x in (*primals, *tangents))
+    with enable_grad():
+        xs = tuple(map(_own, primals))
+        y = func(*xs)
+        found = pushed(y, xs, tuple(tangents))
+    return _cut(y, outside), _cut(found, outside)
+
+
+def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
+    """Return the function that gives the Jacobian of a function."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with enable_grad():
+            given, xs, outside = _chosen(args, argnums)
+            y = func(*given, **kwargs)
+            found = derivatives(y, xs, True)
+        return _cut(found[0] if isinstance(argnums, int) else found, outside)
+
+    return call
+
+
+jacfwd = jacrev  # the same numbers: J does not depend on the order in which the chain rule is applied
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """Return the function that gives the Hessian of a function."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
+) -> Callable[..., Any]:
+    """Return the function of stacks that does with each slice what a function does with one."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
+        parts = [unbind(a, d) if d is not None else None for a, d in zip(args, dims, strict=True)]
+        count = next(len(p) for p in parts if p is not None)
+        found = [
+            func(*(a if p is None else p[i] for a, p in zip(args, parts, strict=True)), **kwargs) for i in range(count)
+        ]
+        if isinstance(found[0], tuple):
+            return tuple(stack(list(own), out_dims) for own in zip(*found, strict=True))
+        return stack(found, out_dims)
+
+    return call
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("torch.func", name, dict.fromkeys(__all__))

@@ -1,0 +1,280 @@
+"""`torch.autograd.Function`: operations whose backward the script says itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.backward import about
+from gradcli.pytorch.modes import Mode, no_grad
+from gradcli.pytorch.record import _SEQUENCE, Edge, Leaf, Memory, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.tensor import Tensor, new
+
+
+class Context:
+    """What `forward` leaves for `backward`."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._kept: tuple[Any, ...] = ()
+        self._whole: list[int] = []
+        self._dirty: tuple[Any, ...] = ()
+        self._materialize = True
+        self._step: FunctionStep | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for the backward."""
+        self._kept = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that were kept."""
+        step = self._step
+        if step is not None:
+            if step.freed is not None:
+                from gradcli.pytorch.backward import SECOND
+
+                raise about(SECOND, "second", step)
+            return tuple(step.kept_tensors())
+        return self._kept
+
+    saved_variables = saved_tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Let nothing flow through some of the outputs."""
+        self._whole += [id(x) for x in tensors]
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Tell which inputs were changed in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Tell whether gradients that are not there are zeros."""
+        self._materialize = value
+
+
+class FunctionStep(Step):
+    """The step of a script's own function."""
+
+    __slots__ = ("cls", "context", "grads", "outputs", "saved_now")
+
+    def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
+        self.cls, self.context, self.edges = cls, context, edges
+        self.seq = next(_SEQUENCE)
+        self._pres = self._posts = None
+        self.values = self.result = self.freed = self.retained = None
+        self.checks = []
+        self.operands = None
+        self.line = script_line() if Recorder.explains else 0
+        self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
+        self.grads: dict[int, Any] = {}
+        self.saved_now: list[tuple[Memory, int]] = [
+            (x._memory, x._memory.version) for x in context._kept if isinstance(x, Tensor)
+        ]
+        self.keeps = bool(context._kept)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.outputs[0][0][:-1]
+
+    def name(self) -> str:
+        return f"{self.cls.__name__}Backward"
+
+    def kept_tensors(self) -> list[Any]:
+        """Return what was saved; a result leads back to this step."""
+        found = []
+        for x in self.context._kept:
+            if isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output"):
+                x = new(x._a)
+                x._fn = self
+            found.append(x)
+        return found
+
+    def free(self, line: int) -> None:
+        if self.keeps:
+            self.freed = line
+
+    def passed(self, g: Any, create: bool) -> list[Any]:
+        given = []
+        for i, (shape, dtype) in enumerate(self.outputs):
+            own = g.get(i) if isinstance(g, dict) else g if i == 0 else None
+            if own is None:
+                own = np.zeros(shape, dtype) if self.context._materialize else None
+            given.append(own if own is None or isinstance(own, Tensor) else new(own))
+        before, Mode.grad = Mode.grad, create
+        try:
+            found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
+        finally:
+            Mode.grad = before
+        return self._checked(list(found) if isinstance(found, tuple | list) else [found], create)
+
+    def _checked(self, found: list[Any], create: bool) -> list[Any]:
+        count = len(self.edges)
+        while len(found) > count and found[-1] is None:
+            found.pop()
+        if len(found) != count:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(found)})"
+            )
+        passed: list[Any] = []
+        for i, (edge, own) in enumerate(zip(self.edges, found, strict=True)):
+            if edge is None or own is None:
+                passed.append(None)
+                continue
+            shape = edge.variable.shape if isinstance(edge, Leaf) else edge.shape  # type: ignore[attr-defined]
+            if tuple(own.shape) != tuple(shape):
+                try:
+                    fits = np.broadcast_shapes(own.shape, shape) == tuple(own.shape)
+                except ValueError:
+                    fits = False
+                if not fits:
+                    raise RuntimeError(
+                        f"Function {self.name()} returned an invalid gradient at index {i} - got {list(own.shape)} but "
+                        f"expected shape compatible with {list(shape)}"
+                    )
+                own = own.sum_to_size(tuple(shape))
+            passed.append(own if create else own._a)
+        return passed
+
+
+class OutputStep(Step):
+    """One of several outputs of a script's own function: it hands its gradient to the function's step."""
+
+    __slots__ = ("number", "whole")
+
+    def __init__(self, whole: FunctionStep, number: int) -> None:
+        self.whole, self.number = whole, number
+        self.edges = (whole,)
+        self.seq = next(_SEQUENCE)
+        self._pres = self._posts = None
+        self.values = self.result = self.freed = self.retained = None
+        self.checks = []
+        self.operands = None
+        self.keeps = False
+        self.line = whole.line
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.whole.outputs[self.number][0][:-1]
+
+    def name(self) -> str:
+        return self.whole.name()
+
+    def passed(self, g: Any, create: bool) -> list[Any]:
+        return [_Parts({self.number: g})]
+
+
+class _Parts(dict[int, Any]):
+    """The gradients of several outputs, by their numbers."""
+
+    def __add__(self, other: Any) -> _Parts:
+        return _Parts({**self, **other})
+
+
+class Function:
+    """An operation with a `forward` and a `backward` of the script's own."""
+
+    def __init__(self, *_: Any) -> None:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+            "autograd function "
+            "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute; every function says how."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Pass the gradients on; every function says how."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
+            "with backward "
+            "mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, and record it."""
+        context = Context()
+        context.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
+        with no_grad():
+            if hasattr(cls, "setup_context"):
+                found = cls.forward(*args, **kwargs)
+                getattr(cls, "setup_context")(context, args, found)  # noqa: B009
+            else:
+                found = cls.forward(context, *args, **kwargs)
+        single = not isinstance(found, tuple)
+        outputs = [found] if single else list(found)
+        if Mode.grad and any(context.needs_input_grad):
+            outputs = _recorded(cls, context, args, outputs)
+        return outputs[0] if single else tuple(outputs)
+
+
+def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+    edges = tuple(edge_of(x) if needed else None for x, needed in zip(args, context.needs_input_grad, strict=True))
+    tensors = [y for y in outputs if isinstance(y, Tensor)]
+    step = FunctionStep(cls, context, edges, tensors)
+    if Recorder.explains:
+        step.operands = tuple(None if e is not None else x for e, x in zip(edges, args, strict=True))
+    context._step = step
+    found = []
+    kept = {id(x) for x in context._kept}
+    number = 0
+    for y in outputs:
+        if not isinstance(y, Tensor):
+            found.append(y)
+            continue
+        made = y
+        if any(y is x for x in args) and not any(y is x for x in context._dirty):
+            made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
+        if id(y) in kept:
+            y.__dict__["_own_output"] = True
+            made = new(y._a)
+            made._memory = y._memory
+        if id(y) not in context._whole and y._a.dtype.kind == "f":
+            made._fn = step if len(tensors) == 1 else OutputStep(step, number)
+            made._requires = False
+        number += 1
+        found.append(made)
+    return found
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the gradients of a backward have no gradients themselves."""
+
+    @functools.wraps(function)
+    def call(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            found = function(ctx, *grads)
+        if not Mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return found
+        parts = found if isinstance(found, tuple) else (found,)
+        refused = tuple(_refusing(p, grads) if isinstance(p, Tensor) else p for p in parts)
+        return refused if isinstance(found, tuple) else refused[0]
+
+    return call
+
+
+class _Refusal(Function):
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, *grads: Tensor) -> Any:
+        return result.clone()  # type: ignore[attr-defined]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _refusing(result: Tensor, grads: tuple[Any, ...]) -> Tensor:
+    own = new(result._a)
+    own._requires = True
+    return _Refusal.apply(own, *grads)  # type: ignore[no-any-return]
+
+
+Function.__module__ = "torch.autograd.function"

@@ -1,0 +1,182 @@
+"""PyTorch's random numbers: the Mersenne Twister's words, and what PyTorch makes of them.
+
+Source: PyTorch 2.13 on a processor with AVX2, checked bit for bit; M. Matsumoto and T. Nishimura, "Mersenne Twister"
+(1998); S. Moshier's Cephes library for the logarithm, sine and cosine of float32.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 16  # normal numbers that are made together
+_HALF_BLOCK = BLOCK // 2
+_LONG = 2**28  # from this range on, a whole number takes two words
+
+
+class Generator:
+    """A stream of random numbers; PyTorch has one of its own for all that name no other."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.manual_seed(67280421310721)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the stream of a seed."""
+        self._seed = seed % 2**64
+        self._words = np.random.RandomState(self._seed & 0xFFFFFFFF)
+        self._spare: float | None = None
+        return self
+
+    def initial_seed(self) -> int:
+        """Return the seed."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Begin the stream of a seed that nobody knows, and return it."""
+        found = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(found)
+        return found
+
+    def get_state(self) -> Any:
+        """Return where the stream is."""
+        return self._words.get_state(), self._spare, self._seed
+
+    def set_state(self, state: Any) -> Generator:
+        """Go on where the stream was."""
+        words, self._spare, self._seed = state
+        self._words.set_state(words)
+        return self
+
+    def words(self, n: int) -> Array:
+        """Return words of 32 bits."""
+        return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
+
+    def long_words(self, n: int) -> Array:
+        """Return words of 64 bits: the first of two is the high half."""
+        pairs = self.words(2 * n).astype(np.uint64)
+        return (pairs[::2] << np.uint64(32)) | pairs[1::2]
+
+    def uniform(self, n: int, dtype: Any = np.float32) -> Array:
+        """Return numbers from 0 to before 1."""
+        if np.dtype(dtype) == np.float32:
+            return ((self.words(n) & np.uint32(2**24 - 1)) * np.float32(2.0**-24)).astype(np.float32)
+        return (self.long_words(n) & np.uint64(2**53 - 1)) * 2.0**-53
+
+    def between(self, low: float, high: float, n: int, dtype: Any = np.float32) -> Array:
+        """Return numbers from `low` to before `high`."""
+        kind = np.dtype(dtype).type
+        a, b = kind(low), kind(high)
+        found = fused(self.uniform(n, dtype), b - a, a)
+        return np.where(found == b, a, found)
+
+    def normal(self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0) -> Array:
+        """Return normal numbers: a few one by one, many in blocks of 16."""
+        if n < BLOCK:
+            return np.array([self._one() * std + mean for _ in range(n)], dtype)
+        found = self.uniform(n, dtype)
+        whole = n - n % BLOCK
+        found[:whole] = _blocks(found[:whole].reshape(-1, BLOCK), mean, std).reshape(-1)
+        if whole < n:
+            found[-BLOCK:] = _blocks(self.uniform(BLOCK, dtype)[None], mean, std)[0]
+        return found
+
+    def _one(self) -> float:
+        """Return a normal number: of two that are made together, the other is kept."""
+        if self._spare is not None:
+            found, self._spare = self._spare, None
+            return found
+        angle, radius = self.uniform(2, np.float64)
+        rad = np.sqrt(-2 * np.log1p(-radius))
+        theta = 2 * np.pi * angle
+        self._spare = float(rad * np.sin(theta))
+        return float(rad * np.cos(theta))
+
+    def integers(self, low: int, high: int, n: int) -> Array:
+        """Return whole numbers from `low` to before `high`."""
+        count = high - low
+        if count < _LONG:
+            return (self.words(n) % np.uint32(count)).astype(np.int64) + low
+        return (self.long_words(n) % np.uint64(count)).astype(np.int64) + low
+
+    def permutation(self, n: int) -> Array:
+        """Return the whole numbers below `n` in an order by chance."""
+        found = list(range(n))
+        for i, word in enumerate(self.words(max(0, n - 1)).tolist()):
+            j = i + word % (n - i)
+            found[i], found[j] = found[j], found[i]
+        return np.array(found, np.int64)
+
+    def seeds(self) -> tuple[int, int]:
+        """Return two seeds, as a `DataLoader` takes them: one for its workers, one for its order."""
+        first, second = self.long_words(2).tolist()
+        return first % 2**63, second % 2**63
+
+
+DEFAULT = Generator()
+
+
+def fused(a: Any, b: Any, c: Any) -> Any:
+    """Return a·b + c, rounded once."""
+    if np.result_type(a, b, c) == np.float64:
+        return np.longdouble(a) * np.longdouble(b) + np.longdouble(c)
+    return (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
+
+
+def _blocks(u: Array, mean: float, std: float) -> Array:
+    """Return normal numbers of uniform ones, in rows of 16: the first half gives radii, the second angles."""
+    kind = u.dtype.type
+    first, second = kind(1) - u[:, :_HALF_BLOCK], u[:, _HALF_BLOCK:]
+    if u.dtype == np.float64:
+        radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
+        sine, cosine = np.sin(angle), np.cos(angle)
+    else:
+        radius = np.sqrt(kind(-2) * _log(first))
+        sine, cosine = _sine_cosine(kind(2 * np.pi) * second)
+    found = np.concatenate([radius * cosine, radius * sine], axis=1)
+    return np.asarray(fused(found, kind(std), kind(mean)), u.dtype)
+
+
+_LOG = (
+    *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1),
+    *(2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
+)
+_COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+_SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+_f = np.float32
+
+
+def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
+    found: Any = _f(coefficients[0])
+    for c in coefficients[1:]:
+        found = fused(found, x, _f(c))
+    return found  # type: ignore[no-any-return]
+
+
+def _log(x: Array) -> Array:
+    m, e = np.frexp(x)
+    low = m < _f(0.707106781186547524)
+    e = (e - low).astype(np.float32)
+    t = np.where(low, (m - _f(1)) + m, m - _f(1))
+    z = t * t
+    y = _polynomial(t, _LOG) * t
+    y = fused(y, z, e * _f(-2.12194440e-4))
+    y = fused(-z, _f(0.5), y)
+    return fused(e, _f(0.693359375), t + y)  # type: ignore[no-any-return]
+
+
+def _sine_cosine(x: Array) -> tuple[Array, Array]:
+    j = ((x * _f(1.27323954473516)).astype(np.int32) + 1) & ~1
+    y = j.astype(np.float32)
+    for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8):
+        x = fused(y, _f(part), x)
+    z = x * x
+    p = _polynomial(z, _COSINE) * z
+    p = fused(p, z, -(z * _f(0.5))) + _f(1)
+    q = fused(_polynomial(z, _SINE) * z, x, x)
+    swapped = (j & 2) != 0
+    sine, cosine = np.where(swapped, p, q), np.where(swapped, q, p)
+    return np.where(j & 4, -sine, sine), np.where(~(j - 2) & 4, -cosine, cosine)

@@ -1,0 +1,110 @@
+"""`torch.autograd.gradcheck`: whether a backward gives what differences say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.autograd import grad
+from gradcli.pytorch.creation import zeros_like
+from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.random import randn_like
+from gradcli.pytorch.tensor import Tensor, of_array
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that is not what differences say."""
+
+
+GradcheckError.__module__ = "torch.autograd.gradcheck"
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, Tensor) else tuple(x)
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **_: Any,
+) -> bool:
+    """Tell whether a function's backward agrees with differences.
+
+    Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
+    """
+    given = _tuple(inputs)
+    wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
+        )
+    try:
+        with enable_grad():
+            outputs = [y for y in _tuple(func(*given)) if y._a.dtype.kind == "f"]
+        for k, y in enumerate(outputs):
+            for j, i in enumerate(wanted):
+                numeric = _numeric(func, given, i, k, eps)
+                analytic = _analytic(y, given[i])
+                if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {k} with respect to input {j},\n"
+                        f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
+                    )
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, eps: float) -> Any:
+    """Return the derivatives of an output by an input from differences: a row for each element of the input."""
+    x = given[i]
+    flat = x._a.reshape(-1)
+    rows = []
+    with no_grad():
+        for n in range(flat.size):
+            before, ends = flat[n].copy(), []
+            for sign in (1, -1):
+                flat[n] = before + sign * eps
+                ends.append(np.array(_tuple(func(*given))[k]._a.reshape(-1)))
+            flat[n] = before
+            rows.append((ends[0] - ends[1]) / (2 * eps))
+    return np.array(rows)
+
+
+def _analytic(y: Tensor, x: Tensor) -> Any:
+    columns = []
+    for n in range(y.numel()):
+        v = zeros_like(y.detach())
+        v._a.reshape(-1)[n] = 1
+        (found,) = grad(y, x, v, retain_graph=True, allow_unused=True)
+        columns.append(np.zeros(x.numel()) if found is None else found._a.reshape(-1))
+    return np.array(columns).T
+
+
+def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
+    """Tell whether the backward of a function's backward agrees with differences."""
+    given = _tuple(inputs)
+    with enable_grad():
+        outputs = _tuple(func(*given))
+    weights = [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else list(_tuple(grad_outputs))
+
+    def gradients(*args: Any) -> Any:
+        xs, vs = args[: len(given)], args[len(given) :]
+        with enable_grad():
+            found = grad(func(*xs), [x for x in xs if x.requires_grad], list(vs), create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    settings.pop("gen_non_contig_grad_outputs", None)
+    return gradcheck(gradients, (*given, *weights), **settings)

@@ -1,0 +1,192 @@
+"""`x[…]` and `x[…] = value`: whole numbers, slices, new axes, tensors of places and masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph import construct
+from gradcli.graph.node import Node, cast, compare, const, elementwise
+from gradcli.graph.places import Places, pick, put
+from gradcli.graph.shapes import size_of
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.tensor import Tensor
+
+_KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+
+
+def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
+    """Return places counted from the front.
+
+    Errors: `IndexError` for one that is not there.
+    """
+    own = np.asarray(numbers, dtype=np.int64)
+    bad = (own < -size) | (own >= size)
+    if bad.any():
+        raise IndexError(f"index {own[bad].reshape(-1)[0]} is out of bounds for dimension {dim} with size {size}")
+    return np.where(own < 0, own + size, own)
+
+
+def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
+    """Return an index as whole numbers, ranges, `None` and places, and whether there are places in it."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if any(k is Ellipsis for k in keys):
+        at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+        used = sum(_width(k) for k in keys if k is not Ellipsis)
+        keys[at : at + 1] = [slice(None)] * (x.dim() - used)
+    found: list[Any] = []
+    axis, placed = 0, False
+    for k in keys:
+        if k is None:
+            found.append(None)
+            continue
+        if _width(k) and axis + _width(k) > x.dim():
+            if not x.dim():
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                    "convert a 0-dim tensor to a number"
+                )
+            raise IndexError(f"too many indices for tensor of dimension {x.dim()}")
+        own, advanced = _key(x, axis, k)
+        found += own
+        placed = placed or advanced
+        axis += _width(k)
+    return tuple(found), placed
+
+
+def _width(k: Any) -> int:
+    """Return how many axes a part of an index takes."""
+    if k is None or isinstance(k, bool):
+        return 0
+    if isinstance(k, Tensor) and k._a.dtype in (bool, np.uint8):
+        return k.dim()
+    return np.asarray(k).ndim if isinstance(k, np.ndarray) and k.dtype == bool else 1
+
+
+def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
+    size = x.shape[axis] if axis < x.dim() else 0
+    if isinstance(k, slice):
+        parts = [int(v) if isinstance(v, Tensor) else v for v in (k.start, k.stop, k.step)]
+        if parts[2] is not None and parts[2] <= 0:
+            raise ValueError("step must be greater than zero")
+        return [range(size)[slice(*parts)]], False
+    if isinstance(k, Tensor) and k._a.dtype.kind in "iu" and not k.dim() and k._a.dtype != np.uint8:
+        k = int(k)
+    if isinstance(k, int | np.integer) and not isinstance(k, bool):
+        if not -size <= k < size:
+            raise IndexError(f"index {k} is out of bounds for dimension {axis} with size {size}")
+        return [int(k) % size], False
+    if isinstance(k, bool):
+        return [None, Places.of([0] if k else [])], True
+    if isinstance(k, list | range | np.ndarray):
+        k = np.asarray(k if not isinstance(k, list) else [int(v) if isinstance(v, Tensor) else v for v in k])
+    elif isinstance(k, Tensor):
+        k = k._a[..., 0]
+    else:
+        raise IndexError(_KINDS.format(type(k).__name__))
+    if k.dtype in (bool, np.uint8) and (k.dtype == bool or k.ndim):
+        own = tuple(x.shape[axis : axis + k.ndim])
+        if k.shape != own:
+            at = next(i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n)
+            raise IndexError(
+                f"The shape of the mask {list(k.shape)} at index {at} does not match the shape of the indexed tensor "
+                f"{list(x.shape)} at index {axis + at}"
+            )
+        return [Places.of(p) for p in np.nonzero(k)], True
+    if k.dtype.kind not in "iu":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return [Places.of(checked_places(k, size, axis))], True
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """Return elements: a view, unless places are asked for."""
+    own, placed = read(self, key)
+    if placed:
+        own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
+        return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
+    for k in own:
+        if isinstance(k, range | int):
+            break
+    return apply("index", lambda n: _indexed(n, own), (self,), own, _name(self, own))
+
+
+def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
+    found = construct.index(n, key)
+    return Node("index", (n,), found.shape, (key,)) if found is n else found
+
+
+def _name(x: Tensor, key: tuple[Any, ...]) -> str:
+    """Return the name of the last view that PyTorch makes for an index."""
+    name, axis = "AliasBackward0", 0
+    for k in key:
+        if k is None:
+            name = "UnsqueezeBackward0"
+        else:
+            if isinstance(k, int):
+                name = "SelectBackward0"
+            elif k != range(x.shape[axis]):
+                name = "SliceBackward0"
+            axis += 1
+    return name
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """Change elements in place."""
+    from gradcli.pytorch.creation import as_tensor
+    from gradcli.pytorch.inplace import check, copied_into, fill, rebased
+
+    own, placed = read(self, key)
+    if not placed:
+        part = getitem(self, key)
+        if isinstance(value, Tensor):
+            copied_into(part, value)
+        else:
+            fill(part, value if not isinstance(value, list | tuple | np.ndarray) else as_tensor(value))
+        return
+    check(self)
+    own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
+    numbers = np.arange(self.numel()).reshape(self.shape)[_numpy(own)]
+    places = Places.of(numbers.reshape(-1))
+    new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
+    if new.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {_word(self)} for the destination and "
+            f"{_word(new)} for the source."
+        )
+    rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
+
+
+def _word(x: Tensor) -> str:
+    from gradcli.pytorch.dtypes import WORDS
+
+    return WORDS[x.dtype.name]
+
+
+def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        k.numbers if isinstance(k, Places) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
+        for k in key
+    )
+
+
+def assigned(base: Tensor, value: Tensor, places: Places, shape: tuple[int, ...], name: str) -> Tensor:
+    """Return a tensor with other numbers at these places, which are those of an array of a shape."""
+
+    def build(x: Node, v: Node) -> Node:
+        part = construct.broadcast(v, shape) if v.shape != shape else v
+        flat = construct.reshape(part, (size_of(shape),)) if len(shape) != 1 else part
+        there = put(flat, 0, places, x.size)
+        mask = compare("ne", put(const(1, flat.shape, x.dtype), 0, places, x.size), const(0, (), x.dtype))
+        new = [there, mask] if len(x.shape) == 1 else [_shaped(n, x.shape) for n in (there, mask)]
+        return elementwise("where", new[1], cast(new[0], x.dtype), x)
+
+    return apply("assign", build, (base, value), (places, shape), name)
+
+
+def _shaped(n: Node, shape: tuple[int, ...]) -> Node:
+    return Node("reshape", (n,), shape, (shape,))
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

@@ -1,0 +1,286 @@
+"""Operations in place: the numbers change where they are, and the history is what it would be out of place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node, cast, const, elementwise
+from gradcli.graph.places import Places
+from gradcli.pytorch import operators
+from gradcli.pytorch.calls import exact
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.operators import method
+from gradcli.pytorch.record import Recorder, apply, script_line
+from gradcli.pytorch.tensor import Tensor
+
+_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+_SEVERAL = (
+    "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
+    "views. Such functions do not allow the output views to be modified inplace. You should replace the "
+    "inplace operation "
+    "by an out-of-place one."
+)
+_NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+    "use case is "
+    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either "
+    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace "
+    "to be tracked)."
+)
+
+
+def check(x: Tensor) -> None:
+    """Refuse a change in place that autograd does not allow."""
+    if not Mode.grad:
+        return
+    if x._inference and not Mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
+            "get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    base = x._base
+    if base is None:
+        if x._requires and x._fn is None:
+            raise RuntimeError(_LEAF)
+        return
+    if not base.requires_grad and not x.requires_grad:
+        return
+    if x._made == "no_grad":
+        raise RuntimeError(_NO_GRAD)
+    if x._made:
+        number, _, name = x._made.partition(" ")
+        raise RuntimeError(_SEVERAL.format(f"{number} of {name}"))
+    if base._requires and base._fn is None:
+        raise RuntimeError(_VIEW_OF_LEAF)
+
+
+def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
+    """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
+    history = x.requires_grad
+    found = compute(x)
+    if found._a.dtype != x._a.dtype:
+        if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
+            from gradcli.pytorch.dtypes import WORDS
+
+            raise RuntimeError(
+                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {WORDS[x.dtype.name]}"
+            )
+        found = operators.to(found, x.dtype)
+    if found._a.shape != x._a.shape:
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
+    step = found._fn
+    if step is not None:
+        # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
+        step.checks = [c for c in step.checks if c[0] is not x._memory or _foreign(c, x)]
+        if step.values is not None:
+            step.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.values]
+    x._a[...] = found._a
+    x._memory.version += 1
+    if Recorder.explains:
+        x._memory.changed = (script_line(), name)
+    if step is not None and step.result is not None and step.result is found._a:
+        step.result = x._a
+        step.checks = [c for c in step.checks if c[0] is not found._memory]
+        step.checks.append((x._memory, x._memory.version, x._a, None))
+    if not Mode.grad or not (step is not None or history):
+        _unchanged_history(x)
+    elif x._base is None:
+        x._fn = step
+        x._requires = x._requires if step is None else False
+    else:
+        _through_base(x, found)
+    return x
+
+
+def _foreign(check: Any, x: Tensor) -> bool:
+    """Tell whether a check is of another tensor that shows the same memory."""
+    return check[3] is not x
+
+
+def _unchanged_history(x: Tensor) -> None:
+    """Leave the history as it is, for a change that is not recorded."""
+    if x._base is not None and not x._base.requires_grad:
+        x._seen = x._memory.version
+
+
+def _through_base(x: Tensor, found: Tensor) -> None:
+    """Let a view's base have the history of what was written into it."""
+    base = x._base
+    assert base is not None
+    numbers = np.arange(base._a.size).reshape(base._a.shape)
+    for recipe in x._how:
+        (numbers,) = recipe.program([numbers])
+    places = Places.of(numbers.reshape(-1).astype(np.int64))
+    from gradcli.pytorch.indexing import assigned
+
+    old = _as_it_was(base)
+    whole = assigned(old, found, places, tuple(found.shape), "CopySlices")
+    base._fn = whole._fn
+    base._requires = False
+
+
+def _as_it_was(base: Tensor) -> Tensor:
+    """Return a base with the history that it had, for the step that changes it; its numbers are not read."""
+    from gradcli.pytorch.tensor import new
+
+    old = new(base._a)
+    old._fn, old._requires = base._fn, base._requires
+    return old
+
+
+def copied_into(x: Tensor, value: Tensor) -> Tensor:
+    """Copy the numbers of another tensor into a tensor."""
+    check(x)
+    shape, dtype = tuple(x.shape), x.dtype.name
+
+    def compute(_: Tensor) -> Tensor:
+        if value.shape != x.shape:
+            _fits(value, x)
+
+        def build(v: Node) -> Node:
+            found = cast(v, dtype)
+            if found.shape != shape:
+                found = Node("broadcast", (found,), shape, (shape,))
+            return Node("identity", (found,), shape)
+
+        return apply("copy_", build, (value,), (shape, dtype))
+
+    return rebased(x, compute, "copy_")
+
+
+def _fits(value: Tensor, x: Tensor) -> None:
+    own, there = value.shape, x.shape
+    extra = len(own) - len(there)
+    if extra > 0 and set(own[:extra]) == {1}:
+        return
+    for k in range(1, len(own) + 1):
+        n = there[-k] if k <= len(there) else 1
+        if own[-k] not in (1, n):
+            if k > len(there) or extra > 0:
+                raise RuntimeError(
+                    f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to {list(there)}"
+                )
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({own[-k]}) at non-singleton "
+                f"dimension {len(there) - k}.  Target sizes: {list(there)}.  Tensor sizes: {list(own)}"
+            )
+
+
+def fill(x: Tensor, value: Any) -> Tensor:
+    """Set all numbers of a tensor."""
+    if isinstance(value, Tensor):
+        return copied_into(x, value)
+    check(x)
+    number = const(exact(value), tuple(x.shape), x.dtype.name)
+
+    name = "ZeroBackward0" if value == 0 else "FillBackward2"
+
+    def build(n: Node) -> Node:  # the numbers that were there pass nothing on
+        return elementwise("where", const(0, (), "bool"), n, number)
+
+    return rebased(x, lambda own: apply("fill_", build, (own,), (repr(value), x.dtype.name), name), "fill_")
+
+
+@method("fill_")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set all numbers."""
+    return fill(self, value)
+
+
+@method("zero_")
+def zero_(self: Tensor) -> Tensor:
+    """Set all numbers to 0."""
+    if not Mode.grad or not self.requires_grad:
+        check(self)
+        self._a[...] = 0
+        self._memory.version += 1
+        if Recorder.explains:
+            self._memory.changed = (script_line(), "zero_")
+        return self
+    return fill(self, 0)
+
+
+@method("copy_")
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Copy the numbers of another tensor."""
+    return copied_into(self, src)
+
+
+@method("set_")
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Show the memory of another tensor."""
+    self._a, self._memory = source._a, source._memory
+    return self
+
+
+@method("masked_fill_")
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Set the numbers where the mask holds."""
+    return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
+
+
+def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """Apply an operation in place."""
+    check(x)
+    return rebased(x, compute, name)
+
+
+def in_place(name: str) -> Callable[..., Tensor] | None:
+    """Return the method that does in place what a method without the underscore does out of place."""
+    made = getattr(Tensor, name.removesuffix("_"), None)
+    if made is None:
+        from gradcli.pytorch.lookup import method_named
+
+        made = method_named(name.removesuffix("_"))
+    if made is None:
+        return None
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return change(self, lambda x: made(x, *args, **kwargs), name)
+
+    call.__name__ = name
+    return call
+
+
+def _augmented(name: str, made: Callable[..., Any]) -> None:
+    def operate(self: Tensor, other: Any) -> Tensor:
+        if not operators.tensor_like(other):
+            return NotImplemented
+        return change(self, lambda x: made(x, other), name)
+
+    setattr(Tensor, name, operate)
+
+
+_CHANGES: dict[str, Callable[..., Any]] = {
+    "__iadd__": operators.add,
+    "__isub__": operators.sub,
+    "__imul__": operators.mul,
+    "__itruediv__": operators.div,
+    "__ifloordiv__": operators.floor_divide,
+    "__ipow__": operators.pow,
+    "__imod__": operators.remainder,
+}
+for _name, _made in _CHANGES.items():
+    _augmented(_name, _made)
+
+
+def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
+    """Write a result into the tensor given as `out`."""
+    if Mode.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    found = compute()
+    if out._a.shape != found._a.shape:
+        out._a = np.empty(found._a.shape, out._a.dtype)
+    out._a[...] = found._a
+    out._memory.version += 1
+    return out

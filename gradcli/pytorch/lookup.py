@@ -1,0 +1,97 @@
+"""Finding names: a function or method that is but a row of the vocabulary is found there by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.missing import missing
+from gradcli.pytorch.tensor import Tensor
+from gradcli.vocabulary import FUNCTIONS, METHODS
+
+# Names of other libraries' that formulas know and PyTorch does not have.
+_FOREIGN = frozenset(
+    (
+        *("Abs", "Heaviside", "Max", "Min", "Mod", "Piecewise", "Pow", "cbrt", "ceiling", "cot", "csc", "expand_dims"),
+        *("expit", "gamma", "gammaln", "huber", "inv", "ln", "log_loss", "log_sigmoid", "loggamma", "logistic_loss"),
+        *("mod", "ndtr", "power", "psi", "sec", "sech", "stop_gradient"),
+    )
+)
+# Names that only `torch.nn.functional` has, and those that are no methods.
+_FUNCTIONAL = frozenset(
+    (
+        *("avg_pool2d", "binary_cross_entropy", "cross_entropy", "elu", "gelu", "hardtanh", "huber_loss", "l1_loss"),
+        *("leaky_relu", "logsigmoid", "mish", "mse_loss", "nll_loss", "silu", "smooth_l1_loss", "softplus"),
+        *("softsign", "tanhshrink", "view", "expand", "repeat"),
+    )
+)
+_NO_METHOD = _FUNCTIONAL | {"celu", "selu", "relu6"}
+
+
+def _call(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        if "input" in kwargs:
+            args = (kwargs.pop("input"), *args)
+        return vocabulary_call(name, build, args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def function_named(name: str) -> Callable[..., Any] | None:
+    """Return a function of `torch` that is a row of the vocabulary."""
+    if name in FUNCTIONS and name not in _FOREIGN | _FUNCTIONAL:
+        return _call(name, FUNCTIONS[name])
+    return None
+
+
+def functional_named(name: str) -> Callable[..., Any] | None:
+    """Return a function of `torch.nn.functional` that is a row of the vocabulary."""
+    if name in FUNCTIONS and name not in _FOREIGN:
+        return _call(name, FUNCTIONS[name])
+    return None
+
+
+def method_named(name: str) -> Callable[..., Any] | None:
+    """Return a method of tensors that is a row of the vocabulary."""
+    if name in METHODS and name not in _FOREIGN | _NO_METHOD:
+        return _call(name, METHODS[name])
+    return None
+
+
+def method(x: Tensor, name: str) -> Any:
+    """Return a method that is found by its name, and keep it where it is found from now on.
+
+    Errors: `MissingError` for one that there is not; `AttributeError` for what Python asks for by itself.
+    """
+    if name.startswith("__") or name in _QUIET:
+        raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
+    found = method_named(name)
+    if found is None and name.endswith("_") and not name.startswith("_"):
+        from gradcli.pytorch.inplace import in_place
+
+        found = in_place(name)
+    if found is None:
+        from gradcli.pytorch.pytorch_names import TENSOR
+
+        if name not in TENSOR:
+            raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
+        raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(METHODS), "Tensor.")
+    setattr(Tensor, name, found)
+    return getattr(x, name)
+
+
+# What libraries look for on any object.
+_QUIET = frozenset(("_repr_html_", "_ipython_display_", "_repr_pretty_", "shape_", "_modules", "_parameters"))
+
+
+def absent(module: str, name: str, known: Mapping[str, Any]) -> BaseException:
+    """Return the error for a name that a module of gradcli's does not have."""
+    if name.startswith("__"):
+        return AttributeError(f"module '{module}' has no attribute '{name}'")
+    from gradcli.pytorch.pytorch_names import MODULES
+
+    if module in MODULES and name not in MODULES[module]:
+        return AttributeError(f"module '{module}' has no attribute '{name}'")
+    return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")

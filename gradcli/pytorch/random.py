@@ -1,0 +1,202 @@
+"""Tensors of random numbers, which are PyTorch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.creation import _optional
+from gradcli.pytorch.dtypes import default_dtype, int64
+from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.views import shape_of
+
+
+@function("manual_seed")
+def manual_seed(seed: int) -> Generator:
+    """Begin the stream of a seed."""
+    return DEFAULT.manual_seed(int(seed))
+
+
+function("seed")(lambda: DEFAULT.seed())
+function("initial_seed")(lambda: DEFAULT.initial_seed())
+function("get_rng_state")(lambda: DEFAULT.get_state())
+function("set_rng_state")(lambda state: DEFAULT.set_state(state) and None)
+function("Generator")(Generator)
+TORCH["default_generator"] = DEFAULT
+
+
+def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
+    def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
+        shape = shape_of((options.pop("size"),) if "size" in options else size)
+        kind = (dtype or default_dtype()).numpy
+        array = draw(generator or DEFAULT, int(np.prod(shape, dtype=int)), kind)
+        return _optional(np.asarray(array, kind).reshape(shape), **options)
+
+    return make
+
+
+rand = function("rand")(_drawn(lambda g, n, kind: g.uniform(n, kind)))
+randn = function("randn")(_drawn(lambda g, n, kind: g.normal(n, kind)))
+
+
+def _like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+        return make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+
+    return like
+
+
+function("rand_like")(_like(rand))
+randn_like = function("randn_like")(_like(randn))
+
+
+@function("randint")
+def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
+    """Return whole numbers from `low` to before `high`."""
+    low, high, size = _bounds(args, options)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    shape = shape_of((size,))
+    found = (generator or DEFAULT).integers(low, high, int(np.prod(shape, dtype=int)))
+    return _optional(found.reshape(shape).astype((dtype or int64).numpy), **options)
+
+
+def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
+    own = list(args)
+    size = options.pop("size") if "size" in options else own.pop()
+    low = options.pop("low", own[0] if len(own) > 1 else 0)
+    high = options.pop("high") if "high" in options else own[-1]
+    return int(low), int(high), size
+
+
+@function("randint_like")
+def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
+    """Return whole numbers, in the shape and dtype of a tensor."""
+    return randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+
+
+@function("randperm")
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
+    """Return the whole numbers below `n` in an order by chance."""
+    return _optional((generator or DEFAULT).permutation(n).astype((dtype or int64).numpy), **options)
+
+
+@function("normal")
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    """Return normal numbers of a mean and a standard deviation, which may be tensors."""
+    g = generator or DEFAULT
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        own = mean if isinstance(mean, Tensor) else std
+        kind = own._a.dtype
+        with_std = 1.0 if isinstance(std, Tensor) else float(std)
+        drawn = of_array(g.normal(own.numel(), kind, 0.0, with_std).reshape(own.shape))
+        with _unrecorded():
+            return drawn * std + mean if isinstance(std, Tensor) else drawn + mean
+    shape = shape_of((size,))
+    array = g.normal(int(np.prod(shape, dtype=int)), default_dtype().numpy, float(mean), float(std))
+    return _optional(array.reshape(shape), **options)
+
+
+def _unrecorded() -> Any:
+    from gradcli.pytorch.modes import no_grad
+
+    return no_grad()
+
+
+def _probability(x: Tensor, generator: Generator | None) -> Any:
+    kind = np.float32 if x._a.dtype == np.float32 else np.float64
+    u = (generator or DEFAULT).uniform(x.numel(), kind).reshape(x._a.shape)
+    if ((x._a < 0) | (x._a > 1)).any():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return u < x._a
+
+
+@both("bernoulli")
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Return 1 with the probability that the tensor holds, 0 otherwise."""
+    if p is None:
+        return of_array(_probability(input, generator)[..., 0].astype(input._a.dtype))
+    u = (generator or DEFAULT).uniform(input.numel(), np.float64).reshape(input._a.shape)
+    return of_array((u < p)[..., 0].astype(input._a.dtype))
+
+
+@function("multinomial")
+def multinomial(*args: Any, **kwargs: Any) -> Tensor:
+    """Refuse: how PyTorch draws here is not known."""
+    from gradcli.pytorch.missing import MissingError
+
+    raise MissingError("torch.multinomial")
+
+
+Tensor.multinomial = multinomial
+
+
+# In place
+
+
+def _refilled(x: Tensor, array: Any) -> Tensor:
+    from gradcli.pytorch.inplace import check
+
+    check(x)
+    x._a[...] = np.asarray(array).reshape(x._a.shape)
+    x._memory.version += 1
+    if Mode.grad and x.requires_grad and x._fn is not None:
+        x._fn = None
+        x._requires = False
+    return x
+
+
+@method("uniform_")
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers from `a` to before `b`."""
+    return _refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype))
+
+
+@method("normal_")
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    g = generator or DEFAULT
+    if self.numel() >= BLOCK and not self.is_contiguous():
+        return _refilled(self, [g._one() * std + mean for _ in range(self.numel())])
+    return _refilled(self, g.normal(self.numel(), self._a.dtype, mean, std))
+
+
+@method("random_")
+def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Fill with whole numbers."""
+    g = generator or DEFAULT
+    if high is None and low:
+        low, high = 0, low
+    if high is None:
+        most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
+        return _refilled(self, (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype))
+    return _refilled(self, g.integers(low, high, self.numel()))
+
+
+@method("bernoulli_")
+def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 of a probability, and 0 otherwise."""
+    return _refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p)
+
+
+@method("exponential_")
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed numbers."""
+    return _refilled(self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)))
+
+
+def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
+    """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
+    if p == 0:
+        return x * 1.0
+    own = tuple(x.shape) if shape is None else shape
+    u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
+    keep = (u < 1 - p).astype(np.float64) / (1 - p) if p < 1 else np.zeros(len(u))
+    return x * of_array(keep.reshape(own).astype(x._a.dtype))

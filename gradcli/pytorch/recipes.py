@@ -1,0 +1,150 @@
+"""Recipes: what an operation on arrays of given shapes computes, and what it passes on in a backward.
+
+A recipe is a small graph, made by a constructor of the vocabulary once for each kind of call and kept.  Its numbers
+come from the engine, and its pullback from `vjp`, both worked out once: a step of a loop only runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import constant
+from gradcli.engine.lowering import lower
+from gradcli.engine.numpy_target import forward
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, cast, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.passes import representatives
+from gradcli.graph.vjp import Sweep, sweep
+
+Array = np.ndarray[Any, Any]
+Build = Callable[..., Node]
+
+_KEPT = 4096  # recipes
+_NAMES = [f"a{i}" for i in range(64)]
+
+
+class Program:
+    """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
+
+    __slots__ = ("_constants", "_dtypes", "_outputs", "_steps", "reads")
+
+    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
+        same = representatives(scheduled(wanted, inputs))
+        simpler = lower(scheduled([same[n] for n in wanted], inputs))
+        kept = [simpler[same[n]] for n in wanted]
+        nodes = scheduled(kept)
+        fixed = [n for n in nodes if n.op == "const"]
+        place = {n: i for i, n in enumerate([*inputs, *fixed])}
+        self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
+        self._constants = [constant(n) for n in fixed]
+        self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
+        for n in nodes:
+            if n not in place:
+                self._steps.append((forward(n), tuple(place[a] for a in n.args)))
+                place[n] = len(place)
+        self._outputs = [place[n] for n in kept]
+        self._dtypes = [np.dtype(n.dtype) for n in kept]
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Array]:
+        """Return the wanted arrays."""
+        values = [*arrays, *self._constants]
+        for function, places in self._steps:
+            values.append(function(*[values[i] for i in places]))
+        found = [values[i] for i in self._outputs]
+        return [a if a.dtype == d else a.astype(d) for a, d in zip(found, self._dtypes, strict=True)]
+
+
+class Pull:
+    """What a recipe passes on to those of its inputs that require gradients.
+
+    `reads` are the inputs that it needs, `reads_result` tells whether it needs the result; the last two inputs of the
+    program are the result and its gradient.
+    """
+
+    __slots__ = ("active", "nodes", "program", "reads", "reads_result", "swept")
+
+    def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
+        self.active = active
+        graph = Graph.of(dict(zip(_names(recipe.inputs), recipe.inputs, strict=True)), {"y": recipe.output})
+        names = _names(recipe.inputs)
+        self.swept: Sweep = sweep(graph, [names[i] for i in active])
+        passed = [self.swept.gradients[names[i]] for i in active]
+        # What a gradient reads of the result, it is given; the result is not computed again.
+        y = leaf(recipe.output.shape, recipe.output.dtype)
+        g = self.swept.cotangents["y"]
+        new = _replaced(passed, {recipe.output: y})
+        self.nodes = (
+            [*recipe.inputs, y, g],
+            [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
+        )
+        self.program = Program(*self.nodes)
+        count = len(recipe.inputs)
+        self.reads = frozenset(i for i in self.program.reads if i < count)
+        self.reads_result = count in self.program.reads
+
+
+def _names(nodes: Sequence[Node]) -> list[str]:
+    return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
+
+
+def _replaced(wanted: Sequence[Node], new: dict[Node, Node]) -> list[Node]:
+    """Return the wanted nodes with other nodes in the place of some."""
+    for node in scheduled(wanted):
+        if node not in new:
+            args = tuple(new[a] for a in node.args)
+            new[node] = node if args == node.args else Node(node.op, args, node.shape, node.settings, node.dtype)
+    return [new[n] for n in wanted]
+
+
+class Recipe:
+    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
+
+    `name` is what PyTorch calls its `grad_fn`.
+    """
+
+    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls", "settings")
+
+    def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
+        self.op = op
+        self.settings = settings
+        self.name = name
+        self.inputs = tuple(inputs)
+        self.output = output
+        self.program = Program(inputs, [output])
+        self.pulls: dict[tuple[int, ...], Pull] = {}
+        self.is_view = _is_view(output)
+
+    def pull(self, active: tuple[int, ...]) -> Pull:
+        """Return what is passed on to the inputs at these places."""
+        found = self.pulls.get(active)
+        if found is None:
+            found = self.pulls[active] = Pull(self, active)
+        return found
+
+
+def _is_view(node: Node) -> bool:
+    """Tell whether a result may show the memory of the only input."""
+    while node.args and OPERATIONS[node.op].kind == "view" and node.op != "cast":
+        node = node.args[0]
+    return node.op == "input"
+
+
+_RECIPES: dict[Any, Recipe] = {}
+
+
+def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
+    """Return the recipe of a call: the one that is kept under the key, or one that `build` makes of nodes.
+
+    Errors: those of the constructor, for shapes that do not fit.
+    """
+    found = _RECIPES.get(key)
+    if found is None:
+        inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
+        if len(_RECIPES) >= _KEPT:
+            _RECIPES.clear()
+        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, build(*inputs))
+    return found

@@ -1,0 +1,366 @@
+"""What is recorded: a step for each operation, with what it keeps for its backward and the steps that it came from."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Node
+from gradcli.pytorch.gradnames import grad_name, saved
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.tensor import Tensor
+
+_SEQUENCE = count()
+
+
+class Make:
+    """How a tensor is made of an array: set where the class of tensors is defined."""
+
+    tensor: ClassVar[Callable[[Array], Tensor]]
+
+
+class Memory:
+    """What tensors share that show the same numbers: a count of the changes made in place."""
+
+    __slots__ = ("__weakref__", "changed", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.changed: tuple[int, str] | None = None  # the line of the last change, and what made it
+
+
+class Recorder:
+    """How much is kept for explanations: lines and operands are, unless the run is quiet."""
+
+    explains = False
+
+
+def script_line() -> int:
+    """Return the line of the script that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+        frame = frame.f_back
+    return frame.f_lineno if frame is not None else 0
+
+
+class Edge:
+    """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
+
+    __slots__ = ("__weakref__", "_posts", "_pres", "seq")
+
+    seq: int
+    _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
+    _posts: list[Callable[..., Any]] | None
+
+    def name(self) -> str:
+        """Return what PyTorch calls it."""
+        raise NotImplementedError
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """What the gradient flows on to."""
+        raise NotImplementedError
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+        """Have a function called with the gradients before the step runs."""
+        if self._pres is None:
+            self._pres = []
+        return Handle(self._pres, lambda g: _first(hook((g,))))
+
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Have a function called with what the step passed on, and what it was given."""
+        if self._posts is None:
+            self._posts = []
+        return Handle(self._posts, hook)
+
+
+def _first(found: Any) -> Any:
+    return found[0] if isinstance(found, tuple) else found
+
+
+class Handle:
+    """What takes a hook away again."""
+
+    def __init__(self, hooks: Any, hook: Callable[..., Any], key: Any = None) -> None:
+        self.hooks, self.hook, self.key = hooks, hook, key
+        if key is None:
+            hooks.append(hook)
+        else:
+            hooks[key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        if self.key is not None:
+            self.hooks.pop(self.key, None)
+        elif self.hook in self.hooks:
+            self.hooks.remove(self.hook)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class Leaf(Edge):
+    """Where a leaf's gradient is added up in its `.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.seq = -1
+        self._pres = self._posts = None
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {hex(id(self))}>"
+
+
+class Step(Edge):
+    """An operation that was recorded, with what it keeps for its backward."""
+
+    __slots__ = (
+        "checks",
+        "edges",
+        "freed",
+        "keeps",
+        "line",
+        "operands",
+        "pull",
+        "recipe",
+        "result",
+        "retained",
+        "values",
+    )
+
+    def __init__(self, recipe: Recipe, pull: Pull, edges: tuple[Edge | None, ...]) -> None:
+        self.recipe = recipe
+        self.pull = pull
+        self.edges = edges
+        self.seq = next(_SEQUENCE)
+        self._pres = self._posts = None
+        self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
+        self.result: Array | None = None
+        # What must not have changed: its memory, the version then, its numbers, and the tensor (None: the result).
+        self.checks: list[tuple[Memory, int, Array, Tensor | None]] = []
+        self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
+        self.freed: int | None = None  # the line of the backward that freed it
+        self.operands: tuple[Any, ...] | None = None  # of explanations: the tensors and numbers that it was given
+        self.line = 0
+        self.retained: weakref.ref[Tensor] | None = None
+
+    def name(self) -> str:
+        return self.recipe.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The result's shape."""
+        return self.recipe.output.shape
+
+    @property
+    def dtype(self) -> str:
+        """The result's dtype."""
+        return self.recipe.output.dtype
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return tuple((e, 0) for e in self.edges)
+
+    def __repr__(self) -> str:
+        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
+
+    def passed(self, g: Any, create: bool) -> list[Any]:
+        """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
+        found: list[Any] = [None] * len(self.edges)
+        passed: Sequence[Any]
+        if create:
+            passed = replayed(self.pull, self._tensors(g))
+        else:
+            values = self.values or found
+            passed = self.pull.program([*values, self.result, g])
+        for i, own in zip(self.pull.active, passed, strict=True):
+            found[i] = own
+        return found
+
+    def _tensors(self, g: Tensor) -> list[Tensor | None]:
+        """Return what is kept as tensors that lead back to where they came from."""
+        found: list[Tensor | None] = []
+        for a, edge in zip(self.values or [None] * len(self.edges), self.edges, strict=True):
+            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else _leading(a, edge))
+        return [*found, None if self.result is None else _leading(self.result, self), g]
+
+    def free(self, line: int) -> None:
+        """Let go of what was kept."""
+        if self.keeps:
+            self.freed = line
+        self.values = self.result = None
+        self.checks = []
+
+
+def _leading(a: Array, edge: Edge | None) -> Tensor:
+    """Return a tensor that a step has made."""
+    found = Make.tensor(a)
+    if isinstance(edge, Step):
+        found._fn = edge
+    return found
+
+
+def replayed(pull: Pull, given: Sequence[Tensor | None]) -> list[Tensor]:
+    """Return what is passed on as tensors: the nodes of a pullback, each an operation that is recorded."""
+    inputs, wanted = pull.nodes
+    made: dict[Node, Any] = dict(zip(inputs, given, strict=True))
+    for node in scheduled(wanted, inputs):
+        if node.op == "const":
+            made[node] = None
+        elif node not in made:
+            places = [i for i, a in enumerate(node.args) if a.op != "const"]
+            fixed = [None if i in places else a for i, a in enumerate(node.args)]
+            made[node] = _again(node, fixed, [made[node.args[i]] for i in places])
+    return [_constant(n) if n.op == "const" else made[n] for n in wanted]
+
+
+def _again(node: Node, fixed: Sequence[Node | None], operands: Sequence[Tensor]) -> Tensor:
+    """Return what a node computes, recorded as an operation of its own; `fixed` are its constant arguments."""
+
+    def build(*nodes: Node) -> Node:
+        own = iter(nodes)
+        args = tuple(next(own) if a is None else a for a in fixed)
+        return Node(node.op, args, node.shape, node.settings, node.dtype)
+
+    if not operands:
+        return _constant(node)
+    constants = tuple(None if a is None else (a.shape, repr(a.values), a.dtype) for a in fixed)
+    name = f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op
+    return apply(node.op, build, operands, (node.shape, node.settings, node.dtype, constants), grad_name(name))
+
+
+def copied(x: Tensor) -> Tensor:
+    """Return a copy, recorded: what a leaf keeps of a gradient that has a history."""
+    return apply("copied", lambda n: Node("identity", (n,), n.shape), (x,), (), "torch::autograd::CopyBackwards")
+
+
+def _constant(node: Node) -> Tensor:
+    return Make.tensor(Program((), [node])(())[0])
+
+
+def apply(
+    op: str,
+    build: Callable[..., Node],
+    operands: Sequence[Any],
+    settings: Any = (),
+    name: str | None = None,
+) -> Tensor:
+    """Return the tensor that an operation gives, recorded where one of its operands requires a gradient.
+
+    `build` makes the node from nodes, for operands that are tensors, or arrays of one number; `settings` are what else
+    it knows, and tell one call from another.
+    """
+    arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
+    key = (op, name, settings, *[(a.shape, a.dtype) for a in arrays])
+    recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
+    with np.errstate(all="ignore"):
+        (result,) = recipe.program(arrays)
+    out = Make.tensor(result)
+    if recipe.is_view:
+        _show(out, operands, recipe)
+    if Mode.grad:
+        active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
+        if active and out._a.dtype.kind == "f":
+            record(out, recipe, operands, arrays, active)
+            return out
+    if Recorder.explains:
+        note_lost(out, operands, op)
+    return out
+
+
+def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
+    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
+    for x in operands:
+        if isinstance(x, np.ndarray):
+            continue
+        if x._detached is not None:
+            out._detached = x._detached
+        elif x.requires_grad:
+            out._detached = (script_line(), f"{how}, which has no gradient" if Mode.grad else "no_grad()")
+
+
+def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
+    """Let a result be a view of its operand, if it shows the operand's memory."""
+    (x,) = operands
+    if out._a.size and not np.may_share_memory(out._a, x._a):
+        return
+    out._memory = x._memory
+    base = x._base
+    out._base = x if base is None else base
+    out._how = (*x._how, recipe) if base is not None else (recipe,)
+    out._seen = out._memory.version
+    if x._inference:
+        out._inference = True
+    if not Mode.grad and x.requires_grad:
+        out._made = "no_grad"
+
+
+def record(
+    out: Tensor, recipe: Recipe, operands: Sequence[Any], arrays: Sequence[Array], active: tuple[int, ...]
+) -> Step:
+    """Record the step that made a tensor."""
+    pull = recipe.pull(active)
+    edges = tuple(edge_of(x) if i in active else None for i, x in enumerate(operands))
+    step = Step(recipe, pull, edges)
+    needed, needs_result, step.keeps = saved(recipe, pull)
+    for i in needed:
+        x = operands[i]
+        if not isinstance(x, np.ndarray):
+            if x._inference:
+                raise RuntimeError(_INFERENCE)
+            step.checks.append((x._memory, x._memory.version, arrays[i], x))
+    if needs_result:
+        step.checks.append((out._memory, out._memory.version, out._a, None))
+    if pull.reads:
+        step.values = [
+            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
+            None if i not in pull.reads else a if i in needed else a.copy()
+            for i, a in enumerate(arrays)
+        ]
+    if pull.reads_result:
+        step.result = out._a if needs_result else out._a.copy()
+    if Recorder.explains:
+        step.line = script_line()
+        step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
+    out._fn = step
+    return step
+
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+def edge_of(x: Tensor) -> Edge:
+    """Return what a gradient of a tensor flows into."""
+    step = x.grad_fn
+    if step is not None:
+        return step
+    leaf = x._leaf() if x._leaf is not None else None
+    if leaf is None:
+        leaf = Leaf(x)
+        x._leaf = weakref.ref(leaf)
+    return leaf

@@ -1,0 +1,239 @@
+"""Running a script: as Python runs it, with gradcli's `torch` in the place of PyTorch's."""
+
+from __future__ import annotations
+
+import importlib.abc
+import linecache
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+from gradcli.pytorch.missing import MissingError, missing
+
+# Where gradcli has what a script imports.
+MODULES = {
+    "torch": "torch",
+    "torch.autograd": "autograd",
+    "torch.autograd.function": "functions",
+    "torch.autograd.functional": "autograd_functional",
+    "torch.autograd.gradcheck": "gradcheck",
+    "torch.autograd.variable": "autograd",
+    "torch.cuda": "cuda",
+    "torch.func": "func",
+    "torch.linalg": "linalg",
+    "torch.nn": "nn",
+    "torch.nn.functional": "functional",
+    "torch.nn.init": "init",
+    "torch.nn.modules": "nn",
+    "torch.nn.parameter": "module",
+    "torch.nn.utils": "nn_utils",
+    "torch.optim": "optim",
+    "torch.optim.lr_scheduler": "schedules",
+    "torch.random": "random",
+    "torch.testing": "testing",
+    "torch.utils": "utils",
+    "torch.utils.data": "data",
+}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `torch` and what is in it; whatever else is imported, Python finds itself."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        top = name.partition(".")[0]
+        if top in ("torchvision", "torchaudio", "torchtext"):
+            raise missing(name, (), "")
+        if top != "torch":
+            return None
+        if name not in MODULES:
+            raise missing(name.removeprefix("torch."), [m.removeprefix("torch.") for m in MODULES], "torch.")
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        found = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
+        view = types.ModuleType(spec.name, found.__doc__)
+        view.__dict__.update({name: getattr(found, name) for name in getattr(found, "__all__", ()) or _public(found)})
+        view.__getattr__ = getattr(found, "__getattr__", None) or _nothing(spec.name, found)  # type: ignore[method-assign]
+        return view
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Do nothing: the module is there already."""
+
+
+def _public(module: types.ModuleType) -> list[str]:
+    """Return what a module defines itself."""
+    own = {n: v for n, v in vars(module).items() if not n.startswith("_")}
+    return [
+        n for n, v in own.items() if getattr(v, "__module__", module.__name__) in (module.__name__, _outside(module))
+    ]
+
+
+def _outside(module: types.ModuleType) -> str:
+    return next((f for f, own in MODULES.items() if module.__name__.endswith(f".{own}")), "")
+
+
+def _nothing(name: str, module: types.ModuleType) -> Any:
+    def absent(attribute: str) -> Any:
+        from gradcli.pytorch.lookup import absent as error
+
+        raise error(name, attribute, vars(module))
+
+    return absent
+
+
+class _Script(importlib.abc.InspectLoader):
+    """Loads a script as the main module."""
+
+    def __init__(self, source: str, name: str) -> None:
+        self.source, self.name = source, name
+
+    def get_source(self, fullname: str) -> str:
+        return self.source
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return compile(self.source, self.name, "exec", dont_inherit=True)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script: its text, its name in tracebacks, its folder (None where it has none), and its arguments."""
+
+    source: str
+    name: str
+    folder: str | None
+    arguments: Sequence[str] = ()
+
+
+@dataclass
+class Ending:
+    """How a script ended: its status, and the exception that nobody caught."""
+
+    status: int
+    error: BaseException | None = None
+
+
+@contextmanager
+def _as_main(script: Script) -> Iterator[types.ModuleType]:
+    """Let a module be the main one, with its arguments and its folder; all is as it was afterwards."""
+    main = types.ModuleType("__main__")
+    if script.folder is not None:
+        main.__file__ = script.name
+    before = sys.modules.get("__main__"), sys.argv, list(sys.path), dict(sys.modules)
+    finder = _Finder()
+    for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
+        del sys.modules[name]
+    sys.modules["__main__"] = main
+    sys.argv = [script.name, *script.arguments]
+    sys.path.insert(0, script.folder if script.folder is not None else "")
+    sys.meta_path.insert(0, finder)
+    if not Path(script.name).is_file():
+        lines = script.source.splitlines(keepends=True)
+        linecache.cache[script.name] = (len(script.source), None, lines, script.name)
+    try:
+        yield main
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
+            del sys.modules[name]
+        sys.modules.update({n: m for n, m in before[3].items() if n.partition(".")[0] == "torch"})
+        if before[0] is not None:
+            sys.modules["__main__"] = before[0]
+        sys.argv, sys.path[:] = before[1], before[2]
+
+
+def fresh() -> None:
+    """Let all be as it is when PyTorch has just been imported."""
+    from gradcli.pytorch.dtypes import float32, set_default_dtype
+    from gradcli.pytorch.generator import DEFAULT
+    from gradcli.pytorch.modes import Mode
+    from gradcli.pytorch.printing import set_printoptions
+
+    set_default_dtype(float32)
+    set_printoptions(profile="default")
+    Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
+    DEFAULT.seed()
+
+
+def run(script: Script) -> Ending:
+    """Run a script to its end; what it prints goes where Python's does.
+
+    Errors: `MissingError` for what gradcli's `torch` lacks; `KeyboardInterrupt`, `BrokenPipeError`.
+    """
+    loader = _Script(script.source, script.name)
+    fresh()
+    with _as_main(script) as main:
+        main.__loader__ = loader
+        main.__dict__.setdefault("__builtins__", __builtins__)
+        try:
+            loader.exec_module(main)
+            _joined()
+        except SystemExit as error:
+            _joined()
+            return Ending(_status(error))
+        except (MissingError, KeyboardInterrupt, BrokenPipeError):
+            raise
+        except BaseException as error:
+            return Ending(1, error)
+    return Ending(0)
+
+
+def _joined() -> None:
+    """Wait for the script's threads, as Python does at its end."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+
+
+def _status(error: SystemExit) -> int:
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def traceback_text(error: BaseException) -> str:
+    """Return an exception as Python shows it, with the script's lines alone."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=False)
+    for part in _chain(shown):
+        kept = [f for f in part.stack if not _is_ours(f.filename)]
+        part.stack = traceback.StackSummary.from_list(kept)
+    return "".join(shown.format())
+
+
+def _chain(shown: Any) -> Iterator[Any]:
+    waiting = [shown]
+    while waiting:
+        part = waiting.pop()
+        if part is not None:
+            yield part
+            waiting += [part.__cause__, part.__context__]
+
+
+_HERE = str(Path(__file__).parent.parent)
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_HERE, "<frozen importlib"))
+
+
+def line_of(error: BaseException) -> int:
+    """Return the line of the script at which an exception arose."""
+    found = 0
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not _is_ours(frame.f_code.co_filename):
+            found = line
+    return found
+
+
+def source_line(script: Script, number: int) -> str:
+    """Return a line of a script, without the space around it."""
+    lines = script.source.splitlines()
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""

@@ -1,0 +1,400 @@
+"""The tensor: numbers in NumPy's memory, and what autograd knows of them; its operations stand elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from gradcli.pytorch import record
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, WORDS, Size, device, dtype
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of
+
+Array = np.ndarray[Any, Any]
+
+_NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+
+
+class Tensor:
+    """Numbers with a shape and a dtype, and the step that made them.
+
+    `_a` holds the numbers as the engine wants them, with a last axis of one point.
+    """
+
+    _a: Array
+    _memory: Memory
+    _requires = False  # of a leaf, whether it requires a gradient
+    _fn: Step | None = None  # what made it, if that is recorded
+    _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
+    _how: tuple[Any, ...] = ()
+    _seen = 0  # the version of its memory at which a view's step was made
+    _grad: Tensor | None = None
+    _leaf: Callable[[], Leaf | None] | None = None
+    _made = ""  # of a view: `no_grad`, or the name of what made several at once
+    _inference = False
+    _detached: tuple[int, str] | None = None  # the line at which it was cut off from what it came from, and how
+
+    if TYPE_CHECKING:  # given to the class by the modules that have its operations
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __matmul__: Any
+        __pow__: Any
+        __lt__: Any
+        __gt__: Any
+        __le__: Any
+        __ge__: Any
+        __neg__: Any
+        __pos__: Any
+        __abs__: Any
+        __invert__: Any
+        __iter__: Any
+        __getitem__: Any
+        __setitem__: Any
+        T: Any
+        mT: Any
+        data: Any
+        multinomial: Any
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        from gradcli.pytorch.creation import old_tensor
+
+        return old_tensor(cls, *args, **kwargs)
+
+    # What it is
+
+    @property
+    def shape(self) -> Size:
+        """The lengths of its axes."""
+        return Size(self._a.shape[:-1])
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the lengths of its axes, or of one."""
+        return self.shape if dim is None else self._a.shape[:-1][axis_of(dim, self._a.ndim - 1)]
+
+    def dim(self) -> int:
+        """Return the number of axes."""
+        return self._a.ndim - 1
+
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return self._a.size
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtype:
+        """The type of its numbers."""
+        return OF_NUMPY[self._a.dtype]
+
+    @property
+    def device(self) -> device:
+        """Where it is: on the CPU."""
+        return CPU
+
+    is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
+    layout = property(lambda self: "torch.strided")
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self._a.itemsize
+
+    def element_size(self) -> int:
+        """Return the bytes of an element."""
+        return self._a.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Tell whether its numbers are real."""
+        return self.dtype.is_floating_point
+
+    def is_contiguous(self) -> bool:
+        """Tell whether its numbers stand in memory in their order."""
+        return bool(self._a.flags.c_contiguous)
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Return how many elements lie between neighbours along each axis."""
+        found = tuple(s // self._a.itemsize for s in self._a.strides[:-1])
+        return found if dim is None else found[dim]
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return int(self._a.__array_interface__["data"][0])
+
+    # What autograd knows
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The step that made it; of a view whose numbers were changed since, one that says so."""
+        if self._base is not None and self._seen != self._memory.version:
+            from gradcli.pytorch.views import refreshed
+
+            refreshed(self)
+        return self._fn
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is wanted of it, or flows through it."""
+        if self._fn is None and self._base is not None:
+            return self._requires or self.grad_fn is not None
+        return self._fn is not None or self._requires
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if self._fn is not None and not wanted:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                "variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if wanted and self._a.dtype.kind != "f":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self._inference and wanted:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._requires = wanted
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Want a gradient of it."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether nothing that is recorded made it."""
+        return self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that has been added up so far, or None."""
+        if self._grad is None and self._fn is not None and not self.retains_grad:
+            warnings.warn(_NOT_A_LEAF, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value is not None and value._a.dtype != self._a.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{_word(value)}' to a tensor with grad_dtype "
+                f"'{_word(self)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+                "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
+                "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                "downstream systems "
+                "that assume they match."
+            )
+        if value is not None and value._a.shape != self._a.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def retain_grad(self) -> None:
+        """Keep the gradient that flows through it, as a leaf's is kept."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        step = self.grad_fn
+        if step is not None:
+            step.retained = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether the gradient that flows through it is kept."""
+        return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
+
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Have a function see its gradient; what the function returns takes the gradient's place."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        edge = edge_of(self)
+        if edge._pres is None:
+            edge._pres = []
+        if isinstance(edge, Leaf):
+            self._keep(edge)
+        return Handle(edge._pres, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Have a function called with the tensor after its `.grad` has grown."""
+        if not self.is_leaf or not self.requires_grad:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        edge = edge_of(self)
+        if edge._posts is None:
+            edge._posts = []
+        self._keep(edge)
+        return Handle(edge._posts, hook)
+
+    def _keep(self, edge: Edge) -> None:
+        """Keep a leaf that has hooks as long as its tensor lives."""
+        self._leaf = lambda: edge  # type: ignore[assignment,return-value]
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Add the gradient of this tensor, weighted by `gradient`, to the `.grad` of the leaves it came from."""
+        from gradcli.pytorch.autograd import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._memory.version
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    def is_inference(self) -> bool:
+        """Tell whether it was made in inference mode."""
+        return self._inference
+
+    # What Python asks
+
+    def item(self) -> Any:
+        """Return its only number."""
+        if self._a.size != 1:
+            raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        return self._a.item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._a.dtype.kind not in "iu" or self._a.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._a.item())
+
+    def __bool__(self) -> bool:
+        if self._a.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        if self._a.size > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._a.item())
+
+    def __len__(self) -> int:
+        if self._a.ndim == 1:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._a)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from gradcli.pytorch.printing import tensor_text
+
+        return tensor_text(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._a.ndim == 1:
+            return format(self._a.item(), spec)
+        return object.__format__(self, spec)
+
+    def tolist(self) -> Any:
+        """Return its numbers as lists in lists."""
+        return self._a[..., 0].tolist()
+
+    def numpy(self, *, force: bool = False) -> Array:
+        """Return its numbers as an array of NumPy's, which shows the same memory."""
+        if self.requires_grad and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self._a[..., 0]
+
+    def __array__(self, dtype: Any = None) -> Array:
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype)
+
+    __array_priority__ = 1000
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any().item())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+                "the moment.  "
+                "If you were attempting to deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, "
+                "see https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        found = new(self._a.copy(), type(self))
+        memo[id(self)] = found
+        found._requires = self._requires
+        found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from gradcli.pytorch.creation import rebuilt
+
+        return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
+
+    def __getattr__(self, name: str) -> Any:
+        from gradcli.pytorch.lookup import method
+
+        return method(self, name)
+
+
+Tensor.__module__ = "torch"
+
+
+def _word(x: Tensor) -> str:
+    return WORDS[x.dtype.name].lower()
+
+
+def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
+    """Return a tensor of an array that the engine has made."""
+    found: Tensor = object.__new__(cls)
+    found._a = a
+    found._memory = Memory()
+    if Mode.inference:
+        found._inference = True
+    return found
+
+
+record.Make.tensor = new
+
+
+def of_array(values: Array) -> Tensor:
+    """Return a tensor that shows the memory of an array of NumPy's."""
+    return new(values[..., None])
+
+
+def axis_of(dim: int, rank: int) -> int:
+    """Return an axis as counted from the front.
+
+    Errors: `IndexError` where there is none, in PyTorch's words.
+    """
+    most = max(rank, 1)
+    if not -most <= dim < most:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
+    return dim % most

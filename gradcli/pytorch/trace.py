@@ -1,0 +1,266 @@
+"""From what a script has recorded to a graph: the system behind a call of `backward`, in the script's names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import broadcast, index, stack
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const, leaf
+from gradcli.pytorch.calls import exact
+from gradcli.pytorch.record import Edge, Leaf, Step
+from gradcli.pytorch.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+_WHOLE = 2**53  # below, a float that is a whole number is exact
+_SMALL = 16  # elements of an array without a name that is written out
+
+
+@dataclass
+class Recorded:
+    """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
+
+    graph: Graph
+    at: dict[str, Array]
+    v: dict[str, Array]
+    wrt: list[str]
+    lines: dict[Node, int] = field(default_factory=dict)
+    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
+    implicit: bool = False  # the script gave no v
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """The names of the intermediates that keep their gradients."""
+        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step)]
+        return tuple(n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs)
+
+    def kept_gradients(self) -> dict[str, Tensor]:
+        """Return the gradients that intermediates keep, by name."""
+        found = {}
+        for e, n in self.steps.items():
+            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
+            if x is not None and x._grad is not None:
+                found[n] = x._grad
+        return found
+
+
+def script_frame() -> Any:
+    """Return the frame of the script that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
+        frame = frame.f_back
+    return frame
+
+
+def names_of(frame: Any) -> dict[int, str]:
+    """Return what the script calls its tensors: by the identity of a tensor, or of the step that made it."""
+    found: dict[int, str] = {}
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("gradcli.", "importlib", "runpy")):
+            for scope in (frame.f_locals, frame.f_globals):
+                _collect(scope, found)
+        frame = frame.f_back
+    return found
+
+
+def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
+    for name, value in list(scope.items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(value, Tensor):
+            _name(value, name, found)
+        elif isinstance(value, list | tuple) and len(value) <= _SMALL:
+            for i, inner in enumerate(value):
+                if isinstance(inner, Tensor):
+                    _name(inner, f"{name}_{i}", found)
+        elif isinstance(value, dict) and len(value) <= _SMALL:
+            for key, inner in value.items():
+                if isinstance(inner, Tensor) and str(key).isidentifier():
+                    _name(inner, str(key), found)
+        elif hasattr(type(value), "named_parameters"):
+            _of_module(name, value, found)
+
+
+def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
+    try:
+        parameters = list(module.named_parameters())
+    except Exception:  # a module in the middle of its making has none yet
+        return
+    for inner, parameter in parameters:
+        _name(parameter, inner if name == "self" else f"{name}.{inner}", found)
+
+
+def _name(x: Tensor, name: str, found: dict[int, str]) -> None:
+    found.setdefault(id(x), name)
+    if x._fn is not None:
+        found.setdefault(id(x._fn), name)
+
+
+class _Maker:
+    """Makes the graph, step by step."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self.names = names
+        self.nodes: dict[Any, Node] = {}
+        self.inputs: dict[str, Node] = {}
+        self.at: dict[str, Array] = {}
+        self.wrt: list[str] = []
+        self.computed: dict[str, Node] = {}
+        self.lines: dict[Node, int] = {}
+        self.steps: dict[Edge, str] = {}
+        self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that no input has."""
+        name, k = wanted, 1
+        while name in self.inputs or name in self.computed:
+            k += 1
+            name = f"{wanted}_{k}"
+        return name
+
+    def input(self, name: str, array: Array) -> Node:
+        """Add an input."""
+        name = self.fresh(name)
+        node = leaf(array.shape[:-1])
+        self.inputs[name] = node
+        self.at[name] = decimal(array[..., 0])
+        return node
+
+    def leaf(self, edge: Leaf) -> Node:
+        """Return the node of a leaf."""
+        if edge not in self.nodes:
+            x = edge.variable
+            name = self.fresh(self.names.get(id(x), "x"))
+            self.nodes[edge] = self.input(name, x._a)
+            self.wrt.append(name)
+            self.steps[edge] = name
+        return self.nodes[edge]
+
+    def given(self, x: Any) -> Node:
+        """Return the node of an operand that nothing is recorded of: a number, or a tensor."""
+        if isinstance(x, np.ndarray):
+            return const(exact(_shortest(x.reshape(-1)[0])))
+        if id(x) not in self.nodes:
+            name = self.names.get(id(x))
+            if name is None and x._a.size <= _SMALL and x._a.size:
+                values = tuple(exact(_shortest(v)) for v in x._a.reshape(-1))
+                same = values[0] if len(values) == 1 else values
+                self.nodes[id(x)] = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+            else:
+                self.nodes[id(x)] = self.input(name or "c", x._a)
+        return self.nodes[id(x)]
+
+    def step(self, step: Step) -> Node:
+        """Return the node of a step whose operands have nodes."""
+        operands = step.operands or (None,) * len(step.edges)
+        own = [
+            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x)
+            for e, x in zip(step.edges, operands, strict=True)
+        ]
+        if type(step) is not Step:
+            raise InputError(f"the backward of {step.name()} is the script's own")
+        recipe = step.recipe
+        new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
+        node = self.assembled(step, own) or _instance(recipe.output, new)
+        self.nodes[step] = node
+        for made in new.values():
+            self.lines.setdefault(made, step.line)
+        self.lines[node] = step.line
+        name = self.names.get(id(step))
+        if name is not None and name not in self.inputs and name not in self.computed:
+            self.computed[name] = node
+            self.steps[step] = name
+        return node
+
+    def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
+        """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or len(step.shape) != 1:
+            return None
+        places, shape = step.recipe.settings
+        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
+        flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
+        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
+        self.parts[step] = parts
+        return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
+
+
+def _instance(output: Node, new: dict[Node, Node]) -> Node:
+    """Return a node again, for other inputs, in float64."""
+    for node in scheduled([output], new):
+        if node in new:
+            continue
+        args = tuple(new[a] for a in node.args)
+        if node.op == "cast":
+            new[node] = args[0]
+        elif node.op == "const" and node.dtype != "bool":
+            new[node] = const(node.settings[0], node.shape)
+        else:
+            new[node] = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+    return new[output]
+
+
+def _shortest(value: Any) -> Any:
+    """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
+    found = float(str(value)) if isinstance(value, np.float32) else value.item()
+    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
+    return int(found) if whole else found
+
+
+def decimal(array: Array) -> Array:
+    """Return float32 numbers as the decimals that they were typed as, in float64.
+
+    >>> decimal(np.array([0.1], np.float32))
+    array([0.1])
+    """
+    if array.dtype == np.float32:
+        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
+    return array.astype(float)
+
+
+def reachable(roots: Iterable[Edge]) -> list[Step]:
+    """Return the steps that lead to roots, in the order in which they were recorded."""
+    found: dict[Edge, None] = dict.fromkeys(roots)
+    stack_ = list(found)
+    while stack_:
+        edge = stack_.pop()
+        for other in edge.edges if isinstance(edge, Step) else ():
+            if other is not None and other not in found:
+                found[other] = None
+                stack_.append(other)
+    return sorted((e for e in found if isinstance(e, Step)), key=lambda s: s.seq)
+
+
+def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str], implicit: bool = False) -> Recorded:
+    """Return the system behind a call of `backward`, before it runs."""
+    from gradcli.pytorch.record import edge_of
+
+    maker = _Maker(names)
+    edges = [(y, edge_of(y), v) for y, v in roots]
+    for step in reachable(e for _, e, _ in edges):
+        maker.step(step)
+    outputs: dict[str, Node] = {}
+    cotangents: dict[str, Array] = {}
+    for y, edge, v in edges:
+        node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
+        name = names.get(id(edge)) or names.get(id(y)) or "y"
+        if name in maker.inputs and maker.inputs[name] is not node:
+            name = maker.fresh("y")
+        outputs[name] = node
+        own = decimal(np.asarray(v)[..., 0])
+        cotangents[name] = cotangents[name] + own if name in cotangents else own
+    graph = Graph.of(maker.inputs, outputs, names={**_in_order(maker.computed, outputs), **outputs})
+    return Recorded(graph, maker.at, cotangents, maker.wrt, maker.lines, maker.steps, implicit)
+
+
+def _in_order(computed: Mapping[str, Node], outputs: Mapping[str, Node]) -> dict[str, Node]:
+    return {name: node for name, node in computed.items() if name not in outputs}

@@ -1,0 +1,93 @@
+"""gradcli export: files for each target, what is in them, and what is refused."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SYSTEM = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "c", "javascript"])
+def test_a_file_has_the_functions_and_the_system(cli, to):
+    out = cli.done("export", *SYSTEM, "--to", to, "--name", "curve").out
+    assert all(f"{name}(" in out for name in ("curve", "curve_vjp", "curve_jacobian"))
+    assert "y1 = x0**2+2*x1**3" in out
+    if to in ("numpy", "torch", "jax"):
+        compile(out, "curve.py", "exec")
+
+
+def test_a_numpy_file_is_a_module(cli, tmp_path):
+    names = {}
+    exec(cli.done("export", *SYSTEM, "--to", "numpy").out, names)
+    assert names["model"](1.0, 2.0) == (3, 17, 20)
+    assert names["model_vjp"](1.0, 2.0, 1.0, 10.0, 100.0) == (26, 1240)
+    assert names["model_jacobian"](1.0, 2.0).tolist() == [[6, 0], [2, 24], [0, 10]]
+
+
+def test_what_chooses_the_functions(cli):
+    out = cli.done("export", "f=(1-x)**2+100*(y-x**2)**2", "--to", "numpy", "--what", "hessian,hvp").out
+    names = {}
+    exec(out, names)
+    assert names["model_hessian"](1.0, 1.0).tolist() == [[802, -400], [-400, 200]]
+    assert names["model_hvp"](1.0, 1.0, 1.0, 0.0) == (802, -400)
+    assert "def model(" not in out
+
+
+def test_the_file_tests_itself(cli, tmp_path):
+    path = tmp_path / "curve.py"
+    outcome = cli.done("export", *SYSTEM, "--to", "numpy", "--at", "x0=1,x1=2", "--output", str(path))
+    assert outcome.out == ""
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "as gradcli has it\n")
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+def test_names_that_c_has_a_meaning_for(cli, tmp_path):
+    path = tmp_path / "model.c"
+    system = ("double=x*y1", "exp=double+lambda_*y0", "y=exp**2", "λ=int*y1", "main=λ+y")
+    point = "x=1,y1=2,y0=3,lambda_=4,int=5"
+    cli.done("export", *system, "--to", "c", "--at", point, "--output", str(path))
+    program = str(tmp_path / "model")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DMODEL_TEST"]
+    subprocess.run(["cc", *flags, str(path), "-lm", "-o", program], check=True)
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+def test_a_file_with_defaults_tests_itself_there(cli):
+    out = cli.done("export", "--to", "c", stdin="input x = 3\ny = x**2 # */ a comment").out
+    assert "MODEL_TEST" in out
+    assert "9.0" in out
+
+
+MISTAKES = {
+    "no target": (["y=x"], "--to"),
+    "another target": (["y=x", "--to", "fortran"], "fortran"),
+    "another function": (["y=x", "--to", "c", "--what", "value,gradient"], "--what: there is no `gradient`"),
+    "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` is no name of a function"),
+    "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
+    "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "--at is given twice"),
+    "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "are those of one scalar"),
+    "what C cannot say": (["y=sort(x)", "--to", "c", "--shape", "x=3"], "`sort` cannot be exported to c"),
+    "what JavaScript cannot say": (["y=erf(x)", "--to", "javascript"], "`erf` cannot be exported to javascript"),
+    "a large inverse": (["y=inv(M)", "--to", "c", "--shape", "M=9x9"], "`inv` cannot be exported to c"),
+    "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
+    "much memory": (
+        ["y=A@B", "--to", "c", "--shape", "A=500x500,B=500x500", "--what", "value"],
+        "numbers on the stack",
+    ),
+    "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
+    "a mistake in the system": (["y=sinn(x)", "--to", "c"], "unknown function `sinn`"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_told(cli, mistake):
+    arguments, told = MISTAKES[mistake]
+    assert told in cli.refused("export", *arguments)
+
+
+def test_text_that_would_end_a_comment_does_not(cli):
+    out = cli.done("export", "--to", "numpy", stdin='y = x # """ + \\N{DEGREE SIGN}').out
+    compile(out, "model.py", "exec")

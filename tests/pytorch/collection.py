@@ -1,0 +1,39 @@
+"""The scripts that gradcli is compared with PyTorch on: many in a file, parted by lines `# --- name`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "outputs.json"
+PRELUDE = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+
+
+def scripts() -> dict[str, str]:
+    """Return every script by its name: that of its file, and its own."""
+    found = {}
+    for path in sorted((HERE / "scripts").glob("*.py")):
+        parts = re.split(r"^# --- (.+)\n", path.read_text("utf-8"), flags=re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            key = f"{path.stem}: {name}"
+            assert key not in found, key
+            found[key] = PRELUDE + text
+    return found
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Return what PyTorch printed for each script, and the error that it ended with."""
+    return json.loads(RECORDED.read_text("utf-8"))
+
+
+def without_addresses(text: str) -> str:
+    """Return what was printed without addresses in memory, which differ from run to run."""
+    return re.sub(r"0x[0-9a-f]+", "0x…", text)
+
+
+def first_lines(warnings: list[str]) -> str:
+    """Return warnings without what depends on files: what triggered them, and tracebacks."""
+    found = [w.partition(" (Triggered internally")[0].partition("\n")[0].strip() for w in warnings]
+    return "\n".join(dict.fromkeys(w for w in found if "torch.jit.script" not in w))  # of an import of PyTorch's own

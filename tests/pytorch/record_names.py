@@ -1,0 +1,51 @@
+"""Record which names PyTorch has: `python tests/pytorch/record_names.py > gradcli/pytorch/pytorch_names.py`."""
+
+from __future__ import annotations
+
+import importlib
+import textwrap
+from types import ModuleType
+
+import torch
+
+MODULES = (
+    *("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.autograd", "torch.optim"),
+    *("torch.optim.lr_scheduler", "torch.func", "torch.linalg", "torch.utils", "torch.utils.data", "torch.testing"),
+    *("torch.autograd.functional", "torch.cuda"),
+)
+HEAD = '''"""Names that PyTorch 2.13 has: a name that is in none of these lists is told as PyTorch tells a slip.
+
+Recorded by tests/pytorch/record_names.py.
+"""
+
+from __future__ import annotations
+
+_NAMES = {'''
+
+
+def public(owner: object) -> list[str]:
+    """Return what is there for scripts."""
+    own = getattr(owner, "__name__", "")
+    return [n for n in dir(owner) if not n.startswith("_") and not _elsewhere(getattr(owner, n, None), own)]
+
+
+def _elsewhere(value: object, own: str) -> bool:
+    """Tell whether a name is that of a module of another library, or of the interpreter's."""
+    return isinstance(value, ModuleType) and not value.__name__.startswith("torch")
+
+
+def main() -> None:
+    """Print the module."""
+    print(HEAD)
+    for name, owner in [("Tensor", torch.Tensor), *((m, importlib.import_module(m)) for m in MODULES)]:
+        lines = textwrap.fill(" ".join(public(owner)), 110).splitlines()
+        print(f'    "{name}": """')
+        print("\n".join(lines))
+        print('    """,')
+    print("}")
+    print("TENSOR = frozenset(_NAMES.pop('Tensor').split())".replace("'", '"'))
+    print("MODULES = {module: frozenset(names.split()) for module, names in _NAMES.items()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+# --- accumulation
+x = torch.tensor([1., 2.], requires_grad=True)
+for i in range(3):
+    (x ** 2).sum().backward()
+    print(x.grad)
+x.grad = None
+(x ** 3).sum().backward()
+print(x.grad)
+x.grad.zero_()
+print(x.grad)
+# --- retain_grad
+x = torch.tensor(3., requires_grad=True)
+y = x ** 2
+y.retain_grad()
+z = y * 2
+z.backward()
+print(x.grad, y.grad, y.retains_grad, x.retains_grad, z.retains_grad)
+# --- leaves
+x = torch.tensor(3., requires_grad=True)
+y = x * 2
+z = torch.tensor(1.)
+print(x.is_leaf, y.is_leaf, z.is_leaf, x.requires_grad, y.requires_grad, z.requires_grad, (z * 2).is_leaf, x.grad, x.grad_fn)
+w = torch.ones(2, requires_grad=True).double()
+print(w.is_leaf)
+# --- no_grad
+x = torch.tensor(3., requires_grad=True)
+with torch.no_grad():
+    y = x * 2
+    print(y.requires_grad, torch.is_grad_enabled())
+    with torch.enable_grad():
+        print((x * 2).requires_grad)
+print(torch.is_grad_enabled())
+@torch.no_grad()
+def f(x):
+    return x * 2
+print(f(x))
+with torch.set_grad_enabled(False):
+    print((x * 2).requires_grad)
+torch.set_grad_enabled(False)
+print((x * 2).requires_grad)
+torch.set_grad_enabled(True)
+print((x * 2).requires_grad)
+# --- detach
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+z = y.detach()
+z[0] = 100
+print(y, z, z.requires_grad)
+(y * z).sum().backward()
+# --- detach stops
+x = torch.tensor(2., requires_grad=True)
+y = x ** 2
+z = y.detach() * x
+z.backward()
+print(x.grad)
+# --- data
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x ** 2
+x.data[0] = 5
+print(x, y)
+y.sum().backward()
+print(x.grad, x.data)
+x.data -= 0.1 * x.grad.data
+print(x)
+# --- grad
+x = torch.tensor(2., requires_grad=True)
+y = torch.tensor(3., requires_grad=True)
+z = x ** 2 * y
+print(torch.autograd.grad(z, [x, y], retain_graph=True))
+print(torch.autograd.grad(z, x))
+print(x.grad)
+# --- grad outputs
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x ** 2
+print(torch.autograd.grad(y, x, grad_outputs=torch.tensor([1., 10.])))
+# --- allow unused
+x = torch.tensor(2., requires_grad=True)
+y = torch.tensor(3., requires_grad=True)
+print(torch.autograd.grad(x ** 2, [x, y], allow_unused=True))
+print(torch.autograd.grad(x ** 2, [x, y], materialize_grads=True))
+# --- grad of an intermediate
+x = torch.tensor(2., requires_grad=True)
+y = x ** 2
+z = y ** 3
+print(torch.autograd.grad(z, y, retain_graph=True), torch.autograd.grad(z, [x, y]))
+# --- second derivative
+x = torch.tensor(2., requires_grad=True)
+y = x ** 4
+g, = torch.autograd.grad(y, x, create_graph=True)
+print(g)
+h, = torch.autograd.grad(g, x, create_graph=True)
+print(h)
+k, = torch.autograd.grad(h, x)
+print(k)
+# --- second derivatives of functions
+for f in [torch.sin, torch.exp, torch.log, torch.tanh, torch.sigmoid, torch.sqrt, lambda x: x ** 3, lambda x: 1 / x, F.softplus, lambda x: x * x * x]:
+    x = torch.tensor(0.7, requires_grad=True)
+    g, = torch.autograd.grad(f(x), x, create_graph=True)
+    h, = torch.autograd.grad(g, x)
+    print(g.item() != 0, f"{g.item():.5f} {h.item():.5f}")
+# --- gradient penalty
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+x = torch.randn(4, 2, requires_grad=True)
+y = net(x).sum()
+g, = torch.autograd.grad(y, x, create_graph=True)
+penalty = ((g.norm(dim=1) - 1) ** 2).mean()
+penalty.backward()
+print(penalty)
+for p in net.parameters():
+    print(p.grad)
+# --- hessian by hand
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x[0] ** 2 * x[1] + x[1] ** 3
+g, = torch.autograd.grad(y, x, create_graph=True)
+print(g)
+print(torch.stack([torch.autograd.grad(g[i], x, retain_graph=True)[0] for i in range(2)]))
+# --- create_graph adds up
+x = torch.tensor(2., requires_grad=True)
+(x ** 3).backward(create_graph=True)
+(x.grad ** 2).backward()
+print(x.grad)
+# --- hooks
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 3
+h = y.register_hook(lambda g: print("y got", g))
+y.register_hook(lambda g: g * 10)
+x.register_hook(lambda g: print("x got", g))
+(y ** 2).sum().backward()
+print(x.grad)
+h.remove()
+(x * 3).sum().backward()
+print(x.grad)
+# --- hook on a leaf replaces
+x = torch.tensor([1., 2.], requires_grad=True)
+h = x.register_hook(lambda g: g + 1)
+(x * 2).sum().backward()
+print(x.grad)
+h.remove()
+(x * 2).sum().backward()
+print(x.grad)
+# --- hooks and retain_grad
+x = torch.tensor(1., requires_grad=True)
+y = x * 2
+y.register_hook(lambda g: g * 100)
+y.retain_grad()
+(y * 3).backward()
+print(y.grad, x.grad)
+# --- order of hooks
+x = torch.tensor(1., requires_grad=True)
+a = x * 2
+b = a * 3
+c = a + b
+for name, t in dict(x=x, a=a, b=b, c=c).items():
+    t.register_hook(lambda g, name=name: print(name, g.item()))
+c.backward()
+# --- post accumulate hook
+x = torch.tensor([1., 2.], requires_grad=True)
+x.register_post_accumulate_grad_hook(lambda p: print("now", p.grad))
+(x ** 2).sum().backward()
+(x ** 2).sum().backward()
+# --- backward with inputs
+x = torch.tensor(1., requires_grad=True)
+y = torch.tensor(2., requires_grad=True)
+(x * y).backward(inputs=[x])
+print(x.grad, y.grad)
+# --- several tensors
+x = torch.tensor(1., requires_grad=True)
+torch.autograd.backward([x * 2, x * 3])
+print(x.grad)
+torch.autograd.backward([x * torch.ones(2)], [torch.tensor([1., 2.])])
+print(x.grad)
+# --- a graph used twice
+x = torch.tensor([1., 2.], requires_grad=True)
+h = x ** 2
+a, b = h.sum(), (h * 2).sum()
+a.backward(retain_graph=True)
+b.backward()
+print(x.grad)
+# --- without anything kept
+x = torch.tensor([1., 2.], requires_grad=True)
+y = (x + 1).sum()
+y.backward()
+y.backward()
+print(x.grad)
+# --- branches
+x = torch.tensor(-2., requires_grad=True)
+y = x ** 2 if x > 0 else -x
+y.backward()
+print(x.grad)
+x = torch.tensor([1., -1., 2.], requires_grad=True)
+torch.where(x > 0, x ** 2, -x).sum().backward()
+print(x.grad)
+# --- corners
+x = torch.tensor([0., -1., 1.], requires_grad=True)
+for f in [torch.relu, torch.abs, lambda x: x.clamp(-1, 1), lambda x: torch.maximum(x, torch.zeros(3)), torch.sign, F.leaky_relu, F.elu, torch.floor]:
+    x.grad = None
+    f(x).sum().backward()
+    print(x.grad)
+# --- corners of reductions
+x = torch.tensor([2., 1., 2.], requires_grad=True)
+for f in [lambda x: x.max(), lambda x: x.max(0)[0], lambda x: x.amax(0), lambda x: x.min(), lambda x: x.norm(), lambda x: x.prod(), lambda x: x.median(), lambda x: x.sort()[0][0], lambda x: x.std(), lambda x: x.var(unbiased=False), lambda x: x.topk(2)[0].sum(), lambda x: x.cumsum(0)[1], lambda x: x.logsumexp(0), lambda x: x.softmax(0)[0]]:
+    x.grad = None
+    f(x).backward()
+    print(x.grad)
+# --- norm and sqrt at 0
+x = torch.zeros(2, requires_grad=True)
+x.norm().backward()
+print(x.grad)
+x.grad = None
+(x ** 2).sum().sqrt().backward()
+print(x.grad)
+# --- nan through where
+x = torch.tensor([0., 1.], requires_grad=True)
+torch.where(x > 0, x.sqrt(), torch.zeros(2)).sum().backward()
+print(x.grad)
+# --- matrices
+A = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
+b = torch.tensor([1., 2.], requires_grad=True)
+for f in [lambda: (A @ b).sum(), lambda: (b @ A).sum(), lambda: (A @ A).sum(), lambda: torch.det(A), lambda: torch.inverse(A).sum(), lambda: A.trace(), lambda: torch.outer(b, b).sum(), lambda: (A * b).sum(), lambda: (A.t() @ b)[0], lambda: torch.einsum("ij,j->i", A, b)[1], lambda: A.diagonal().prod(), lambda: torch.linalg.solve(A, b + 1).sum()]:
+    A.grad = b.grad = None
+    f().backward()
+    print(A.grad, b.grad)
+# --- broadcasting
+x = torch.ones(3, 1, requires_grad=True)
+y = torch.arange(4.).requires_grad_()
+(x * y).sum().backward()
+print(x.grad, y.grad)
+# --- types
+x = torch.tensor(2., requires_grad=True)
+y = torch.tensor(3, dtype=torch.float64, requires_grad=True)
+z = x * y
+z.backward()
+print(z.dtype, x.grad, y.grad, x.grad.dtype, y.grad.dtype)
+w = (x * torch.tensor([1, 2])).sum()
+print(w)
+# --- cast
+x = torch.tensor([1.5, 2.5], requires_grad=True)
+y = x.double()
+(y ** 2).sum().backward()
+print(x.grad, x.grad.dtype)
+# --- argmax has no gradient
+x = torch.tensor([1., 3.], requires_grad=True)
+print(x.argmax(), x.argmax().requires_grad, (x > 1).requires_grad)
+# --- a long chain
+x = torch.tensor(1., requires_grad=True)
+y = x
+for i in range(2000):
+    y = y + 0.001 * y
+y.backward()
+print(f"{x.grad.item():.3f}")
+# --- newton
+x = torch.tensor(1.5, requires_grad=True)
+for i in range(5):
+    y = x ** 2 - 2
+    y.backward()
+    with torch.no_grad():
+        x -= y / x.grad
+        x.grad.zero_()
+print(x)
+# --- descent by hand
+w = torch.tensor([1., 1.], requires_grad=True)
+for step in range(3):
+    loss = ((w - torch.tensor([3., -1.])) ** 2).sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+    w.grad.zero_()
+    print(step, loss.item(), w)
+# --- reassigned instead of in place
+w = torch.tensor([1., 1.], requires_grad=True)
+(w ** 2).sum().backward()
+w = w - 0.1 * w.grad
+print(w, w.is_leaf)
+(w ** 2).sum().backward()
+print(w.grad)
+# --- deepcopy
+import copy
+x = torch.tensor([1., 2.], requires_grad=True)
+y = copy.deepcopy(x)
+(y * 2).sum().backward()
+print(x.grad, y.grad, y.requires_grad)
+net = nn.Linear(2, 1)
+other = copy.deepcopy(net)
+print(torch.equal(net.weight, other.weight), net.weight is other.weight)
+# --- inference mode
+with torch.inference_mode():
+    x = torch.ones(2)
+    print(x.is_inference(), x.requires_grad, (x * 2).is_inference())
+y = x * 2
+print(y.is_inference())
+# --- stop in the middle
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x.clone()
+y[0] = 0
+(y ** 2).sum().backward()
+print(x.grad)
+# --- requires_grad of a sum
+a = torch.ones(2)
+b = torch.ones(2, requires_grad=True)
+print((a + b).requires_grad, (a + a).requires_grad, torch.stack([a, b]).requires_grad)
+# --- freeze
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+for p in net[0].parameters():
+    p.requires_grad = False
+net(torch.ones(1, 2)).sum().backward()
+print([p.grad is None for p in net.parameters()])
+# --- vector jacobian products by one hot
+x = torch.tensor([1., 2., 3.], requires_grad=True)
+y = torch.stack([x[0] * x[1], x[1] * x[2]])
+J = []
+for i in range(2):
+    v = torch.zeros(2)
+    v[i] = 1
+    J.append(torch.autograd.grad(y, x, v, retain_graph=True)[0])
+print(torch.stack(J))

@@ -1,0 +1,166 @@
+# --- square
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        print("needs", ctx.needs_input_grad, "g", g)
+        return 2 * x * g
+x = torch.tensor([1., 2.], requires_grad=True)
+y = Square.apply(x)
+print(y, y.grad_fn.name())
+y.sum().backward()
+print(x.grad)
+# --- several arguments
+class Mul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b, k):
+        ctx.save_for_backward(a, b)
+        ctx.k = k
+        return a * b * k
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b * ctx.k, g * a * ctx.k if ctx.needs_input_grad[1] else None, None
+a = torch.tensor([1., 2.], requires_grad=True)
+b = torch.tensor([3., 4.])
+Mul.apply(a, b, 10).sum().backward()
+print(a.grad, b.grad)
+# --- several results
+class Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2, x ** 2
+    @staticmethod
+    def backward(ctx, g, h):
+        x, = ctx.saved_tensors
+        print(g, h)
+        return 2 * g + 2 * x * h
+x = torch.tensor([1., 2.], requires_grad=True)
+a, b = Both.apply(x)
+(a.sum() + 10 * b.sum()).backward()
+print(x.grad)
+a, b = Both.apply(x)
+a.sum().backward()
+print(x.grad)
+# --- saved result
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(ctx, g):
+        y, = ctx.saved_tensors
+        return g * y
+x = torch.tensor([0., 1.], requires_grad=True)
+Exp.apply(x).sum().backward()
+print(x.grad)
+# --- non differentiable
+class Top(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        v, i = x.max(0)
+        ctx.mark_non_differentiable(i)
+        ctx.i = i
+        ctx.n = len(x)
+        return v, i
+    @staticmethod
+    def backward(ctx, g, _):
+        out = torch.zeros(ctx.n)
+        out[ctx.i] = g
+        return out
+x = torch.tensor([1., 3., 2.], requires_grad=True)
+v, i = Top.apply(x)
+print(v, i, i.requires_grad)
+v.backward()
+print(x.grad)
+# --- twice
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 3 * x ** 2 * g
+x = torch.tensor(2., requires_grad=True)
+g, = torch.autograd.grad(Cube.apply(x), x, create_graph=True)
+h, = torch.autograd.grad(g, x)
+print(g, h)
+# --- straight through
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = torch.tensor([0.4, 1.6], requires_grad=True)
+y = Round.apply(x)
+(y ** 2).sum().backward()
+print(y, x.grad)
+# --- setup context
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x, k):
+        return x * k
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.k = inputs[1]
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.k, None
+x = torch.tensor([1., 2.], requires_grad=True)
+Scale.apply(x, 3).sum().backward()
+print(x.grad)
+# --- second backward of a function
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+x = torch.tensor([1., 2.], requires_grad=True)
+y = Square.apply(x).sum()
+y.backward()
+y.backward()
+# --- in the middle
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        print("backward")
+        return g * 2
+x = torch.tensor([1., 2.], requires_grad=True)
+y = Double.apply(x * 3).sum()
+print(y)
+y.backward()
+print(x.grad)
+with torch.no_grad():
+    print(Double.apply(x))
+# --- gradcheck
+print(torch.autograd.gradcheck(lambda x: x ** 3, torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)))
+# --- gradcheck of a wrong one
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 3 * x * g
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+print(torch.autograd.gradcheck(Wrong.apply, x, raise_exception=False))
+torch.autograd.gradcheck(Wrong.apply, x)

@@ -1,0 +1,185 @@
+# --- methods
+x = torch.tensor([1., 2.])
+x.add_(1).mul_(2).sub_(1).div_(2)
+print(x, x._version)
+x.zero_(); print(x); x.fill_(3); print(x); x.copy_(torch.tensor([5., 6.])); print(x)
+x.clamp_(max=5.5); print(x); x.neg_(); print(x); x.abs_(); print(x); x.sqrt_(); print(x); x.pow_(2); print(x); x.exp_(); print(x)
+x += 1; x -= 1; x *= 2; x /= 2; x **= 2
+print(x, x._version)
+# --- views share memory
+x = torch.zeros(2, 3)
+y = x.view(6)
+y[0] = 1
+x[1] = 5
+print(x, y)
+z = x.t()
+z[0, 0] = 9
+print(x, x[0], x[:, 1:])
+r = x.reshape(3, 2); r[0, 0] = 7
+print(x[0, 0], x.expand(2, 2, 3).shape)
+# --- clone does not
+x = torch.ones(2)
+y = x.clone(); z = x
+y[0] = 5; z[1] = 6
+print(x, y, z)
+# --- numpy shares memory
+import numpy as np
+a = np.zeros(3)
+t = torch.from_numpy(a)
+a[0] = 1; t[1] = 2
+print(a, t)
+u = torch.ones(2)
+n = u.numpy(); n[0] = 7; u += 1
+print(n, u, type(n), n.dtype)
+print(torch.tensor(a), torch.as_tensor(a), torch.tensor(a, dtype=torch.float32))
+# --- in place on an intermediate
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+y += 1
+y.mul_(3)
+print(y)
+y.sum().backward()
+print(x.grad)
+# --- relu in place
+x = torch.tensor([-1., 2.], requires_grad=True)
+y = x * 2
+y.relu_()
+print(y)
+y.sum().backward()
+print(x.grad)
+# --- sigmoid and exp in place
+x = torch.tensor([-1., 2.], requires_grad=True)
+y = (x * 1).sigmoid_().exp_()
+print(y)
+y.sum().backward()
+print(x.grad)
+# --- a view changed
+x = torch.tensor([1., 2., 3.], requires_grad=True)
+y = x * 2
+v = y[1:]
+v *= 10
+print(y, v)
+y.sum().backward()
+print(x.grad)
+# --- elements assigned
+x = torch.tensor([1., 2., 3.], requires_grad=True)
+y = x * 2
+y[0] = x[1] * x[2]
+y[1:] = 0
+print(y)
+y.sum().backward()
+print(x.grad)
+# --- rows assigned
+x = torch.tensor([1., 2.], requires_grad=True)
+m = torch.zeros(2, 2)
+m[0] = x
+m[1] = x ** 2
+print(m)
+(m * torch.tensor([[1., 2.], [3., 4.]])).sum().backward()
+print(x.grad)
+# --- columns and blocks
+x = torch.tensor([1., 2.], requires_grad=True)
+m = torch.zeros(3, 3)
+m[:, 1] = 5
+m[1:, 1:] = x
+m[0, 2] = x[0] * 3
+print(m)
+m.sum().backward()
+print(x.grad)
+# --- masks assigned
+x = torch.tensor([1., -2., 3.], requires_grad=True)
+y = x * 1
+y[y < 0] = 0
+print(y)
+y.sum().backward()
+print(x.grad)
+# --- indices assigned
+x = torch.arange(5.)
+x[[0, 2]] = -1
+x[torch.tensor([1])] = torch.tensor([9.])
+print(x)
+x[x > 3] *= 2
+print(x)
+m = torch.zeros(2, 3)
+m[0, [0, 2]] = 1
+m[torch.arange(2), torch.tensor([1, 1])] = 7
+print(m)
+# --- masked_fill
+x = torch.tensor([1., -2., 3.], requires_grad=True)
+y = x.masked_fill(x < 0, 0.)
+y.sum().backward()
+print(y, x.grad)
+# --- version
+x = torch.zeros(2)
+print(x._version); x += 1; print(x._version); x[0] = 1; print(x._version); y = x.view(2); y += 1; print(x._version, y._version, x.detach()._version, x.data._version)
+# --- harmless changes
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+z = y + 1
+y += 5
+z.sum().backward()
+print(x.grad)
+# --- relu then change of its input
+x = torch.tensor([1., -2.], requires_grad=True)
+w = x * 1
+y = torch.relu(w)
+w += 100
+y.sum().backward()
+print(x.grad)
+# --- relu then change of its result
+x = torch.tensor([1., -2.], requires_grad=True)
+y = torch.relu(x * 1)
+y += 1
+y.sum().backward()
+# --- a leaf in no_grad
+w = torch.ones(2, requires_grad=True)
+with torch.no_grad():
+    w -= 0.5
+    w[0] = 3
+    w.mul_(2)
+print(w, w.is_leaf, w.requires_grad)
+# --- fill in the graph
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+y[0].fill_(7)
+print(y)
+y.sum().backward()
+print(x.grad)
+y = x * 3
+y.zero_()
+print(y)
+# --- detach_
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+y.detach_()
+print(y, y.requires_grad)
+# --- copy_ passes on
+a = torch.tensor([1., 2.], requires_grad=True)
+b = torch.zeros(2)
+b.copy_(a)
+print(b)
+(b * 3).sum().backward()
+print(a.grad)
+# --- squeeze and unsqueeze views
+x = torch.zeros(2, 1)
+y = x.squeeze()
+y[0] = 1
+z = x.unsqueeze(0)
+z[0, 1, 0] = 2
+print(x, y.shape, z.shape)
+# --- list of rows
+x = torch.ones(2, 2)
+for row in x:
+    row += 1
+print(x)
+# --- tanh result changed
+x = torch.tensor([1., 2.], requires_grad=True)
+y = torch.tanh(x)
+y[0] = 0
+y.sum().backward()
+# --- view of a leaf
+x = torch.ones(2, 2, requires_grad=True)
+x.view(4).add_(1)
+# --- out of a shape
+m = torch.zeros(2, 2)
+m[0] = torch.ones(3)

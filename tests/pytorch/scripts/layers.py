@@ -1,0 +1,237 @@
+# --- linear regression
+torch.manual_seed(0)
+X = torch.linspace(0, 1, 10).unsqueeze(1)
+y = 3 * X + 1 + 0.1 * torch.randn(10, 1)
+model = nn.Linear(1, 1)
+criterion = nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(50):
+    optimizer.zero_grad()
+    loss = criterion(model(X), y)
+    loss.backward()
+    optimizer.step()
+    if epoch % 10 == 0:
+        print("epoch {}, loss {:.4f}".format(epoch, loss.item()))
+print(model.weight, model.bias)
+# --- classifier
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super(Net, self).__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 3)
+    def forward(self, x):
+        x = F.relu(self.fc1(x))
+        return self.fc2(x)
+net = Net()
+X, t = torch.randn(12, 4), torch.randint(0, 3, (12,))
+opt = torch.optim.Adam(net.parameters(), lr=0.05)
+for i in range(20):
+    opt.zero_grad()
+    out = net(X)
+    loss = F.cross_entropy(out, t)
+    loss.backward()
+    opt.step()
+print(f"{loss.item():.4f}")
+print(out.argmax(1).eq(t).sum().item(), (net(X).max(1)[1] == t).float().mean())
+# --- momentum
+torch.manual_seed(0)
+for make in [lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.1), lambda p: torch.optim.Adam(p, lr=0.1), lambda p: torch.optim.AdamW(p, lr=0.1), lambda p: torch.optim.RMSprop(p, lr=0.1), lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True), lambda p: torch.optim.Adagrad(p, lr=0.1), lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True, weight_decay=0.01)]:
+    w = torch.tensor([1., -2.], requires_grad=True)
+    opt = make([w])
+    for i in range(5):
+        opt.zero_grad()
+        ((w - 1) ** 2).sum().backward()
+        opt.step()
+    print(w)
+# --- schedulers
+w = torch.tensor([1.], requires_grad=True)
+for make in [lambda o: torch.optim.lr_scheduler.StepLR(o, 2, gamma=0.5), lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda e: 0.9 ** e), lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.5), lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [1, 3]), lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 4)]:
+    opt = torch.optim.SGD([w], lr=1.0)
+    s = make(opt)
+    for i in range(4):
+        opt.step()
+        s.step()
+        print(round(s.get_last_lr()[0], 6), end=" ")
+    print(round(opt.param_groups[0]["lr"], 6))
+# --- parameter groups
+net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+opt = torch.optim.SGD([{"params": net[0].parameters()}, {"params": net[1].parameters(), "lr": 0.5}], lr=0.1)
+print([g["lr"] for g in opt.param_groups], len(opt.param_groups[0]["params"]))
+for g in opt.param_groups:
+    g["lr"] *= 0.1
+print([round(g["lr"], 4) for g in opt.param_groups])
+# --- zero grad
+w = torch.tensor([1.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+(w * 2).sum().backward()
+opt.zero_grad()
+print(w.grad)
+(w * 2).sum().backward()
+opt.zero_grad(set_to_none=False)
+print(w.grad)
+# --- containers
+net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+print(len(net), net[0], net[-1], [type(m).__name__ for m in net], sum(p.numel() for p in net.parameters()))
+print([n for n, _ in net.named_parameters()], [n for n, _ in net.named_modules()], [n for n, _ in net.named_children()])
+ml = nn.ModuleList([nn.Linear(1, 1) for _ in range(3)])
+print(len(ml), [n for n, _ in ml.named_parameters()])
+md = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+print(md["a"], list(md.keys()))
+pl = nn.ParameterList([nn.Parameter(torch.ones(1)) for _ in range(2)])
+print(len(pl), [n for n, _ in pl.named_parameters()])
+# --- buffers
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+        self.w = nn.Parameter(torch.ones(2))
+        self.plain = torch.ones(1)
+    def forward(self, x):
+        return (x - self.mean) * self.w
+net = Net()
+print(net.state_dict(), [n for n, _ in net.named_buffers()], net(torch.tensor([1., 2.])))
+net.mean += 1
+print(net(torch.tensor([1., 2.])))
+# --- train and eval
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Dropout(0.5))
+x = torch.tensor([[1., 2.], [3., 5.], [0., 1.]])
+print(net.training, net(x))
+net.eval()
+print(net.training, net[1].training, net(x), net[1].running_mean, net[1].num_batches_tracked)
+# --- batch norm gradients
+bn = nn.BatchNorm1d(2)
+x = torch.tensor([[1., 2.], [3., 5.], [0., 1.]], requires_grad=True)
+(bn(x) ** 3).sum().backward()
+print(x.grad, bn.weight.grad, bn.bias.grad)
+ln = nn.LayerNorm(2)
+x.grad = None
+(ln(x) * torch.tensor([1., 2.])).sum().backward()
+print(x.grad.abs().max() < 0.01, ln.weight.grad)
+# --- conv net
+torch.manual_seed(0)
+net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 2))
+x = torch.randn(2, 1, 6, 6)
+out = net(x)
+print(out)
+out.sum().backward()
+print(net[0].weight.grad, net[4].bias.grad)
+# --- embedding
+torch.manual_seed(0)
+e = nn.Embedding(4, 2)
+out = e(torch.tensor([[0, 2], [2, 3]]))
+print(out)
+out.sum().backward()
+print(e.weight.grad)
+# --- state dicts
+torch.manual_seed(0)
+a, b = nn.Linear(2, 1), nn.Linear(2, 1)
+print(b.load_state_dict(a.state_dict()))
+print(torch.equal(a.weight, b.weight), list(a.state_dict().keys()))
+opt = torch.optim.SGD(a.parameters(), lr=0.1, momentum=0.5)
+a(torch.ones(1, 2)).sum().backward()
+opt.step()
+print(opt.state_dict()["param_groups"][0]["lr"], list(opt.state_dict()["state"].keys()))
+# --- apply
+def init(m):
+    if isinstance(m, nn.Linear):
+        nn.init.constant_(m.weight, 0.5)
+        nn.init.zeros_(m.bias)
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+net.apply(init)
+print(net(torch.ones(1, 2)))
+# --- module hooks
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+nn.init.ones_(net[0].weight); nn.init.zeros_(net[0].bias)
+h = net[0].register_forward_hook(lambda m, i, o: print("forward", type(m).__name__, i[0].shape, o))
+net[0].register_full_backward_hook(lambda m, gi, go: print("backward", gi, go))
+net[1].register_forward_pre_hook(lambda m, i: print("pre", i))
+x = torch.ones(1, 2, requires_grad=True)
+net(x).sum().backward()
+h.remove()
+print(x.grad)
+# --- clipping
+w = torch.tensor([3., 4.], requires_grad=True)
+(w ** 2).sum().backward()
+print(torch.nn.utils.clip_grad_norm_([w], 1.0), w.grad)
+torch.nn.utils.clip_grad_value_([w], 0.5)
+print(w.grad)
+# --- losses as modules
+x, t = torch.tensor([[1., 2.], [0., 1.]]), torch.tensor([[0., 1.], [1., 1.]])
+for loss in [nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss(), nn.HuberLoss(), nn.BCEWithLogitsLoss(), nn.MSELoss(reduction="sum"), nn.MSELoss(reduction="none")]:
+    print(type(loss).__name__, loss(x, t))
+print(nn.CrossEntropyLoss()(x, torch.tensor([0, 1])), nn.NLLLoss()(F.log_softmax(x, 1), torch.tensor([1, 1])), nn.BCELoss()(torch.sigmoid(x), t), nn.CrossEntropyLoss(weight=torch.tensor([1., 3.]))(x, torch.tensor([0, 1])))
+# --- gradients of losses
+for loss in [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy_with_logits]:
+    x = torch.tensor([0.5, -2., 1.], requires_grad=True)
+    y = loss(x, torch.tensor([0., 1., 1.]))
+    y.backward()
+    print(y, x.grad)
+x = torch.tensor([[1., 2., 3.], [0., 0., 1.]], requires_grad=True)
+y = F.cross_entropy(x, torch.tensor([2, 0]))
+y.backward()
+print(y, x.grad)
+# --- weight sharing
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.fc(torch.tanh(self.fc(x)))
+net = Net()
+net(torch.ones(1, 2)).sum().backward()
+print(net.fc.weight.grad, net.fc.bias.grad)
+# --- closures
+w = torch.tensor([5.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+def closure():
+    opt.zero_grad()
+    loss = (w ** 2).sum()
+    loss.backward()
+    return loss
+for i in range(2):
+    print(opt.step(closure), w)
+# --- accumulation over batches
+torch.manual_seed(0)
+net = nn.Linear(2, 1)
+X, t = torch.randn(4, 2), torch.randn(4, 1)
+F.mse_loss(net(X), t).backward()
+whole = net.weight.grad.clone()
+net.zero_grad()
+for i in range(2):
+    (F.mse_loss(net(X[2 * i:2 * i + 2]), t[2 * i:2 * i + 2]) / 2).backward()
+print(torch.allclose(whole, net.weight.grad), whole)
+# --- xor
+torch.manual_seed(1)
+X = torch.tensor([[0., 0.], [0., 1.], [1., 0.], [1., 1.]])
+t = torch.tensor([[0.], [1.], [1.], [0.]])
+net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1), nn.Sigmoid())
+opt = torch.optim.SGD(net.parameters(), lr=0.5, momentum=0.9)
+for i in range(200):
+    opt.zero_grad()
+    loss = F.binary_cross_entropy(net(X), t)
+    loss.backward()
+    opt.step()
+    if i % 50 == 0:
+        print(i, f"{loss.item():.3f}")
+print((net(X) > 0.5).int().flatten().tolist())
+# --- rnn trained
+torch.manual_seed(0)
+rnn, head = nn.RNN(1, 4, batch_first=True), nn.Linear(4, 1)
+x = torch.sin(torch.arange(0, 3, 0.5)).view(1, 6, 1)
+out, h = rnn(x)
+loss = F.mse_loss(head(out)[:, :-1], x[:, 1:])
+loss.backward()
+print(loss, rnn.weight_hh_l0.grad, h.shape)
+# --- save and load
+import tempfile, os
+with tempfile.TemporaryDirectory() as d:
+    p = os.path.join(d, "m.pt")
+    net = nn.Linear(2, 1)
+    torch.save(net.state_dict(), p)
+    other = nn.Linear(2, 1)
+    print(other.load_state_dict(torch.load(p)), torch.equal(net.weight, other.weight))
+    torch.save({"x": torch.arange(3), "epoch": 5, "l": [1.5, "a", None, True]}, p)
+    print(torch.load(p))

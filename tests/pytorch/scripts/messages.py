@@ -1,0 +1,307 @@
+# --- second backward
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = (x**2).sum()
+y.backward()
+y.backward()
+# --- nothing requires
+x = torch.tensor([1.0, 2.0])
+(x * 2).sum().backward()
+# --- vector
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+(x * 2).backward()
+# --- other shape
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+(x * 2).backward(torch.ones(3))
+# --- leaf in place
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+x += 1
+# --- leaf element
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+x[0] = 1
+# --- exp in place
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x.exp()
+y += 1
+y.sum().backward()
+# --- weight changed
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(3, 2)
+loss1 = net(x).sum()
+loss2 = (net(x) ** 2).sum()
+loss1 = (net[1](net[0](x))).sum()
+loss1.backward(retain_graph=True)
+opt.step()
+loss1.backward()
+# --- anomaly in place
+with torch.autograd.set_detect_anomaly(True):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    y += 1
+    y.sum().backward()
+# --- anomaly nan
+with torch.autograd.set_detect_anomaly(True):
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    y = (x.sqrt() * 0).sum()
+    y.backward()
+# --- integers
+x = torch.tensor([1, 2], requires_grad=True)
+# --- integers later
+x = torch.tensor([1, 2]).requires_grad_()
+# --- grad unused
+x = torch.tensor(1.0, requires_grad=True)
+z = torch.tensor(2.0, requires_grad=True)
+torch.autograd.grad(x * 2, z)
+# --- grad of what needs none
+x = torch.tensor(1.0, requires_grad=True)
+z = torch.tensor(2.0)
+torch.autograd.grad(x * z, z)
+# --- numpy
+x = torch.tensor([1.0], requires_grad=True)
+x.numpy()
+# --- deepcopy
+import copy
+
+x = torch.tensor([1.0], requires_grad=True)
+copy.deepcopy(x * 2)
+# --- requires_grad False
+x = torch.tensor([1.0], requires_grad=True)
+y = x * 2
+y.requires_grad = False
+# --- out
+x = torch.tensor([1.0], requires_grad=True)
+z = torch.zeros(1)
+torch.add(x, 1, out=z)
+# --- grad of an intermediate
+x = torch.tensor([1.0], requires_grad=True)
+y = x * 2
+y.sum().backward()
+print(y.grad)
+# --- item
+torch.tensor([1.0, 2.0]).item()
+# --- if
+if torch.tensor([1.0, 2.0]):
+    pass
+# --- dtype
+torch.ones(2, 3) @ torch.ones(3, 2).double()
+# --- inference
+with torch.inference_mode():
+    w = torch.ones(2)
+x = torch.ones(2, requires_grad=True)
+(x * w).sum().backward()
+
+
+# --- too few gradients
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+x = torch.ones(2, requires_grad=True)
+y = torch.ones(2, requires_grad=True)
+Fn.apply(x, y).sum().backward()
+
+
+# --- wrong gradient shape
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.ones(3)
+
+
+x = torch.ones(2, requires_grad=True)
+Fn.apply(x).sum().backward()
+
+
+# --- no backward
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 2
+
+
+x = torch.ones(2, requires_grad=True)
+Fn.apply(x).sum().backward()
+# --- assigned grad of another shape
+x = torch.ones(2, requires_grad=True)
+x.grad = torch.ones(3)
+# --- assigned number
+x = torch.ones(2, requires_grad=True)
+x.grad = 1.0
+# --- more outputs than gradients
+x = torch.ones(2, requires_grad=True)
+torch.autograd.grad([x.sum(), (x * 2).sum()], x, grad_outputs=[torch.tensor(1.0)])
+# --- optimizer of an intermediate
+x = torch.ones(2, requires_grad=True)
+torch.optim.SGD([x * 2], lr=0.1)
+# --- rows in place
+x = torch.ones(2, 2, requires_grad=True)
+y = x * 1
+for row in y:
+    row += 1
+# --- a view made under no_grad
+x = torch.ones(2, requires_grad=True)
+y = x * 1
+with torch.no_grad():
+    v = y[0]
+v += 1
+# --- retain_grad
+x = torch.ones(2)
+x.retain_grad()
+# --- register_hook
+x = torch.ones(2)
+x.register_hook(lambda g: g)
+# --- tensor of a tensor
+x = torch.ones(2)
+y = torch.tensor(x)
+print(y)
+# --- create_graph
+x = torch.tensor(2.0, requires_grad=True)
+y = x**3
+y.backward(create_graph=True)
+print(x.grad)
+# --- do not broadcast
+torch.ones(2) + torch.ones(3)
+# --- matrices do not fit
+torch.ones(2, 3) @ torch.ones(2, 3)
+
+
+# --- no parameter
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+
+
+net = Net()
+net.w = torch.ones(2)
+# --- once differentiable
+from torch.autograd.function import once_differentiable
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a**2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return 2 * a * g
+
+
+x = torch.tensor(3.0, requires_grad=True)
+(g,) = torch.autograd.grad(Fn.apply(x), x, create_graph=True)
+print(g.item())
+g.backward()
+# --- mse warns
+print(F.mse_loss(torch.ones(3, 1), torch.zeros(3)))
+# --- cross entropy of floats
+F.cross_entropy(torch.ones(2, 3), torch.tensor([0.0, 1.0]))
+# --- bce of other shapes
+F.binary_cross_entropy_with_logits(torch.ones(2, 1), torch.ones(2))
+# --- zero_ of None
+x = torch.ones(2, requires_grad=True)
+x.grad.zero_()
+# --- gradients that are no tensors
+x = torch.ones(2, requires_grad=True)
+(x * 2).backward([1.0, 1.0])
+# --- a saved input changed
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = x * 1
+z = w * w
+w += 1
+z.sum().backward()
+# --- a saved constant changed
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.tensor([1.0, 2.0])
+z = x * y
+y += 1
+z.sum().backward()
+# --- a leaf changed under no_grad
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+z = x * w
+with torch.no_grad():
+    w += 1
+z.sum().backward()
+# --- index out of range
+torch.ones(3)[5]
+# --- too many indices
+torch.ones(3)[0, 0]
+# --- dimension out of range
+torch.ones(3).sum(dim=2)
+# --- view of another size
+torch.ones(3).view(2, 2)
+# --- view of a transpose
+torch.ones(2, 3).t().view(-1)
+# --- cat of other sizes
+torch.cat([torch.ones(2, 3), torch.ones(2, 2)])
+# --- stack of other sizes
+torch.stack([torch.ones(2), torch.ones(3)])
+# --- mean of integers
+torch.tensor([1, 2]).mean()
+# --- linear of another size
+nn.Linear(3, 2)(torch.ones(4, 5))
+# --- iteration over a number
+for x in torch.tensor(1.0):
+    pass
+# --- len of a number
+len(torch.tensor(1.0))
+# --- an integer result in place
+x = torch.tensor([1, 2])
+x += 0.5
+# --- broadcast in place
+x = torch.ones(2)
+x += torch.ones(3, 2)
+# --- a class out of bounds
+F.cross_entropy(torch.ones(2, 3), torch.tensor([0, 5]))
+# --- dot of matrices
+torch.dot(torch.ones(2, 2), torch.ones(2, 2))
+# --- minus of booleans
+torch.tensor([True]) - torch.tensor([False])
+# --- backward of an integer
+x = torch.tensor(3.0)
+x.backward()
+
+
+# --- forward is missing
+class Net(nn.Module):
+    pass
+
+
+Net()(1)
+
+
+# --- attribute is missing
+class Net(nn.Module):
+    pass
+
+
+Net().fc
+
+
+# --- super is missing
+class Net(nn.Module):
+    def __init__(self):
+        self.fc = nn.Linear(1, 1)
+
+
+Net()
+# --- state that does not fit
+a, b = nn.Linear(2, 1), nn.Linear(3, 1)
+a.load_state_dict(b.state_dict())
+# --- keys that are missing
+nn.Linear(2, 1).load_state_dict({"weight": torch.ones(1, 2), "w": torch.ones(1)})

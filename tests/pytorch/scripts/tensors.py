@@ -1,0 +1,105 @@
+# --- creation
+print(torch.zeros(2), torch.ones(2, 2), torch.full((2,), 7.), torch.full((2,), 7), torch.eye(2), torch.arange(3), torch.arange(1, 2, 0.25), torch.arange(5, 1, -2), torch.linspace(0, 1, 5), torch.zeros((2, 1)), torch.ones(2, dtype=torch.int64))
+x = torch.tensor([[1, 2], [3, 4]])
+print(torch.zeros_like(x), torch.ones_like(x, dtype=torch.float32), torch.full_like(x, 5), x.new_zeros(2), x.new_tensor([1., 2.]), x.float().new_ones(1))
+print(torch.empty(2, 3).shape, torch.Tensor(2, 3).shape, torch.Tensor([1, 2]), torch.FloatTensor([1, 2]), torch.LongTensor([1, 2]), torch.DoubleTensor([1]), torch.IntTensor([3]), torch.BoolTensor([True]), torch.tensor(range(3)))
+# --- dtypes
+print(torch.tensor([1, 2]).dtype, torch.tensor([1., 2]).dtype, torch.tensor(True).dtype, torch.tensor([1, 2.5]).dtype, torch.float, torch.long, torch.float32 == torch.float)
+x = torch.tensor([1, 2])
+print((x / 2).dtype, (x // 2).dtype, (x * 1.5).dtype, (x + True).dtype, (x ** 2).dtype, (x > 1).dtype, x.float().dtype, x.double().dtype, x.type(), x.float().type(), x.sum().dtype, (x > 1).sum().dtype, x.float().mean().dtype)
+print((torch.tensor([1], dtype=torch.int32) + x).dtype, (torch.ones(1) + torch.tensor(1., dtype=torch.float64)).dtype, (torch.ones(1) + torch.ones(1, dtype=torch.float64)).dtype, (torch.tensor(1) + torch.tensor(1.5)).dtype, (x + torch.tensor(1.5)).dtype)
+# --- arithmetic
+a, b = torch.tensor([7., -7.]), torch.tensor([2., 2.])
+print(a + b, a - b, a * b, a / b, a // b, a % b, a ** b, -a, 2 ** b, 1 / a, 5 - a, a.fmod(2), torch.remainder(a, 3), abs(a), 10 // b, 10 % b)
+c = torch.tensor([7, -7])
+print(c // 2, c % 3, c / 2, c * 2.5, torch.div(c, 2, rounding_mode="trunc"), torch.div(c, 2, rounding_mode="floor"), c ** 2, -c)
+print(torch.add(a, b, alpha=2), a.add(1), torch.sub(a, 1), torch.mul(a, 3), a.pow(2), a.square(), a.sqrt(), torch.true_divide(c, 2), a.reciprocal(), a.rsqrt(), torch.addcmul(a, a, b, value=0.5))
+# --- comparisons
+x = torch.tensor([1., 2., 3.])
+print(x > 2, x >= 2, x == 2, x != 2, x < torch.tensor([2., 2., 4.]), (x > 1) & (x < 3), (x < 2) | (x > 2), ~(x > 1), x.eq(1), torch.gt(x, 1), torch.equal(x, x), torch.allclose(x, x + 1e-9), x.isnan().any(), (x > 0).all(), x.any(), torch.isinf(x / 0))
+print(bool(x[0] == 1), x[0].item(), float(x[1]), int(x[2]), x.tolist(), 2 in x, len(x), x[0] < x[1])
+# --- functions
+x = torch.tensor([0.1, 0.5, 0.9])
+for f in "sin cos tan asin acos atan sinh cosh tanh exp log log2 log10 log1p expm1 sqrt sigmoid erf erfc lgamma digamma floor ceil round trunc frac sign abs relu neg asinh atanh reciprocal square rsqrt".split():
+    print(f, getattr(torch, f)(x), getattr(x, f)())
+# --- functions of integers
+x = torch.tensor([1, 2, 3])
+print(x.sin(), x.exp(), x.sqrt(), x.sum(), x.prod(), x.abs(), x.float().mean(), x.max(), x.cumsum(0), x.softmax(0, dtype=torch.float32) if False else x.float().softmax(0), x.sigmoid(), x.relu())
+# --- activations
+x = torch.tensor([-2., -0.5, 0., 1., 3.])
+for f in [F.relu, F.elu, F.selu, F.celu, F.gelu, F.silu, F.mish, F.softplus, F.softsign, F.tanhshrink, F.leaky_relu, F.hardtanh, F.relu6, torch.sigmoid, torch.tanh]:
+    print(f.__name__, f(x))
+print(F.softmax(x, dim=0), F.log_softmax(x, dim=0), F.softmin(x, dim=0), F.normalize(x, dim=0), F.elu(x, 0.5), F.leaky_relu(x, 0.2), F.logsigmoid(x))
+# --- reductions
+x = torch.tensor([[1., 5., 3.], [4., 2., 6.]])
+print(x.sum(), x.sum(0), x.sum(1), x.sum(dim=1, keepdim=True), x.sum((0, 1)), x.mean(), x.mean(0), x.mean(dim=-1), x.prod(), x.prod(1), x.std(), x.std(0), x.var(1), x.var(unbiased=False), x.norm(), x.norm(1), x.norm(dim=1), x.norm(p=3), x.norm(float("inf")))
+print(x.max(), x.min(), x.max(0), x.min(dim=1), x.argmax(), x.argmax(1), x.argmin(dim=0), x.amax(1), x.amin(0), x.median(), x.median(1), x.max(1, keepdim=True)[0], torch.max(x, 1)[1], x.max(1).indices, torch.max(x, torch.tensor(3.)))
+print(x.cumsum(0), x.cumsum(1), x.cumprod(1), x.logsumexp(1), x.softmax(1), x.all(), x.any(dim=1), (x > 2).sum(), (x > 2).float().mean(), x.numel(), x.count_nonzero() if False else (x != 0).sum())
+# --- sorting
+x = torch.tensor([3., 1., 2.])
+print(x.sort(), x.sort(descending=True), x.argsort(), x.topk(2), torch.sort(x)[0], x.topk(1, largest=False), torch.argsort(x, descending=True), x.unique(), torch.tensor([1, 1, 2]).unique(return_counts=True))
+# --- shapes
+x = torch.arange(6.)
+print(x.view(2, 3), x.reshape(3, -1), x.view(-1, 1).shape, x[None].shape, x.unsqueeze(1).shape, x.view(1, 6).squeeze().shape, x.view(2, 3).t(), x.view(2, 3).T.shape, x.view(1, 2, 3).permute(2, 0, 1).shape, x.view(1, 2, 3).transpose(0, 2).shape, x.view(2, 3).flatten().shape, x.view(1, 2, 3).flatten(1).shape, x.expand(2, 6).shape, x.repeat(2).shape, x.repeat(2, 1).shape, x.view(2, 3).view_as(torch.ones(3, 2)).shape)
+print(torch.cat([x, x]).shape, torch.stack([x, x], dim=1).shape, torch.cat([x.view(2, 3), x.view(2, 3)], dim=1), torch.hstack([x, x]).shape, torch.vstack([x, x]).shape, x.chunk(3), x.split(4), x.view(2, 3).unbind(1), torch.flip(x, [0]), x.roll(1), torch.tile(x, (2,)).shape, x.repeat_interleave(2).shape, torch.squeeze(x.view(1, 6), 0).shape, torch.unsqueeze(x, 0).shape, torch.swapaxes(x.view(2, 3), 0, 1).shape, x.view(2, 3).contiguous().is_contiguous(), x.view(2, 3).t().is_contiguous(), x.view(2, 3).stride())
+# --- indexing
+x = torch.arange(12.).view(3, 4)
+print(x[0], x[0, 1], x[-1], x[:, 0], x[1:], x[:, 1:3], x[::2], x[..., -1], x[None, 0], x[[0, 2]], x[torch.tensor([1, 0])], x[x > 5], x[[0, 1], [1, 2]], x[:, [0, 3]], x[torch.tensor(1)], x[1, None, 2:], x[0][1], x[1:2, ..., 0], x[torch.tensor([True, False, True])])
+print(x.index_select(1, torch.tensor([0, 2])), x.gather(1, torch.tensor([[0], [1], [2]])), x.take(torch.tensor([0, 5])), x.masked_select(x > 9), x.nonzero().shape, (x > 9).nonzero(), torch.where(x > 9), x.narrow(0, 1, 1), x.select(1, 2), x.diagonal() if x.shape[0] == x.shape[1] else "", torch.tril(x), torch.triu(x, 1))
+# --- matrices
+A, v = torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 2.])
+print(A @ A, A @ v, v @ A, v @ v, A.mm(A), A.mv(v), v.dot(v), torch.matmul(A, v), A.t() @ A, torch.outer(v, v), A.det(), A.inverse(), A.trace(), torch.diag(v), torch.diag(A), torch.einsum("ij,jk->ik", A, A), torch.bmm(A[None], A[None]), torch.linalg.norm(A), torch.linalg.inv(A), torch.linalg.det(A), torch.kron(v, v), torch.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]), dim=0), torch.addmm(v, A, A))
+# --- clamp and where
+x = torch.tensor([-2., 0., 5.])
+print(x.clamp(0, 1), x.clamp(min=-1), torch.clamp(x, max=2), x.clip(0, 3), torch.where(x > 0, x, torch.zeros(3)), torch.where(x > 0, 1., 0.), torch.maximum(x, torch.zeros(3)), torch.minimum(x, torch.tensor(1.)), x.where(x > 0, torch.tensor(9.)))
+# --- one hot and losses
+print(F.one_hot(torch.tensor([0, 2])), F.one_hot(torch.tensor([1]), 4), F.mse_loss(torch.ones(2), torch.zeros(2)), F.l1_loss(torch.ones(2), torch.tensor([3., 0.])), F.smooth_l1_loss(torch.ones(2), torch.tensor([3., 0.5])), F.huber_loss(torch.ones(2), torch.tensor([3., 0.5])))
+x = torch.tensor([[1., 2., 3.], [1., 0., -1.]])
+t = torch.tensor([2, 0])
+print(F.cross_entropy(x, t), F.cross_entropy(x, t, reduction="sum"), F.cross_entropy(x, t, reduction="none"), F.nll_loss(F.log_softmax(x, 1), t), F.cross_entropy(x, t, weight=torch.tensor([1., 2., 3.])), F.cross_entropy(x, torch.softmax(x, 1)), F.cross_entropy(x, t, label_smoothing=0.1), F.cross_entropy(x, torch.tensor([2, -100])))
+p = torch.sigmoid(x)
+y = (x > 0).float()
+print(F.binary_cross_entropy(p, y), F.binary_cross_entropy_with_logits(x, y), F.binary_cross_entropy_with_logits(x, y, pos_weight=torch.tensor([1., 2., 3.])), F.mse_loss(x, y, reduction="sum"), F.kl_div(F.log_softmax(x, 1), torch.softmax(y, 1), reduction="batchmean"), F.cosine_similarity(x, y + 1))
+# --- convolutions
+x = torch.arange(16.).view(1, 1, 4, 4)
+w = torch.ones(1, 1, 2, 2)
+print(F.conv2d(x, w), F.conv2d(x, w, stride=2), F.conv2d(x, w, padding=1).shape, F.max_pool2d(x, 2), F.avg_pool2d(x, 2), F.max_pool2d(x, 2, stride=1).shape, F.conv1d(torch.arange(5.).view(1, 1, 5), torch.tensor([[[1., -1.]]])), F.pad(torch.ones(2), (1, 2)), F.max_pool1d(torch.arange(4.).view(1, 1, 4), 2))
+# --- python numbers
+x = torch.tensor(2.)
+print(x + 1, 1 + x, x * 2, 3 / x, x ** 0.5, 2 ** x, round(x.item(), 2), max(x, torch.tensor(3.)), sum([x, x]), [i for i in torch.arange(3)], float(x) + 1, x.numpy(), torch.tensor([x, x]) if False else "")
+# --- numpy meets tensors
+import numpy as np
+x = torch.tensor([1., 2.])
+print(np.sin(x.numpy()), np.array(x), torch.from_numpy(np.array([[1, 2]])), torch.tensor(np.float32(2.5)), torch.tensor(np.array([1.5], dtype=np.float32)), x.numpy().tolist(), np.asarray(x).dtype)
+print(x.detach().cpu().numpy(), torch.as_tensor(np.eye(2)))
+# --- devices
+x = torch.ones(1)
+print(x.device, torch.device("cpu"), x.to("cpu"), x.to(torch.float64), torch.cuda.is_available(), x.is_cuda, x.cpu(), x.to(x.device).device.type, torch.device("cuda:0").index, str(torch.device("cpu")))
+# --- cuda
+torch.ones(1).cuda()
+# --- size and shape
+x = torch.ones(2, 3)
+print(x.size(), x.size(0), x.dim(), x.ndim, x.numel(), x.nelement(), x.shape == (2, 3), x.shape[1:], tuple(x.shape), len(x.shape), x.shape + (4,), x.element_size())
+n, m = x.shape
+print(n * m)
+# --- default dtype
+torch.set_default_dtype(torch.float64)
+print(torch.tensor([1.5]), torch.ones(1).dtype, torch.rand(1).dtype, torch.arange(2.).dtype, (torch.tensor([1]) / 2).dtype, torch.get_default_dtype())
+# --- hashing and identity
+x = torch.ones(2)
+d = {x: 1}
+print(d[x], x is x, x == 1, isinstance(x, torch.Tensor), type(x), isinstance(x, torch.FloatTensor), torch.is_tensor(x), id(x) == id(x), x.data_ptr() == x.data_ptr(), x.data_ptr() == x.view(2).data_ptr())
+# --- typo
+x = torch.ones(2)
+x.grads
+# --- typo in torch
+torch.onez(2)
+# --- invalid lists
+torch.tensor([[1, 2], [3]])
+# --- strings
+torch.tensor("a")
+# --- reductions of nothing
+print(torch.tensor([]).sum(), torch.zeros(0, 2).sum(0), torch.tensor([]).mean())
+# --- meshgrid and friends
+a, b = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+print(a, b, torch.bincount(torch.tensor([0, 1, 1])), torch.cummax(torch.tensor([1., 3., 2.]), 0), torch.logical_and(torch.tensor([True]), torch.tensor([False])), torch.logical_not(torch.tensor([0, 1])))

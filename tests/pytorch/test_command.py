@@ -1,0 +1,130 @@
+"""`gradcli run`: how scripts are given, what they get, and how they end."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+GREETING = "import sys\nprint(__name__, sys.argv[1:])\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def made(text, name="script.py"):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        return str(path)
+
+    return made
+
+
+def test_a_script_is_the_main_module_with_its_own_arguments(cli, write):
+    path = write(GREETING)
+    assert cli.done("run", path, "a", "--steps", "-q").out == "__main__ ['a', '--steps', '-q']\n"
+    assert cli.done("run", "-q", path, "--", "--quiet").out == "__main__ ['--quiet']\n"
+    assert cli.done("run", "-c", GREETING, "b").out == "__main__ ['b']\n"
+    assert cli.done("run", "-", "c", stdin=GREETING).out == "__main__ ['c']\n"
+    assert cli.done("run", stdin=GREETING).out == "__main__ []\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("", 0), ("exit()", 0), ("import sys; sys.exit(3)", 3), ("1/0", 1), ("raise SystemExit('no')", 1), ("x = = 1", 1)],
+)
+def test_the_status_is_the_scripts(text, status, cli, write):
+    assert cli("run", write(text)).status == status
+
+
+def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
+    path = write("def f():\n    return 1/0\nf()\n")
+    expected = f'Traceback (most recent call last):\n  File "{path}", line 3, in <module>\n    f()\n'
+    expected += f'  File "{path}", line 2, in f\n    return 1/0\n           ~^~\nZeroDivisionError: division by zero\n'
+    assert process("run", path).err == expected
+    error = cli("run", write("print('a'\n")).err
+    assert error.startswith("  File ")
+    assert "SyntaxError: '(' was never closed" in error
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "hint"),
+    [
+        ("import torch\ntorch.stft(1)", "torch.stft", None),
+        ("import torch\nx = torch.ones(2).svd()", "Tensor.svd", None),
+        ("import torch.nn as nn\nnn.LSTM(1, 1)", "torch.nn.LSTM", None),
+        ("import torch.nn.functional as F\nF.interpolate(1)", "torch.nn.functional.interpolate", None),
+        ("import torchvision", "torchvision", None),
+        ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
+        ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
+    ],
+)
+def test_what_is_missing_ends_the_run_with_its_name_and_line(text, name, hint, cli, write):
+    outcome = cli("run", write(text))
+    assert outcome.status == 2
+    assert outcome.out == ""
+    lines = outcome.err.splitlines()
+    assert lines[0] == f"error: gradcli's torch has no `{name}`"
+    at = next(i for i, line in enumerate(text.splitlines(), 1) if name.rpartition(".")[2] in line)
+    assert lines[1] == f"  line {at}: {text.splitlines()[at - 1].strip()}"
+    assert hint is None or hint in lines[2]
+
+
+def test_a_slip_is_told_as_pytorch_tells_it(cli, write):
+    assert (
+        "AttributeError: module 'torch' has no attribute 'tensr'" in cli("run", write("import torch\ntorch.tensr")).err
+    )
+
+
+def test_neighbours_are_found_and_nothing_is_left_behind(cli, write):
+    write("from torch import nn\ndef make():\n    return nn.ReLU()\n", "neighbour.py")
+    before = sys.argv, list(sys.path), sys.modules["__main__"]
+    assert cli.done("run", write("import neighbour\nprint(neighbour.make())\n")).out == "ReLU()\n"
+    assert (sys.argv, sys.path, sys.modules["__main__"]) == before
+    assert not [name for name in sys.modules if name.partition(".")[0] == "torch"]
+    sys.modules.pop("neighbour")
+
+
+def test_another_torch_is_put_back(cli, monkeypatch):
+    other = types.ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", other)
+    assert cli.done("run", "-c", "import torch; print(torch.__version__)").out == "2.13.0+cpu\n"
+    assert sys.modules["torch"] is other
+
+
+def test_a_script_that_is_not_there_is_a_mistake(cli):
+    assert "`nowhere.py` cannot be read: no such file" in cli.refused("run", "nowhere.py")
+
+
+def test_threads_are_waited_for(cli, write):
+    text = "import threading, time\ndef work():\n    time.sleep(0.05)\n    print('done')\n"
+    assert cli.done("run", write(text + "threading.Thread(target=work).start()\n")).out == "done\n"
+
+
+def test_quiet_imports_no_formulas(process, write):
+    path = write("import torch\nx = torch.tensor(2., requires_grad=True)\n(x**2).backward()\nprint(x.grad)\n")
+    outcome = process("run", "--quiet", path, python=("-X", "importtime"))
+    assert outcome.out == "tensor(4.)\n"
+    imported = {line.rsplit("|")[-1].strip().partition(".")[0] for line in outcome.err.splitlines() if "|" in line}
+    assert not imported & {"sympy", "scipy", "rich"}
+
+
+def test_a_graph_that_is_dropped_is_freed(cli, write):
+    text = """\
+import gc, torch, weakref
+gc.disable()
+x = torch.ones(2, requires_grad=True)
+y = (x * 2).sum()
+step = weakref.ref(y.grad_fn)
+y.backward()
+del y
+print(step())
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x.exp()
+z = Net()(x)
+step = weakref.ref(z.grad_fn)
+del z
+print(step())
+"""
+    assert cli.done("run", "--quiet", write(text)).out == "None\nNone\n"

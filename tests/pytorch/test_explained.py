@@ -1,0 +1,157 @@
+"""What `gradcli run` tells: a page for each backward, and after an error why, and what mends it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DOUBLED = """\
+import torch
+x = torch.tensor([0.1, 1.0, 0.0001], requires_grad=True)
+y = x * 2
+while y.data.norm() < 1000:
+    y = y * 2
+y.backward(torch.tensor([1., 10., 100.]))
+print(x.grad)
+"""
+TRAINING = """\
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x, t = torch.ones(3, 2), torch.zeros(3, 1)
+for i in range(4):
+    opt.zero_grad()
+    loss = torch.nn.functional.mse_loss(net(x), t)
+    loss.backward()
+    opt.step()
+print(loss.item() > 0)
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def write(text):
+        path = tmp_path / "script.py"
+        path.write_text(text, "utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_page_stands_after_each_backward_in_the_scripts_names(cli, script):
+    out = cli.done("run", script(DOUBLED)).out
+    page, _, after = out.rpartition("─\n")
+    assert page.startswith("── line 6: y.backward(torch.tensor([1., 10., 100.])) ─")
+    assert "x.grad: None → [" in page
+    assert "The graph is freed now; retain_graph=True would keep it for another backward." in page
+    assert after.startswith("tensor([")
+
+
+def test_quiet_prints_what_the_script_prints(cli, script):
+    assert cli.done("run", "--quiet", script(DOUBLED)).out == "tensor([  1024.,  10240., 102400.])\n"
+
+
+def test_a_line_is_explained_once_unless_all_is_asked_for(cli, script):
+    path = script(TRAINING)
+    once = cli.done("run", path)
+    assert once.out.count("── line 9: loss.backward() ") == 1
+    assert once.err == "note: line 9 was reached 3 more times; --all explains each\n"
+    assert "net.weight.grad: None → [[" in once.out
+    assert cli.done("run", "--all", path).out.count("── line 9: loss.backward() ") == 4
+    assert "──" not in cli.done("run", "--line", "3", path).out
+
+
+def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cli, script):
+    text = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x**2\nprint('here')\n"
+    text += "y.backward(torch.tensor([1., 10.]), retain_graph=True)\ny.sum().backward()\n"
+    outcome = cli.done("run", "-f", "json", script(text))
+    first, second = (json.loads(line) for line in outcome.out.splitlines())
+    assert outcome.err == "here\n"
+    assert first == {
+        "line": 5,
+        "code": "y.backward(torch.tensor([1., 10.]), retain_graph=True)",
+        "outputs": {"y": [1.0, 4.0]},
+        "v": {"y": [1.0, 10.0]},
+        "leaves": {"x": {"before": None, "own": [2.0, 40.0], "after": [2.0, 40.0]}},
+        "retained": {},
+        "freed": False,
+    }
+    assert second["leaves"]["x"] == {"before": [2.0, 40.0], "own": [2.0, 4.0], "after": [4.0, 44.0]}
+
+
+def test_an_assembled_vector_is_shown_as_a_list(cli, script):
+    text = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = torch.empty(3)\ny[0] = 3*x[0]**2\n"
+    text += "y[1] = x[0]**2 + 2*x[1]**3\ny[2] = 10*x[1]\ny.backward(torch.tensor([1., 10., 100.]))\n"
+    assert "y = [3*x[0]**2, x[0]**2 + 2*x[1]**3, 10*x[1]] = [3, 17, 20]" in cli.done("run", script(text)).out
+
+
+def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
+    out = cli.done("run", "-f", "markdown", script(DOUBLED)).out
+    assert out.startswith("```python\nimport torch\n")
+    assert "### `line 6: y.backward" in out
+    assert "```text\ntensor([  1024." in out
+    assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
+
+
+X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
+ERRORS = {
+    "second": (
+        X + "y = (x**2).sum()\ny.backward()\ny.backward()\n",
+        ["the backward at line 4, `y.backward()`,", "PowBackward0", "retain_graph=True) at line 4"],
+    ),
+    "in place": (
+        X + "y = x.exp()\ny += 1\ny.sum().backward()\n",
+        ["ExpBackward0 of line 3, `y = x.exp()`,", "line 4, `y += 1`, changed them in place", "y = y + 1"],
+    ),
+    "step": (
+        "import torch\nw = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\nl = (w**2).sum()\n"
+        "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
+        ["line 6, `opt.step()`, changed", "before the optimizer's step at line 6"],
+    ),
+    "detach": (X + "h = x.detach()\ny = h.sum()\ny.backward()\n", ["lost at line 3, `h = x.detach()`,", "by detach()"]),
+    "no_grad": (
+        X + "with torch.no_grad():\n    y = x.sum()\ny.backward()\n",
+        ["lost at line 4, `y = x.sum()`,", "by no_grad()", "such a block"],
+    ),
+    "argmax": (X + "k = x.argmax()\ny = k * 2.0\ny.backward()\n", ["lost at line 3", "argmax, which has no gradient"]),
+    "tensor": (X + "y = torch.tensor([x[0], x[1]]).sum()\ny.backward()\n", ["lost at line 3", "torch.tensor([…])"]),
+    "nothing": ("import torch\nx = torch.ones(2)\ny = x.sum()\ny.backward()\n", ["nothing that y was computed from"]),
+    "scalar": (X + "y = x * 2\ny.backward()\n", ["y has 2 elements", "y.sum().backward()"]),
+    "shape": (X + "y = x * 2\nv = torch.ones(3)\ny.backward(v)\n", ["is that of y, (2,)", "v has (3,)"]),
+    "unused": (
+        X + "z = torch.ones(2, requires_grad=True)\ny = x.sum()\ntorch.autograd.grad(y, z)\n",
+        ["no path leads from y back to z", "allow_unused=True"],
+    ),
+    "leaf": (X + "x += 1\n", ["line 3, `x += 1`, would change a leaf", "torch.no_grad()"]),
+    "numpy": (X + "x.numpy()\n", ["NumPy knows no graph", ".detach().numpy()"]),
+    "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has reached x yet"]),
+    "None of an intermediate": (X + "h = x*2\nh.grad.sum()\n", ["h.grad is None: h is computed", "h.retain_grad()"]),
+    "None without a wish": ("import torch\nx = torch.ones(2)\nx.grad.sum()\n", ["x does not require a gradient"]),
+    "optimizer": (X + "torch.optim.SGD([x*2], lr=0.1)\n", ["an optimizer changes leaves"]),
+    "nan": (
+        "import torch\nx = torch.zeros(1, requires_grad=True)\nwith torch.autograd.set_detect_anomaly(True):\n"
+        "    y = x.sqrt() * 0\n    y.sum().backward()\n",
+        ["the derivative of SqrtBackward0 at line 4"],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_explained_in_the_scripts_names_and_lines(name, cli, script):
+    text, said = ERRORS[name]
+    path = script(text)
+    outcome = cli("run", path)
+    assert outcome.status == 1
+    traceback, _, told = outcome.err.partition("\nwhy:")
+    assert told.count("\nmend: ") == 1
+    flat = " ".join(told.split())
+    for part in said:
+        assert part in flat
+    assert "gradcli/" not in traceback
+    assert "Traceback (most recent call last):\n" in traceback
+    assert "why:" not in cli("run", "--quiet", path).err

@@ -1,0 +1,36 @@
+"""Scripts print what PyTorch prints, to the character, end with its errors, and warn as it does."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import traceback
+import warnings
+
+import pytest
+from collection import first_lines, recorded, scripts, without_addresses
+
+from gradcli.pytorch.session import Script, run
+
+SCRIPTS = scripts()
+RECORDED = recorded()
+
+
+def outcome(name, source):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ending = run(Script(source, name, None))
+    error = "".join(traceback.format_exception_only(ending.error)).strip() if ending.error else ""
+    told = first_lines([str(w.message) for w in caught])
+    return {"out": without_addresses(out.getvalue()), "error": error, "warnings": told}
+
+
+def test_every_script_is_recorded():
+    assert list(SCRIPTS) == list(RECORDED)
+    assert len(SCRIPTS) >= 280
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_prints_what_pytorch_prints(name):
+    assert outcome(name, SCRIPTS[name]) == RECORDED[name]
