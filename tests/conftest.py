@@ -139,7 +139,7 @@ def run_process(
         timeout=2 * HANG,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return Outcome(done.returncode, done.stdout.decode(), whole(done.stderr.decode()))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand
+from gradcli.cli.options import Asked, Pages, SystemCommand, page_options
+from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
 EXAMPLES = """\b
@@ -38,6 +39,7 @@ Examples:
     "-f", "--format", "style", type=click.Choice(("table", "json", "markdown", "latex")), default="table",
     show_default=True, help="How the result is written.",
 )  # fmt: skip
+@page_options(CHECK)
 def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
@@ -47,6 +49,7 @@ def check(
     trials: int,
     seed: int,
     style: str,
+    pages: Pages,
 ) -> int:
     """Check claims about the derivatives of a system.
 
@@ -61,9 +64,11 @@ def check(
     from gradcli.errors import InputError, Notes
     from gradcli.explain.check import Settings
     from gradcli.explain.check import check as explained
+    from gradcli.explain.check_page import check_page
     from gradcli.lang.claims import read_claims, restored
     from gradcli.lang.system import read_system
-    from gradcli.report.pages import render
+    from gradcli.report.data_lines import json_lines
+    from gradcli.report.render import render_pages
 
     asked = Asked(statement, files, at, shapes, None, None, style)
     sources = read_sources(asked)
@@ -80,5 +85,5 @@ def check(
     found = cases(claims, situation.graph, system.outputs)
     points = situation.points if at else []
     result = explained(situation.graph, found, Settings(points, trials, seed, tolerance))
-    show(render(result, style), Notes())
+    show(render_pages([check_page(result)], pages.look(style)) if asked.page else json_lines(result), Notes())
     return NO if result.wrong else DONE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.sections import HESSIAN
 
 EXAMPLES = """\b
 Examples:
@@ -19,8 +20,9 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
+@page_options(HESSIAN)
 @file_options
-def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
+def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, the numbers too, and what
@@ -33,8 +35,10 @@ def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
     from gradcli.errors import InputError, Notes
     from gradcli.explain.hessian import hessian as explained
     from gradcli.explain.hessian import hvp
+    from gradcli.explain.hessian_page import hessian_pages, hvp_pages
     from gradcli.graph.hessian import scalar_output
-    from gradcli.report.pages import render
+    from gradcli.report.data_lines import render_lines
+    from gradcli.report.render import render_pages
 
     notes = Notes()
     system = read_asked(asked, ["--points"] * (many.points == "-"))
@@ -50,12 +54,16 @@ def hessian(asked: Asked, tangent: tuple[str, ...], many: Files) -> None:
         tell_notes(notes)
         return
     situation = read_situation(system, asked)
-    graph, points, style = situation.graph, situation.points, asked.style or "table"
+    graph, points, look = situation.graph, situation.points, pages.look(asked.style or "table")
     scalar_output(graph)
     if not tangent:
-        show(render(explained(graph, situation.wrt, points, notes), style), notes)
+        result = explained(graph, situation.wrt, points, notes)
+        page = asked.page and render_pages(hessian_pages(result, pages.only), look)
+        show(page or render_lines(result, f"{asked.style}"), notes)
         return
     if not points:
         raise InputError("H·u is worked out at points", hint="add one: --at x=1")
     u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
-    show(render(hvp(graph, situation.wrt, points, [u] * len(points), notes), style), notes)
+    product = hvp(graph, situation.wrt, points, [u] * len(points), notes)
+    page = asked.page and render_pages(hvp_pages(product, pages.only), look)
+    show(page or render_lines(product, f"{asked.style}"), notes)

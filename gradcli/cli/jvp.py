@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Asked, Files, SystemCommand, file_options, system_options
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.sections import JVP
 
 EXAMPLES = """\b
 Examples:
@@ -21,8 +22,11 @@ Examples:
 @click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="The tangent; an input left out has 0.")
 @click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
 @click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
+@page_options(JVP)
 @file_options
-def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, many: Files) -> None:
+def jvp(
+    asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, pages: Pages, many: Files
+) -> None:
     """Show J·u: how fast the outputs change when the inputs change as fast as the tangent u says.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Forward mode works it out in one pass
@@ -36,7 +40,9 @@ def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], ste
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jvp import jvp as explained
-    from gradcli.report.pages import render
+    from gradcli.explain.jvp_page import jvp_pages
+    from gradcli.report.data_lines import render_lines
+    from gradcli.report.render import render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
@@ -60,7 +66,10 @@ def jvp(asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], ste
     if cotangents:
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
-    style = asked.style or "table"
-    formulas = asked.page is not None
-    directions = [u] * max(1, len(points))
-    show(render(explained(graph, situation.wrt, points, directions, v, steps, notes, formulas), style), notes)
+    steps = steps or "steps" in pages.only
+    look = pages.look(asked.style or "table")
+    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, steps, notes, asked.page is not None)
+    if asked.page:
+        show(render_pages(jvp_pages(result, pages.only), look), notes)
+    else:
+        show(render_lines(result, f"{asked.style}"), notes)

@@ -19,10 +19,10 @@ from gradcli.explain.jvp import jvp
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.jvp import push
-from gradcli.report.pages import render
+from gradcli.report.data_lines import json_lines
 
 if TYPE_CHECKING:
-    from gradcli.report.pages import Data
+    from gradcli.report.data_lines import Data
 
 
 def jvp_at_points(run: ManyPoints, files: Files, style: str | None, tangent: Sequence[str], notes: Notes) -> None:
@@ -95,7 +95,7 @@ def _printer(
         known = {*run.graph.inputs, *run.graph.outputs}
         values = [{n: row[n] for n in run.graph.outputs} for row in rows]
         found = [{n: value for n, value in row.items() if n not in known} for row in rows]
-        return Printed(iter(render(result, "json")), values, found)
+        return Printed(json_lines(result), values, found)
 
     return printed
 

@@ -14,3 +14,17 @@ JACOBIAN = {
     "jacobian": "J, in formulas and in numbers",
     "steps": "the forward pass, and a reverse pass for each row of J",
 }
+JVP = {
+    "system": "the statements and their values",
+    "u": "how fast the inputs change",
+    "jacobian": "J, in formulas and in numbers",
+    "steps": "the forward pass with its tangents",
+    "jvp": "J·u, with its arithmetic",
+    "pairing": "vᵀ(J·u) and (vᵀJ)·u",
+}
+HESSIAN = {
+    "system": "the statements and their values",
+    "hessian": "H, or H·u",
+    "curvature": "the gradient, and what the eigenvalues say",
+}
+CHECK = {"claims": "the verdicts"}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.algebra.jacobian import SymbolicJacobian
 from gradcli.explain.results import Array, BackwardResult, Named
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
 from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out
 _TERMS = 16  # the same, in all of its sums together

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.explain.diagnosis import diagnose
-from gradcli.explain.page import Section, array, at_text, lines, short
 from gradcli.explain.proof import Proof, entry_name, prove
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.shared import style
@@ -81,10 +80,6 @@ class CheckResult(Shown):
         """Yield nothing: a verdict is no row of numbers."""
         yield from ()
 
-    def page(self) -> list[Section]:
-        """Return what a reader sees."""
-        return [lines(*(line for v in self.verdicts for line in _page(v)))]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -120,16 +115,14 @@ def _verdict(shown: Shown, case: Case, settings: Settings) -> Verdict:
         return Verdict(case.text, case.said, "right", "proof", len(counted), formula=proof.formula)
     if len(counted):
         return Verdict(case.text, case.said, "right", "points", len(counted), formula=proof.formula)
-    return _undecided(case, trials, proof, bool(settings.points))
+    return _undecided(case, trials, proof)
 
 
-def _undecided(case: Case, trials: Trials, proof: Proof, at_points: bool) -> Verdict:
+def _undecided(case: Case, trials: Trials, proof: Proof) -> Verdict:
     if not trials.why:
         why = "no point was found where the system, its derivative and the claim are finite: give one with --at"
     else:
         why = _WHY[trials.why[0]]
-        if at_points and len(trials.why) == 1:
-            why = f"at {at_text(trials.at(0))}: {why}"
     return Verdict(case.text, case.said, "undecided", "points", 0, formula=proof.formula, why=why)
 
 
@@ -165,34 +158,3 @@ def _plainness(at: Named) -> float:
     """Return how far the numbers of a point are from 1, in magnitude: a reader checks small numbers by hand."""
     sizes = np.concatenate([np.abs(value).reshape(-1) for value in at.values()])
     return float(np.abs(np.log10(np.maximum(sizes, 1e-12))).max(initial=0))
-
-
-# The page
-
-
-def _page(v: Verdict) -> Iterator[str]:
-    claim = f"{v.claim} = {v.said}"
-    if v.verdict == "right":
-        yield f"{claim}   right: {_ground(v)}"
-        return
-    yield f"{claim}   {v.verdict}: {v.why}"
-    if v.at is None:
-        return
-    entry = f"{v.entry} " if v.entry else ""
-    if v.formula:
-        yield f"  {entry}is {v.formula}"
-    point = ", ".join(f"{name} = {array(value)}" for name, value in v.at.items())
-    told = f"{short(v.true)}, yours {short(v.yours)}, finite difference {short(v.difference)}"
-    yield f"  {'' if v.formula else entry}at {point}: {told}"
-    if v.wrong < v.points:
-        yield f"  wrong at {v.wrong} of {v.points} points"
-
-
-def _ground(v: Verdict) -> str:
-    if v.by == "proof":
-        return "proved" + (f", and finite differences agree at {_points(v.points)}" if v.points else "")
-    return f"at {_points(v.points)}, as finite differences say too; that is no proof"
-
-
-def _points(count: int) -> str:
-    return f"{count} point{'s' * (count != 1)}"

@@ -13,7 +13,6 @@ from itertools import permutations
 
 import numpy as np
 
-from gradcli.explain.page import short
 from gradcli.explain.proof import Proof, entry_name
 from gradcli.explain.repairs import repairs
 from gradcli.explain.results import Array, Named
@@ -152,7 +151,7 @@ def _number(value: float, tolerance: float) -> str:
     ('1/2', '-2', '3.14159')
     """
     near = Fraction(value).limit_denominator(60)
-    return str(near) if abs(float(near) - value) <= tolerance * max(1, abs(value)) else short(value)
+    return str(near) if abs(float(near) - value) <= tolerance * max(1, abs(value)) else f"{value:.6g}"
 
 
 def _inner(e: Evidence) -> str:

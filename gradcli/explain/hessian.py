@@ -12,7 +12,6 @@ from gradcli.engine.evaluate import values_of
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.page import Grid, Heading, Section, array, lines, short, shown, system
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style
 from gradcli.graph import hessian as second
@@ -22,10 +21,6 @@ from gradcli.graph.names import element_names
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
-
-_ENTRIES = 400  # of a Hessian that is listed
-_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
-_NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
 
 
 @dataclass(frozen=True)
@@ -86,10 +81,6 @@ class HessianResult(Shown):
                 cells[-1][()] = self.symbolic.entries.get((max(i, j), min(i, j)), sympy.S.Zero)
             yield [*zip(names, cells, strict=True)]
 
-    def page(self) -> list[Section]:
-        """Return what a reader sees."""
-        return [section for p in self.points or (None,) for section in _page(self, p)]
-
 
 @dataclass(frozen=True)
 class HvpPoint:
@@ -116,10 +107,6 @@ class HvpResult(Shown):
         """Yield a row a point."""
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), *((f"{name}.hvp", value) for name, value in p.hvp.items())]
-
-    def page(self) -> list[Section]:
-        """Return what a reader sees."""
-        return [section for p in self.points for section in _product_page(self, p)]
 
 
 @np.errstate(all="ignore")
@@ -215,75 +202,3 @@ def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJac
         if at_points:
             return None
         raise
-
-
-# The page
-
-
-def _page(result: HessianResult, p: HessianPoint | None) -> Iterator[Section]:
-    yield from system(result, p.at if p else {}, p.value if p else {})
-    columns = result.columns
-    if len(columns) ** 2 <= _ENTRIES:
-        yield Heading(f"H[i, j] = ∂²{result.output}/∂x_i∂x_j, symmetric: the lower half says it all")
-        rows = tuple(_matrix_rows(result, p))
-        names = [f"∂²{result.output}/∂{a}∂{b}" for k, a in enumerate(columns) for b in columns[: k + 1]]
-        listed = zip(names, (cell for row in rows for cell in row[1:]), strict=True)
-        narrow = tuple((name, f"= {cell}") for name, cell in listed if cell != "0")
-        yield Grid(rows, ("H", *(f"∂/∂{c}" for c in columns)), narrow)
-    else:
-        yield lines(f"H is {len(columns)}×{len(columns)}: -f json or -f csv writes it")
-    if result.symbolic is not None and result.symbolic.where and len(columns) ** 2 <= _ENTRIES:
-        yield Heading("where")
-        yield Grid(tuple((name, f"= {result.formula(e)}") for name, e in result.symbolic.where.items()))
-    if p is not None:
-        yield lines(f"gradient = {array(p.gradient)}", *definiteness(p.gradient, p.hessian))
-
-
-def _matrix_rows(result: HessianResult, p: HessianPoint | None) -> Iterator[tuple[str, ...]]:
-    for i, name in enumerate(result.columns):
-        cells = []
-        for j in range(i + 1):
-            formula = "" if result.symbolic is None else result.entry(i, j)
-            number = "" if p is None else short(p.hessian[i, j])
-            same = formula == number or not formula or formula == "nan"
-            cells.append(number if same and number else formula if not number else f"{formula} = {number}")
-        yield (f"∂/∂{name}", *cells)
-
-
-def definiteness(gradient: Array, matrix: Array) -> tuple[str, ...]:
-    """Return what the eigenvalues say of the point, in a line or two.
-
-    >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
-    ('minimum: the gradient is 0, and all eigenvalues are positive: 1, 2',)
-    >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))
-    ('curved both ways: eigenvalues -2, 1',)
-    """
-    if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
-        return ()
-    values = np.linalg.eigvalsh(matrix)
-    limit = _NEAR_ZERO * max(1.0, float(np.abs(values).max(initial=0)))
-    values = np.where(np.abs(values) <= limit, 0, values)
-    listed = ", ".join(short(e) for e in values[:12]) + (f", … ({len(values)})" if len(values) > 12 else "")
-    up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
-    flat_only = flat and not (up or down)
-    at_rest = float(np.abs(gradient).max(initial=0)) <= limit
-    if up and down:
-        what = "saddle point: the gradient is 0, and eigenvalues are of both signs" if at_rest else "curved both ways"
-        return (f"{what}: {listed}" if at_rest else f"{what}: eigenvalues {listed}",)
-    if flat_only:
-        return ("all eigenvalues are 0: H says nothing of the curvature",)
-    sign = "positive" if up else "negative"
-    kind = "minimum" if up else "maximum"
-    if flat:
-        rest = f"H cannot tell whether this is a {kind}" if at_rest else f"curved {'up' if up else 'down'}, and flat"
-        return (f"{rest}: eigenvalues {listed}",)
-    if at_rest:
-        return (f"{kind}: the gradient is 0, and all eigenvalues are {sign}: {listed}",)
-    return (f"curved {'up' if up else 'down'} in every direction: all eigenvalues are {sign}: {listed}",)
-
-
-def _product_page(result: HvpResult, p: HvpPoint) -> Iterator[Section]:
-    yield from system(result, p.at, p.value)
-    u = ", ".join(f"{name} = {shown(value, result)}" for name, value in p.u.items())
-    yield lines(f"u: {u}", "H·u is how fast the gradient changes when the inputs change as u says")
-    yield Grid(tuple((f"{name}.hvp", f"= {shown(value, result)}") for name, value in p.hvp.items()))

@@ -1,0 +1,118 @@
+"""The pages of `gradcli hessian`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from gradcli.explain.hessian import HessianPoint, HessianResult, HvpPoint, HvpResult
+from gradcli.explain.results import Array
+from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Name, Page, Partial, Section, Text, Value
+from gradcli.explain.system import system_section
+from gradcli.graph.names import dot
+
+_ENTRIES = 400  # of a Hessian that is shown
+_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
+_NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
+
+
+def hessian_pages(result: HessianResult, only: tuple[str, ...]) -> list[Page]:
+    """Return a page for each point, a single one without a point, with the sections `only`, or with all."""
+    points: Sequence[HessianPoint | None] = result.points or (None,)
+    return [Page(tuple(_sections(result, p, only)), result.decimals, result.taken) for p in points]
+
+
+def _sections(result: HessianResult, p: HessianPoint | None, only: tuple[str, ...]) -> Iterator[Section]:
+    build: dict[str, Callable[[], Sequence[Section]]] = {
+        "system": lambda: [system_section(result, p.at if p else None, p.value if p else {})],
+        "hessian": lambda: _matrix(result, p),
+        "curvature": lambda: [] if p is None else [_curvature(p)],
+    }
+    for name, make in build.items():
+        if name in (only or build):
+            yield from make()
+
+
+def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
+    columns = result.columns
+    if len(columns) ** 2 > _ENTRIES:
+        said = f"H has {len(columns):,} rows and columns: -f json or -f csv writes it, --u gives H·u without it"
+        return [Section("hessian", (Text((said,)),))]
+    cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i in range(len(columns)) for j in range(len(columns))}
+    heads = tuple(Partial("", c) for c in columns)
+    title = (f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all",)
+    found = [Section("hessian", (Matrix("H", heads, heads, cells),), title)]
+    where = result.symbolic.where if result.symbolic is not None else {}
+    defined = tuple(Line((Name(name), Value(np.asarray(e, dtype=object)))) for name, e in where.items())
+    return [*found, Section("hessian", (Equations(defined),), ("where",))] if defined else found
+
+
+def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:
+    number: tuple[Math, ...] = () if p is None else (Value(np.asarray(p.hessian[i, j])),)
+    entry = None if result.symbolic is None else result.symbolic.entries.get((i, j))
+    if entry is None:
+        return number[0] if number else Value(np.asarray(0.0))
+    return Equal((Value(np.asarray(entry, dtype=object)), *number))
+
+
+def _curvature(p: HessianPoint) -> Section:
+    said = definiteness(p.gradient, p.hessian)
+    texts = [Text(("gradient: ", Value(p.gradient + 0.0))), *([Text(said)] if said else [])]
+    return Section("curvature", tuple(texts))
+
+
+def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
+    """Return what the eigenvalues say of the point, as words and numbers; nothing of a large H.
+
+    >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
+    ('minimum: the gradient is 0, and all eigenvalues are positive: ', Value(array=array([1., 2.])))
+    >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
+    'curved both ways: eigenvalues: '
+    """
+    if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
+        return ()
+    values = np.linalg.eigvalsh(matrix)
+    limit = _NEAR_ZERO * max(1.0, float(np.abs(values).max(initial=0)))
+    values = np.where(np.abs(values) <= limit, 0, values)
+    up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
+    at_rest = float(np.abs(gradient).max(initial=0)) <= limit
+    if not (up or down):
+        return ("all eigenvalues are 0: H says nothing of the curvature",)
+    return f"{_kind(up, down, flat, at_rest)}: ", Value(values)
+
+
+def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> str:
+    """Return what a point is, by the signs of the eigenvalues, and whether the gradient is 0."""
+    if up and down:
+        saddle = "saddle point: the gradient is 0, and eigenvalues are of both signs"
+        return saddle if at_rest else "curved both ways: eigenvalues"
+    sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
+    if flat:
+        return (
+            f"H cannot tell whether this is a {kind}: eigenvalues"
+            if at_rest
+            else f"curved {way}, and flat: eigenvalues"
+        )
+    if at_rest:
+        return f"{kind}: the gradient is 0, and all eigenvalues are {sign}"
+    return f"curved {way} in every direction: all eigenvalues are {sign}"
+
+
+def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
+    """Return a page for each point, with the sections `only`, or with all."""
+    return [Page(tuple(_product_sections(result, p, only)), result.decimals, result.taken) for p in result.points]
+
+
+def _product_sections(result: HvpResult, p: HvpPoint, only: tuple[str, ...]) -> Iterator[Section]:
+    if "system" in (only or ("system",)):
+        yield system_section(result, p.at, p.value)
+    if "hessian" in (only or ("hessian",)):
+        parts: list[Math] = []
+        for name, value in p.u.items():
+            if value.any() or len(p.u) == 1:
+                parts += [", " if parts else "u: the inputs change at the rates ", Name(dot(name)), " = ", Value(value)]
+        said = Text(("H·u: the gradient changes with them, each part of it at the rate below",))
+        lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
+        yield Section("hessian", (Text(tuple(parts) or ("u: no input changes",)), said))
+        yield Section("hessian", (Equations(lines),))

@@ -1,0 +1,142 @@
+"""The page of `gradcli jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from gradcli.explain.jvp import JvpPoint, JvpResult, TangentRule, TangentStep, pairing
+from gradcli.explain.product import entry_cells, jacobian_sections
+from gradcli.explain.results import Array, Named
+from gradcli.explain.sections import (
+    Computed,
+    Equal,
+    Equations,
+    Grid,
+    Line,
+    Math,
+    Name,
+    Page,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Value,
+)
+from gradcli.explain.system import system_section
+from gradcli.graph.names import bar, dot, element_names
+from gradcli.graph.node import Node, is_const
+from gradcli.notation.nodes import node_names
+
+_TERMS = 12  # of a sum that is written out
+_STEPS = 200  # nodes that are shown with their tangents
+
+
+def jvp_pages(result: JvpResult, only: tuple[str, ...]) -> list[Page]:
+    """Return a page for each point, with the sections `only`, or with all."""
+    return [Page(tuple(_sections(result, p, only)), result.decimals, result.taken) for p in result.points]
+
+
+def _sections(result: JvpResult, p: JvpPoint, only: tuple[str, ...]) -> Iterator[Section]:
+    build: dict[str, Callable[[], Sequence[Section]]] = {
+        "system": lambda: [system_section(result, p.at or None, p.value)],
+        "u": lambda: [_tangents(p)],
+        "jacobian": lambda: [] if result.symbolic is None else jacobian_sections(result, p.jacobian),
+        "steps": lambda: _steps(result, p),
+        "jvp": lambda: [Section("jvp", (Equations(tuple(_products(result, p))),))],
+        "pairing": lambda: _pairing(p),
+    }
+    for name, make in build.items():
+        if name in (only or build):
+            yield from make()
+
+
+def _tangents(p: JvpPoint) -> Section:
+    """Say how fast the inputs change."""
+    parts: list[Math] = []
+    for name, value in p.u.items():
+        if value.any() or len(p.u) == 1:
+            parts += [", " if parts else "u: the inputs change at the rates ", Name(dot(name)), " = ", Value(value)]
+    parts = parts or ["u: no input changes"]
+    return Section("u", (Text(tuple(parts)), Text(("J·u: the outputs change with them, each at the rate below",))))
+
+
+def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
+    """Yield each element of J·u with its sum, or each output's where J is not known."""
+    if result.symbolic is None:
+        for name, value in p.jvp.items():
+            yield Line((Name(dot(name)), Value(value)), strong=True)
+        return
+    cells = entry_cells(result, p.jacobian)
+    weights = _flat(p.u)
+    names = [f"{dot(name)}{e}" for name, value in p.jvp.items() for e in element_names("", value.shape)]
+    for i, (name, total) in enumerate(zip(names, _flat(p.jvp), strict=True)):
+        terms = [
+            Product((_number(cells[i, j]), Value(np.asarray(weights[j]))))
+            for j in range(len(weights))
+            if (i, j) in cells and weights[j] != 0
+        ]
+        sides: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
+        yield Line((Name(name), *sides, Value(np.asarray(total))), strong=True)
+
+
+def _number(cell: Math) -> Math:
+    """Return the number of an entry, or its formula where it has none."""
+    return cell.sides[-1] if isinstance(cell, Equal) else cell
+
+
+def _flat(values: Named) -> Array:
+    return np.concatenate([value.reshape(-1) for value in values.values()])
+
+
+def _pairing(p: JvpPoint) -> list[Section]:
+    """Return vᵀ(Ju) = (vᵀJ)u, both worked out."""
+    if not p.v:
+        return []
+    title = ("the same number from both sides: forward mode gives J·u, reverse mode vᵀJ",)
+    sides = []
+    for left, right, sign in ((p.v, p.jvp, "v"), (p.grad, p.u, "")):
+        pairs = [(w, e) for name in left for w, e in zip(left[name].flat, right[name].flat, strict=True) if w and e]
+        terms = [Product((Value(np.asarray(w)), Value(np.asarray(e)))) for w, e in pairs]
+        names = [Product((Name(sign or bar(name)), Name(dot(name)))) for name in left]
+        if sign and len(left) > 1:
+            names = [Product((Name(f"v_{name}"), Name(dot(name)))) for name in left]
+        written: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
+        sides.append(Line((Sum(tuple(names)), *written, Value(np.asarray(pairing(left, right))))))
+    return [Section("pairing", (Equations(tuple(sides)),), title)]
+
+
+# Steps
+
+
+def _steps(result: JvpResult, p: JvpPoint) -> list[Section]:
+    if not p.steps:
+        return []
+    names = node_names(result.graph)
+    rows = tuple(_row(step, names) for step in p.steps[:_STEPS])
+    title = ("forward: each value with its tangent, marked by a dot: how fast it changes",)
+    return [Section("steps", (Grid(("value", "tangent"), rows),), title)]
+
+
+def _row(step: TangentStep, names: Mapping[Node, str]) -> tuple[Math, Math]:
+    formula: tuple[Math, ...] = () if step.node.op == "input" else (Computed(step.node, names),)
+    value: tuple[Math, ...] = () if step.value is None else (Value(step.value),)
+    tangent: tuple[Math, ...] = () if step.tangent is None else (Value(step.tangent),)
+    rule: tuple[Math, ...] = () if step.rule is None else (_rule(step.rule),)
+    moved: Math = Equal((Name(dot(step.name)), *rule, *tangent)) if step.moves else ""
+    return Equal((Name(step.name), *formula, *value)), moved
+
+
+def _rule(rule: TangentRule) -> Math:
+    if rule.whole is not None:
+        return Computed(rule.whole, rule.names, implicit=True)
+    terms: list[Math] = []
+    for slope, tangent in rule.terms:
+        if is_const(slope, 1):
+            terms.append(Name(tangent))
+        else:
+            local: Math = Value(np.asarray(-1.0)) if is_const(slope, -1) else Computed(slope, rule.names, implicit=True)
+            local = Name(rule.names[slope]) if slope in rule.names else local
+            terms.append(Product((local, Name(tangent))))
+    return Sum(tuple(terms))

@@ -1,0 +1,75 @@
+"""JSON and CSV of results that say themselves what is in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from gradcli.explain.results import Array
+from gradcli.graph.names import element_names
+
+
+class Data(Protocol):
+    """A result that says itself what each format is to show."""
+
+    def formula(self, expr: Any) -> str:
+        """Return an expression as gradcli reads it."""
+
+    def objects(self) -> Iterable[Mapping[str, Any]]:
+        """Return an object for each line of JSON."""
+
+    def rows(self) -> Iterable[Sequence[tuple[str, Array]]]:
+        """Return the arrays of each row of CSV, with the names that their elements' columns begin with."""
+
+
+def json_lines(result: Data) -> Iterator[str]:
+    """Yield a line an object; what is not finite is a string, as JSON has no name for it."""
+    for found in result.objects():
+        yield json.dumps(_plain(result, found))
+
+
+def _plain(result: Data, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(result, inner) for name, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(result, value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(result, inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value if value is None or isinstance(value, str | int | float) else result.formula(value)
+
+
+def csv_lines(result: Data) -> Iterator[str]:
+    """Yield a header, and a row a point."""
+    for k, row in enumerate(result.rows()):
+        cells = [
+            (column(name, element), result.formula(value) if array.dtype == object else repr(float(value)))
+            for name, array in row
+            for element, value in zip(element_names("", array.shape), array.reshape(-1), strict=True)
+        ]
+        for line in ([name for name, _ in cells],) * (k == 0) + ([cell for _, cell in cells],):
+            buffer = io.StringIO()
+            csv.writer(buffer, lineterminator="").writerow(line)
+            yield buffer.getvalue()
+
+
+def column(name: str, element: str) -> str:
+    """Return the column of an array's element: the index stands behind the variable, what it is of it behind that.
+
+    >>> column("x.jvp", "[0]"), column("x", ""), column("x", "[0]")
+    ('x[0].jvp', 'x', 'x[0]')
+    """
+    stem, point, kind = name.partition(".")
+    return f"{stem}{element}{point}{kind}"
+
+
+def render_lines(result: Data, style: str) -> Iterator[str]:
+    """Return the lines of a result as `json` or `csv`."""
+    return json_lines(result) if style == "json" else csv_lines(result)
