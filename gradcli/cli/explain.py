@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from gradcli.guide.messages import Found
+    from gradcli.guide.topics import Topic
 
 EXAMPLES = """\b
 Examples:
@@ -34,7 +35,7 @@ def explain(text: tuple[str, ...]) -> None:
     if not text:
         _list()
     elif topic := topic_named(asked):
-        _show(topic.text)
+        _show(_page(topic))
     elif found := find(asked):
         _show(_told(found))
     else:
@@ -53,6 +54,15 @@ def _list() -> None:
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
     click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+
+
+def _page(topic: Topic) -> str:
+    """Return a page, its messages as a list: each has a page of its own."""
+    text, _, messages = topic.text.partition("\n## Messages\n")
+    if not messages:
+        return text
+    listed = "\n".join(f"- {section.heading}" for section in topic.sections if section.messages)
+    return f'{text}\n## Messages\n\n`gradcli explain "TEXT"` explains each of these:\n\n{listed}\n'
 
 
 def _told(found: Found) -> str:

@@ -34,6 +34,21 @@ def test_a_page_is_no_wider_than_others(cli, monkeypatch, topic, columns):
     assert all(cells(line) <= columns or " " not in line.strip() for line in out.splitlines())
 
 
+@pytest.mark.parametrize("heading", [s.heading for t in topics().values() for s in t.sections if s.messages])
+def test_a_message_is_explained_within_a_screen(cli, monkeypatch, heading):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = cli.done("explain", heading.replace("…", "7")).out.splitlines()
+    assert "".join(lines).replace(" ", "").startswith(f"# {heading}".replace(" ", ""))
+    assert len(lines) <= 50
+    assert all(cells(line) <= 60 for line in lines)
+
+
+def test_a_page_lists_its_messages(cli):
+    out = cli.done("explain", "in-place").out
+    assert out.count('- "') == 6
+    assert "Right:" not in out
+
+
 def test_a_topic_has_other_names_and_needs_no_quotes(cli):
     page = cli.done("explain", "retain-graph").out
     assert cli.done("explain", "retain", "graph").out == page
