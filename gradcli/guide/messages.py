@@ -17,6 +17,7 @@ from gradcli.guide.topics import Section, Topic, topics
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _ENOUGH = 0.75  # of a message's words, where the wording has drifted
 _LEAST = 3  # words that tell one message from another
+_MANY = 6  # words of a message that may drift: a shorter one would be found in too many texts
 _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
 
 
@@ -86,7 +87,7 @@ def _drifted(rows: list[list[str]], given: list[str]) -> float:
     message = [word for row in rows for word in row]
     blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(message)
-    return share if share >= _ENOUGH and len(message) > _LEAST else 0
+    return share if share >= _ENOUGH and len(message) >= _MANY else 0
 
 
 def nearest(text: str, count: int = 3) -> list[Topic]:

@@ -60,7 +60,7 @@ def test_a_topic_has_other_names_and_needs_no_quotes(cli):
 def test_a_message_is_explained_with_a_wrong_and_a_right_example(cli, arguments):
     out = cli.done("explain", *arguments, stdin=TRACEBACK).out
     assert out.startswith('# "grad can be implicitly created only for scalar outputs"\n')
-    assert "\n  y.backward()\n" in out
+    assert out.index("\nWrong:\n") < out.index("\n  y.backward()\n") < out.index("\nRight:\n")
     assert "\n  y.backward(torch.tensor([1., 10.]))\n" in out
     assert out.rstrip().endswith("More: `gradcli explain gradient-argument`")
 

@@ -56,7 +56,16 @@ def test_other_wordings_and_parts_are_found(topic, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "…", "x", "RuntimeError", "hello world", "CUDA out of memory. Tried to allocate 2"]
+    "text",
+    [
+        "",
+        "…",
+        "x",
+        "RuntimeError",
+        "got 5 tensors and 3 labels",
+        "hello world",
+        "CUDA out of memory. Tried to allocate 2",
+    ],
 )
 def test_what_is_no_message_is_not_found(text):
     assert find(text) is None
