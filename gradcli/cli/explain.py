@@ -20,8 +20,15 @@ Examples:
 """
 
 
+def _completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the topics that a word may become."""
+    from gradcli.guide.topics import topics
+
+    return [name for name in topics() if name.startswith(incomplete)]
+
+
 @click.command(epilog=EXAMPLES)
-@click.argument("text", nargs=-1)
+@click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
     """Answer a question about gradients, or explain an error message of PyTorch's.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 
+from gradcli.cli.explain import explain
 from gradcli.guide.topics import topics
 from gradcli.wrapping import cells
 
@@ -88,3 +90,11 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert "\x1b[" in out
     assert "```" not in out
     assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
+
+
+def test_topics_are_completed():
+    (argument,) = (p for p in explain.params if p.name == "text")
+    context = click.Context(explain)
+    found = [item.value for item in argument.shell_complete(context, "re")]
+    assert found == ["retain-graph"]
+    assert len(argument.shell_complete(context, "")) == len(topics())
