@@ -55,6 +55,7 @@ _SIMPLER: dict[str, Callable[..., Any]] = {
     "minimum": lambda a, b: _where(_step(a - b), b, a),
     "div": lambda a, b: a / b,
 }
+_OFF = 1e-6  # what a number is from 0 on that is not rounding
 _LOGARITHMS = ("log1p", "expm1", "log2", "log10")
 
 
@@ -75,12 +76,14 @@ def plain(expr: Any) -> Any:
     return whole.expand(func=True) if type(whole).__name__ in _LOGARITHMS else whole
 
 
-def is_zero(expr: Any) -> bool:
-    """Tell whether algebra shows that a formula is 0, apart from single points.
+def is_zero(expr: Any, patient: bool = True) -> bool:
+    """Tell whether algebra shows that a formula is 0, apart from single points; if `patient`, all of SymPy's.
 
     >>> x, y = sympy.symbols("x y")
     >>> is_zero((x + y) ** 2 - x**2 - 2 * x * y - y**2), is_zero(sympy.sqrt(x**2) - x)
     (True, False)
+    >>> is_zero(1 / (1 + sympy.exp(-x)) + 1 / (1 + sympy.exp(x)) - 1, patient=False)
+    True
     """
     if expr == 0:
         return True
@@ -88,11 +91,59 @@ def is_zero(expr: Any) -> bool:
     # A step is 0 or 1, so that it is its own square; to the algebra it is a variable.
     steps = {s: sympy.Dummy() for s in expr.atoms(_STEP)}
     expr = expr.xreplace(steps)
-    for simpler in (sympy.expand, sympy.ratsimp, sympy.simplify):
+    for simpler in (sympy.expand, _numerator, *([sympy.simplify] if patient else [])):
         expr = _idempotent(simpler(expr), list(steps.values()))
         if expr == 0:
             return True
     return False
+
+
+def _numerator(expr: Any) -> Any:
+    """Return the numerator of the formula as one fraction, in which exponentials of sums are products of variables."""
+    bases: dict[Any, Any] = {}
+
+    def product(argument: Any) -> Any:
+        factors = []
+        for term in sympy.Add.make_args(sympy.expand(argument)):
+            count, rest = term.as_coeff_Mul()
+            if not count.is_Integer:
+                count, rest = sympy.S.One, term
+            factors.append(bases.setdefault(rest, sympy.Dummy()) ** count)
+        return sympy.Mul(*factors)
+
+    whole = expr.replace(sympy.exp, product)
+    left = [n for part in _parts(whole) if (n := sympy.expand(sympy.fraction(sympy.together(part))[0])) != 0]
+    if len(left) < 2:
+        return sympy.Add(*left)
+    return sympy.expand(sympy.fraction(sympy.together(whole))[0])
+
+
+def _parts(expr: Any) -> list[Any]:
+    """Return the sums of those terms that have variables in common: if all of them are 0, so is the whole.
+
+    One fraction of them all would be as long as their denominators' product.
+    """
+    parts: list[tuple[set[Any], list[Any]]] = []
+    for term in sympy.Add.make_args(expr):
+        names, terms = set(term.free_symbols), [term]
+        for other in [p for p in parts if p[0] & names]:
+            parts.remove(other)
+            names |= other[0]
+            terms += other[1]
+        parts.append((names, terms))
+    return [sympy.Add(*terms) for _, terms in parts]
+
+
+def is_refuted(expr: Any) -> bool:
+    """Tell whether numbers in the place of the variables show that a formula is not 0.
+
+    >>> x = sympy.Symbol("x")
+    >>> is_refuted(x**2 - x), is_refuted(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1)
+    (True, False)
+    """
+    numbers = {s: sympy.Float(0.3 + 0.07 * k) for k, s in enumerate(sorted(expr.free_symbols, key=str))}
+    value = plain(expr).xreplace(numbers).evalf(15)
+    return bool(value.is_number and value.is_real and abs(value) > _OFF)
 
 
 def _idempotent(expr: Any, steps: list[Any]) -> Any:

@@ -48,7 +48,7 @@ def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
         truth = index(found, tuple(range(n) if isinstance(s, slice) else s for s, n in _zipped(keys, found.shape)))
         if k < len(claim.by) - 1:
             base = truth
-    own = Graph.of(graph.inputs, {"": truth})
+    own = Graph.of(graph.inputs, {"": truth}, names=graph.names)
     yours = _yours(claim, scope, truth.shape, y.shape)
     return Case(claim.text, claim.said, own, base, x, keys, truth, yours)
 
@@ -91,7 +91,7 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
         for name in ends
         if by_output.get(name) == alias
     }
-    whole = Graph.of({**graph.inputs, **shown}, {"": base})
+    whole = Graph.of({**graph.inputs, **shown}, {"": base}, names=graph.names)
     keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
     found = derivative(whole, base, x)
     truth = index(found, keys) if keys else found

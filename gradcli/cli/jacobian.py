@@ -13,6 +13,7 @@ Examples:
   gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2
   gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
   gradcli jacobian "y=sin(a*b)" -f json
+  gradcli jacobian "y=exp(-x)*sin(x)" --order 3 --at x=0
   gradcli jacobian "y0=a*b" "y1=b**2" --points samples/points.csv
 """
 
@@ -21,9 +22,10 @@ Examples:
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
 @click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
+@click.option("--order", type=click.IntRange(1, 10), help="Of a scalar of one input: derivatives up to this order.")
 @page_options(JACOBIAN)
 @file_options
-def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files) -> None:
+def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: Pages, many: Files) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
@@ -51,6 +53,13 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, pages: Pages, many: Files)
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     look = pages.look(asked.page)
     situation = read_situation(system, asked)
+    if order is not None:
+        from gradcli.explain.taylor import taylor
+        from gradcli.report.data_lines import render_lines
+
+        found = taylor(situation.graph, situation.wrt, situation.points, order)
+        show(render_pages(found.pages(), look) if asked.page else render_lines(found, f"{asked.style}"), notes)
+        return
     page = asked.page is not None
     wanted = Wanted(page and (steps or "steps" in pages.only), page)
     result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ MAX_ENTRIES = 400  # of a claim that is proved
 _SHOWN = 36
 _LENGTH = 200  # characters of a formula that is shown
 _TERMS = 4
+_NAMED = 6  # intermediates that formulas are written in
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,14 @@ def prove(shown: Shown, truth: Node, yours: Node, wrong: int | None = None) -> P
 def _found(shown: Shown, truth: Node, yours: Node, wrong: int | None) -> Iterator[Proof]:
     """Yield better and better proofs."""
     from gradcli.algebra.display import tidy
-    from gradcli.algebra.equality import is_zero
 
     if truth.size > MAX_ENTRIES:
         return
-    entries = [_entries(shown.graph, node) for node in (truth, yours)]
-    right, said = (e if len(e) > 1 else e * truth.size for e in entries)
-    found = Proof()
     if wrong is None:
-        if truth.size <= _SHOWN:
-            found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], truth.shape))
-            yield found
-        if all(is_zero(a - b) for a, b in zip(said, right, strict=True)):
-            yield replace(found, proved=True)
+        yield from _of_a_right_one(shown, truth, yours)
         return
+    right, said = (_entries(shown.graph, node, {}) for node in (truth, yours))
+    found = Proof()
     found = replace(found, formula=_short(shown, tidy(right[wrong])))
     yield found
     found = replace(found, terms=_differing(shown, said[wrong], right[wrong]))
@@ -73,11 +68,45 @@ def _found(shown: Shown, truth: Node, yours: Node, wrong: int | None) -> Iterato
     yield replace(found, difference=_short(shown, tidy(right[wrong] - said[wrong])))
 
 
-def _entries(graph: Graph, node: Node) -> list[Any]:
+def _of_a_right_one(shown: Shown, truth: Node, yours: Node) -> Iterator[Proof]:
+    """Yield what shows that numbers that agree do so everywhere, and the derivative written out."""
+    from gradcli.algebra.display import tidy
+    from gradcli.algebra.equality import is_zero
+
+    found = Proof(proved=_proved(shown.graph, truth, yours))
+    yield found
+    right, said = (_entries(shown.graph, node, {}) for node in (truth, yours))
+    if truth.size <= _SHOWN:
+        found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], truth.shape))
+        yield found
+    if not found.proved and all(is_zero(a - b) for a, b in zip(said, right, strict=True)):
+        yield replace(found, proved=True)
+
+
+def _proved(graph: Graph, truth: Node, yours: Node) -> bool:
+    """Tell whether both are equal for any values of the system's first intermediates, whatever these are made of.
+
+    Formulas in them are short.  What is found equal so, is equal.
+    """
+    from gradcli.algebra.equality import is_refuted, is_zero
+
+    named = [(name, n) for name, n in graph.names.items() if n.args and "[" not in name][:_NAMED]
+    for count in range(len(named), -1, -1):
+        known = {n: name for name, n in named[:count]}
+        right, said = (_entries(graph, node, known) for node in (truth, yours))
+        differences = [a - b for a, b in zip(said, right, strict=True)]
+        if not any(map(is_refuted, differences)) and all(is_zero(d, patient=False) for d in differences):
+            return True
+    return False
+
+
+def _entries(graph: Graph, node: Node, known: Mapping[Node, str]) -> list[Any]:
+    """Return the formulas of a node's elements, in those of the leaves and of what is `known`."""
     from gradcli.algebra.formulas import formulas, symbols
 
-    leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
-    return list(formulas([node], leaves, {}).exprs[node].reshape(-1))
+    given = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
+    given |= {n: symbols(name, n.shape) for n, name in known.items()}
+    return list(formulas([node], given, {}).exprs[node].reshape(-1))
 
 
 def _short(shown: Shown, expr: Any) -> str:

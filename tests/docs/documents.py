@@ -84,18 +84,22 @@ class Script:
 
 
 _HAND = ("x*sin(a*x)", "x")
-_POINTS = ("x=0.5,a=2", "x=-1,a=3")
+_POINTS = ("--at", "x=0.5,a=2", "--at", "x=-1,a=3")
 SCRIPTS = [
     Script("backprop_pipe", "backprop_pipe.sh"),
     Script("check_gradient_right", "check_gradient.sh", (*_HAND, "sin(a*x) + a*x*cos(a*x)", *_POINTS)),
     Script("check_gradient_wrong", "check_gradient.sh", (*_HAND, "sin(a*x) + x*cos(a*x)", *_POINTS), status=1),
-    Script("check_gradient_mistake", "check_gradient.sh", ("x*sinn(x)", "x", "1", "x=2"), status=2),
+    Script("check_gradient_mistake", "check_gradient.sh", ("x*sinn(x)", "x", "1"), status=2),
+    Script("check_model", "check_model.sh"),
+    Script("compiled_gradient", "compiled_gradient.sh"),
     Script("cotangents", "cotangents.sh"),
     Script("gradient_descent", "gradient_descent.sh"),
     Script("handout", "handout.sh"),
     Script("jacobian_rows", "jacobian_rows.sh"),
     Script("jacobian_rows_assembled", "jacobian_rows.sh", (str(SAMPLES / "vector_to_vector_assembled.grad"),)),
     Script("many_points", "many_points.sh"),
+    Script("newton", "newton.sh"),
+    Script("sensitivity", "sensitivity.sh"),
     Script("slope_curve", "slope_curve.sh"),
 ]
 
