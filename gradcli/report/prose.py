@@ -9,6 +9,7 @@ from gradcli.wrapping import wrapped
 
 _IMAGE = re.compile(r"^!\[.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_CODE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"  # of a block's language, behind its fence
 _ROOM = 16  # columns of the last column of a table, at least
@@ -19,10 +20,18 @@ _BREAK = re.compile(r"^(?:```.*|#+ .*|\||(?:[-*]|\d+\.) |\s*$)")
 def shown(markdown: str) -> str:
     """Return Markdown without what a terminal cannot follow: comments, images, and the targets of links.
 
-    >>> shown("<!-- needs pyarrow -->\\nsee [shapes](shapes.md)")
-    'see shapes'
+    >>> shown("<!-- needs pyarrow -->\\nsee [shapes](shapes.md)\\n```python\\nf[0](x)\\n```")
+    'see shapes\\n```python\\nf[0](x)\\n```'
     """
-    return _LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", markdown)))
+    found, end = [], 0
+    for block in _CODE.finditer(markdown):
+        found += [_bare(markdown[end : block.start()]), block[0]]
+        end = block.end()
+    return "".join([*found, _bare(markdown[end:])])
+
+
+def _bare(prose: str) -> str:
+    return _LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", prose)))
 
 
 def coloured(markdown: str, width: int) -> None:

@@ -92,6 +92,14 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
 
 
+def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
+    script = "import torch; x = torch.tensor(3., requires_grad=True); y = x**2; y.backward(); y.backward()"
+    failed = cli("run", "-c", script)
+    assert failed.status == 1
+    assert "\nmore: gradcli explain retain-graph\n" in failed.told
+    assert "more:" not in cli("run", "-c", "1/0").told
+
+
 def test_topics_are_completed():
     (argument,) = (p for p in explain.params if p.name == "text")
     context = click.Context(explain)

@@ -14,6 +14,7 @@ from documents import (
     PICTURE,
     PICTURED,
     README,
+    SAMPLES,
     blocks,
     console_session,
     ended_well,
@@ -113,10 +114,16 @@ def test_the_python_sessions_run():
         assert runner.run(session).failed == 0
 
 
+def test_every_script_is_listed_with_what_it_says_of_itself():
+    listed = dict(row for row in rows(GUIDES["samples"]) if row[0].endswith(".py"))
+    first = {path: path.read_text("utf-8").partition("\n")[0] for path in SAMPLES.glob("*.py")}
+    assert listed == {f"samples/{path.name}": line.removeprefix("# ") for path, line in first.items()}
+
+
 def rows(text):
     """The cells of the Markdown tables in a text, without the heads."""
     lines = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip().strip("`") for cell in line] for line in lines[2:]]
+    return [[cell.strip().removeprefix("`").removesuffix("`") for cell in line] for line in lines[2:]]
 
 
 def test_the_table_of_functions_is_complete():
