@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "notation": {"graph", "algebra"},
     "export": {"graph", "engine"},
     "explain": {"graph", "engine", "algebra", "notation"},
+    "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "batch": {"graph", "engine", "data"},
 }

@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
 
-STYLES = ("text",)
-ENDINGS = {".txt": "text"}
+STYLES = ("text", "svg", "dot", "mermaid", "tikz")
+MERMAID = 500  # arrows that Mermaid draws by itself
+ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".tex": "tikz", ".txt": "text"}
 
 EXAMPLES = """\b
 Examples:
   gradcli graph "y=x**2+x" --at x=3
   gradcli graph "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
   gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
-  gradcli graph -F samples/bundle_adjustment.grad --v ones
+  gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
+  gradcli graph "y=sin(x)*x" -f mermaid
 """
 
 
@@ -41,7 +43,7 @@ Examples:
     "--output",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Write the picture to FILE; .txt is text.",
+    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ) and .txt choose the format.",
 )
 def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, output: str | None) -> None:
     """Draw the system as a graph: what is computed from what, with values and derivatives.
@@ -64,7 +66,13 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     view = View(columns(situation, asked), at, _call(situation, cotangents, notes), not every)
-    drawn = render_picture(picture(situation.graph, view), style, rounded)
+    found = picture(situation.graph, view)
+    arrows = sum(len(box.arrows) for box in found.boxes)
+    if style == "mermaid" and arrows > MERMAID:
+        notes.add(
+            "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
+        )
+    drawn = render_picture(found, style, rounded)
     if output is None or output == "-":
         show(drawn, notes)
     else:
@@ -82,7 +90,7 @@ def _style(style: str | None, output: str | None) -> str:
     found = ENDINGS.get(PurePath(output).suffix.lower())
     if found is None:
         raise InputError(
-            f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} is that of text, or -f"
+            f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
         )
     return found
 

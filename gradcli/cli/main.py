@@ -8,6 +8,7 @@ import click
 
 from gradcli.cli.backward import backward
 from gradcli.cli.check import check
+from gradcli.cli.explain import explain
 from gradcli.cli.export import export
 from gradcli.cli.graph import graph
 from gradcli.cli.hessian import hessian
@@ -37,7 +38,7 @@ def gradcli() -> None:
     """
 
 
-for command in (backward, jacobian, run, check, graph, hessian, jvp, export):
+for command in (backward, jacobian, run, check, graph, hessian, jvp, export, explain):
     gradcli.add_command(command)
 
 

@@ -34,7 +34,14 @@ class Scene:
 
 
 def why(error: BaseException, script: Script) -> str:
-    """Return what happened and what mends it, or nothing where PyTorch's message says all."""
+    """Return what happened, what mends it, and where the guide has more; nothing where PyTorch's message says all."""
+    from gradcli.guide.messages import find
+
+    found = find(str(error))
+    return "\n".join(filter(None, [_why(error, script), f"more: gradcli explain {found.topic.name}" if found else ""]))
+
+
+def _why(error: BaseException, script: Script) -> str:
     scene = _scene(error, script)
     if scene is None:
         return ""

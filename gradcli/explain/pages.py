@@ -11,7 +11,7 @@ from gradcli.explain.calls import calls_section
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
-from gradcli.explain.product import heading, jacobian_sections, zeros
+from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Page, Section, Text
@@ -19,8 +19,6 @@ from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
 from gradcli.explain.weights import flat, weights_section
-
-_LONG = 40  # characters of a derivative that is not shown for each element
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
         return [_too_large(result)]
     if len(point.calls) > 1:
         return jacobian_sections(result, point.jacobian)
-    return jacobian_sections(result, point.jacobian, point.calls[0], {name: point.grad[name] for name in result.wrt})
+    total = {name: point.grad[name] for name in result.wrt}
+    return jacobian_sections(result, point.jacobian, point.calls[0], total, brief=not wanted)
 
 
 def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
@@ -81,12 +80,13 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
     if result.symbolic is None:
         return False
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
+    formulas = written.gradients.keys() == set(result.wrt)
+    long = any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
     if rows > 1 or len(point.calls) > 1:
-        return not result.numeric and rows * columns > SHOWN_ENTRIES
+        return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and long))
     if all(not n.shape for n in result.leaves.values()):
         return True
-    long = any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
-    same = bool((flat(point.calls[0].v) == 1).all()) and written.gradients.keys() == set(result.wrt)
+    same = bool((flat(point.calls[0].v) == 1).all()) and formulas
     return same or (result.numeric and (long or bool(result.symbolic.where)))
 
 

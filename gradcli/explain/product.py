@@ -14,30 +14,48 @@ from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _LISTED = 36  # derivatives of one output that are listed with those that are 0
+LONG = 40  # characters of a derivative that is not shown for each element
 _PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
 _ZERO = Value(np.asarray(0.0))
 
 
 def jacobian_sections(
-    result: Shown, matrix: Array | None, call: Call | None = None, total: Named | None = None
+    result: Shown, matrix: Array | None, call: Call | None = None, total: Named | None = None, brief: bool = False
 ) -> list[Section]:
-    """Return J, at a point with its numbers; with a call, also its v and the product vᵀJ."""
+    """Return J, at a point with its numbers; with a call, also its v and the product vᵀJ.
+
+    If `brief`, formulas that are long to read are left out beside numbers.
+    """
     symbolic = result.symbolic
     assert symbolic is not None
     where = _where(result, () if call is None else result.graph.names)
+    if brief and matrix is not None and (where or _is_long(result)):
+        cells: Mapping[tuple[int, int], Math] = _numbers(matrix)
+        where = []
+    else:
+        cells = entry_cells(result, matrix)
     if len(symbolic.rows) == 1:
         return [Section("jacobian", tuple(_row(result, matrix))), *where]
     shown = Matrix(
         "J",
         tuple(map(Name, symbolic.rows)),
         tuple(Partial("", column) for column in symbolic.columns),
-        entry_cells(result, matrix),
+        cells,
         () if call is None else tuple(Value(np.asarray(w)) for w in flat(call.v)),
         () if total is None else tuple(Value(np.asarray(g)) for g in flat(total)),
     )
     said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
     return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
+
+
+def _numbers(matrix: Array) -> dict[tuple[int, int], Math]:
+    return {(int(i), int(j)): Value(np.asarray(matrix[i, j])) for i, j in np.argwhere(matrix != 0)}
+
+
+def _is_long(result: Shown) -> bool:
+    assert result.symbolic is not None
+    return any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
 
 
 def _row(result: Shown, matrix: Array | None) -> list[Block]:

@@ -102,12 +102,22 @@ def _is_number(text: str) -> bool:
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
     """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
     name = Name(bar(step.argument))
+    if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
+        return _unwritten(name, step, step.edge.argument in before)
     if step.slope is None or step.adjoint.shape or step.slope.shape:
         return Equal((name, Value(step.total)))
     product = Product((Value(step.adjoint), Value(step.slope)))
     there = before.get(step.edge.argument)
     total: Math = product if there is None else Sum((there, product))
     return Equal((name, total, Value(step.total)))
+
+
+def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
+    """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
+    if step.slope is None:
+        return ""  # the rule says it
+    product = Product((Name(bar(step.node)), Partial(step.node, step.argument)))
+    return Equal((name, Sum((name, product)) if adds else product))
 
 
 def _rule_name(step: ReverseStep) -> str:

@@ -210,7 +210,7 @@ def _einsum(w: LatexNodeWriter, node: Node) -> Written:
 
 def _outer(w: LatexNodeWriter, node: Node) -> Written:
     a, b = node.args
-    return Written(f"{w.argument(a, Binds.PRODUCT)} {transposed(w, b)}", Binds.PRODUCT)
+    return Written(f"{w.operand(a, Binds.PRODUCT, last=False).text} {transposed(w, b)}", Binds.PRODUCT)
 
 
 def _inverse(w: LatexNodeWriter, node: Node) -> Written:

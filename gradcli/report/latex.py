@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from gradcli.explain.sections import Block, Code, Equations, Grid, Line, Math, Matrix, Page, Section, Text
-from gradcli.report.latex_layout import HEIGHT, WIDTH, height, pieces, table, width
+from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_math import LatexWriter, escaped
 
 _COLUMNS = 6  # of a matrix that stands as one
@@ -43,9 +45,10 @@ def _block(block: Block, writer: LatexWriter) -> str:
         case Text(parts):
             return paragraph(parts, writer) + "\n"
         case Equations(lines):
-            return "\n".join(f"\\begin{{align*}}\n{part}\n\\end{{align*}}" for part in equations(lines, writer, HEIGHT))
+            shown = equations(lines, writer, HEIGHT)
+            return "\n".join(sized(f"\\begin{{align*}}\n{body}\n\\end{{align*}}", width(body)) for body in shown)
         case Matrix():
-            return "\n".join(f"\\[\n{part}\n\\]" for part in matrices(block, writer))
+            return "\n".join(sized(f"\\[\n{part}\n\\]", width(part)) for part in matrices(block, writer))
         case Grid(header, rows):
             return "\n".join(_grid(header, [[writer.write(cell) for cell in row] for row in rows]))
         case Code():
@@ -62,18 +65,14 @@ def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
 # What Markdown uses as well
 
 
-def equations(lines: Sequence[Line], writer: LatexWriter, most: int | None = None) -> list[str]:
+def equations(lines: Sequence[Line], writer: LatexWriter, most: float = math.inf) -> list[str]:
     """Return equations below each other, aligned at their first signs; parts of at most so many lines."""
-    parts: list[list[str]] = [[]]
-    used = 0
-    for line in lines:
-        rows = list(_equation(line, writer))
-        used += sum(map(height, rows))
-        if most is not None and used > most and parts[-1]:
-            parts.append([])
-            used = sum(map(height, rows))
-        parts[-1] += rows
-    return [" \\\\\n".join(rows) for rows in parts]
+    written = [list(_equation(line, writer)) for line in lines]
+    return [" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines, most)]
+
+
+def _lines(rows: Sequence[str]) -> int:
+    return sum(map(height, rows))
 
 
 def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
@@ -137,34 +136,24 @@ def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
 
 def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
     """Return the entries that are not 0, an equation each, in displays that stand on one page."""
-    parts: list[list[str]] = [[]]
-    used = 0
+    written = []
     for (i, j), cell in cells.items():
         operator = writer.write(matrix.columns[j])
         head = operator.replace(r"\partial }", rf"\partial {writer.write(matrix.rows[i])}}}", 1)
         first, *others = pieces(cell, WIDTH - width(head))
-        rows = [f"{head} &= {first}", *(rf"&\quad {row}" for row in others)]
-        used += sum(map(height, rows))
-        if used > HEIGHT and parts[-1]:
-            parts.append([])
-            used = sum(map(height, rows))
-        parts[-1] += rows
-    return ["\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}" for rows in parts]
+        written.append([f"{head} &= {first}", *(rf"&\quad {row}" for row in others)])
+    bodies = (" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines))
+    return [f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}" for body in bodies]
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a table; a long one in parts, so that it goes over several pages."""
     head = " & ".join(_TITLES.get(title) or rf"\text{{{escaped(title)}}}" for title in header)
-    broken = [list(map(_cell, row, _shares(rows))) for row in rows]
-    part: list[str] = []
-    used = 0
-    for row in [*broken, None]:
-        own = 0 if row is None else max(map(height, row))
-        if part and (row is None or used + own > HEIGHT):
-            yield f"\\[\n{table('l' * len(header), head, part)}\n\\]"
-            part, used = [], 0
-        part.append("" if row is None else " & ".join(row))
-        used += own
+    shares = _shares(rows)
+    broken = [list(map(_cell, row, shares)) for row in rows]
+    for part in paged(broken, lambda row: max(map(height, row))):
+        text = table("l" * len(header), head, [" & ".join(row) for row in part])
+        yield sized(f"\\[\n{text}\n\\]", sum(max(map(width, column)) + 2 for column in zip(*part, strict=True)))
 
 
 def _shares(rows: Sequence[Sequence[str]]) -> list[float]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-WIDTH = 84  # letters of a line
+Item = TypeVar("Item")
+
+WIDTH = 66  # letters of a line
 HEIGHT = 24  # lines of a display that stands on one page
 
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|\\[A-Za-z]+|\\.|[{}^_&]|\s+|.", re.DOTALL)
@@ -14,8 +17,25 @@ _SILENT = {r"\left", r"\right", r"\mathit", r"\mathrm", r"\mathtt", r"\mathbf", 
 _SILENT |= {r"\hat", r"\tilde", r"\displaystyle", r"\,", r"\;"}
 _WIDE = {r"\sum": 3, r"\prod": 3, r"\quad": 3, r"\qquad": 6, r"\arcsin": 6, r"\arccos": 6, r"\arctan": 6}
 _NAMES = {rf"\{n}": len(n) for n in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max")}
-_SPACED = {"+": 3, "-": 3, "=": 3, "<": 3, ">": 3, ",": 1.5, r"\cdot": 2, r"\odot": 3, r"\leq": 3, r"\geq": 3}
+_SPACED = {
+    r"\to": 3,
+    r"\times": 3,
+    r"\infty": 2,
+    r"\mathrel": 2,
+    "+": 3,
+    "-": 3,
+    "=": 3,
+    "<": 3,
+    ">": 3,
+    ",": 1.5,
+    r"\cdot": 2,
+    r"\odot": 3,
+    r"\leq": 3,
+    r"\geq": 3,
+}
 _SMALL = 0.7  # of a subscript
+_SIZES = {"": 1.0, r"\small": 0.94, r"\footnotesize": 0.87}
+_FOREIGN = 6  # of a letter that is shown by its number
 _SHORT = 4  # of the left side of an equation
 
 
@@ -73,7 +93,9 @@ class _Measure:
             return 2.0
         if not token.strip() or token in _SILENT or token.startswith(r"\end"):
             return 0.0
-        return float(_WIDE.get(token) or _NAMES.get(token) or _SPACED.get(token) or 1)
+        return float(
+            _WIDE.get(token) or _NAMES.get(token) or _SPACED.get(token) or (1 if token.isascii() else _FOREIGN)
+        )
 
     def argument(self) -> float:
         """Return the width of the next group, or the next sign."""
@@ -95,6 +117,29 @@ def table(form: str, head: str, body: Sequence[str], last: str = "") -> str:
 def _end(row: str) -> str:
     """Return the end of a row; fractions of two rows would touch."""
     return r" \\[4pt]" if height(row) > 1 else r" \\"
+
+
+def paged(items: Iterable[Item], lines: Callable[[Item], int], most: float = HEIGHT) -> list[list[Item]]:
+    """Return items in parts that stand on one page each; `lines` says how high an item is.
+
+    >>> paged([10, 10, 10], lambda item: item)
+    [[10, 10], [10]]
+    """
+    parts: list[list[Item]] = [[]]
+    used = 0
+    for item in items:
+        used += lines(item)
+        if used > most and parts[-1]:
+            parts.append([])
+            used = lines(item)
+        parts[-1].append(item)
+    return parts
+
+
+def sized(display: str, wide: float) -> str:
+    """Return a display in letters so small that it fits a line, as far as they can be read."""
+    size = next((name for name, part in _SIZES.items() if wide * part <= WIDTH), r"\scriptsize")
+    return display if not size else f"{{{size}\n{display}}}"
 
 
 def pieces(latex: str, room: float = WIDTH) -> list[str]:

@@ -95,9 +95,12 @@ class LatexWriter:
                 return " = ".join(self.sides(sides))
 
     def _listed(self, items: Sequence[Math]) -> str:
-        rows = [item.items for item in items if isinstance(item, Listed)]
-        written = matrix([list(map(self.write, row)) for row in rows or [tuple(items)]])
-        return written if rows else column(written)
+        return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
+
+    def _rows(self, items: Sequence[Math]) -> str:
+        """Return a list as a matrix, whose elements may be lists."""
+        rows = [item.items for item in items if isinstance(item, Listed)] or [tuple(items)]
+        return matrix([[self._rows(e.items) if isinstance(e, Listed) else self.write(e) for e in row] for row in rows])
 
     def _several(self, names: str) -> str:
         """Return a name, or names in brackets; nothing for none."""

@@ -11,7 +11,7 @@ from click import style
 from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import TIED, page_width, wrapped
+from gradcli.wrapping import TIED, broken, page_width, wrapped
 
 _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
@@ -111,10 +111,14 @@ class _Terminal:
     def code(self, code: Code, room: int) -> list[str]:
         """Return a line of a program behind what is said of it, several below it."""
         if not code.caption:
-            return list(code.lines)
+            return [part for line in code.lines for part in self.line(line, room)]
         if len(code.lines) == 1 and len(code.caption) + len(code.lines[0]) + 2 <= room:
             return [f"{code.caption}: {code.lines[0]}"]
-        return [f"{code.caption}:", *(f"{_INDENT}{line}" for line in code.lines)]
+        return [f"{code.caption}:", *(_INDENT + part for line in code.lines for part in self.line(line, room - 2))]
+
+    def line(self, line: str, room: int) -> list[str]:
+        """Return a line of a program; a long one goes on inside of its brackets."""
+        return broken(line, room, "    ") if "(" in line and not line.startswith("#") else [line]
 
     def strong(self, text: str, wanted: bool = True) -> str:
         return style(text, bold=True) if self.styled and wanted else text

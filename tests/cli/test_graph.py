@@ -49,3 +49,19 @@ def test_several_outputs_need_no_cotangent(cli):
     out = cli.done("graph", "y=x**2", "z=3*x", "--at", "x=3").out
     assert "x̄" not in out
     assert "∂y/∂x = 2*x = 6" in out
+
+
+def test_more_arrows_than_mermaid_draws_are_told(cli):
+    lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(200))
+    assert "maxEdges" in cli.done("graph", lines, "-f", "mermaid").err
+    assert cli.done("graph", "y=x**2", "-f", "mermaid").err == ""
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"),
+    [("svg", "<svg "), ("dot", "digraph"), ("mmd", "flowchart"), ("tex", "% needs"), ("gv", "dig")],
+)
+def test_endings(ending, begins, cli, tmp_path):
+    file = tmp_path / f"p.{ending}"
+    cli.done("graph", "y=x**2", "--output", str(file))
+    assert file.read_text("utf-8").startswith(begins)

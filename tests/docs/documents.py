@@ -9,13 +9,17 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+GUIDE = sorted((ROOT / "gradcli" / "guide").glob("*.md"))
 SAMPLES = ROOT / "samples"
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -99,9 +103,9 @@ SCRIPTS = [
 
 
 def environment() -> dict[str, str]:
-    """Return an environment in which `gradcli` is the one of this interpreter, on a terminal of 80 columns."""
+    """Return an environment with this interpreter's `gradcli`; pages fit where `gradcli explain` indents them."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+    return {**os.environ, "PATH": path, "COLUMNS": "78", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
 
 
 def execute(command: Sequence[str], directory: Path = ROOT, given: str = "") -> Printed:
@@ -155,16 +159,51 @@ def pipeline(command: str) -> tuple[list[list[str]], str]:
     return calls, command
 
 
-def execute_sessions(sessions: Sequence[Session]) -> list[list[Printed]]:
-    """Run sessions two at a time; the results have their order."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(_execute_session, sessions))
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Stand in a folder of a session, in which `samples` is; the width is that of a process in a test."""
+    before, kept = Path.cwd(), dict(os.environ)
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / SAMPLES.name).symlink_to(SAMPLES)
+        os.chdir(name)
+        os.environ.update({key: environment()[key] for key in ("COLUMNS", "NO_COLOR")})
+        try:
+            yield Path(name)
+        finally:
+            os.chdir(before)
+            os.environ.clear()
+            os.environ.update(kept)
 
 
-def _execute_session(session: Session) -> list[Printed]:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / SAMPLES.name).symlink_to(SAMPLES)
-        return [execute(["sh", "-c", example.command], Path(folder)) for example in session.examples]
+def executed(cli: Callable[..., Any], command: str, place: Path) -> Printed:
+    """Run a pipe: its plain calls of gradcli in this process, which takes milliseconds, what remains by the shell."""
+    calls, rest = pipeline(command)
+    out, err, status = "", "", 0
+    for arguments in calls:
+        with warnings.catch_warnings():  # a script's warnings are its own
+            warnings.simplefilter("default")
+            outcome = cli(*arguments, stdin=out)
+        out, err, status = outcome.out, err + outcome.told, outcome.status
+    if not rest:
+        return Printed(out + err, status)
+    done = execute(["sh", "-c", rest], place, out)
+    return Printed(done.text + err, done.status)
+
+
+def executed_session(cli: Callable[..., Any], session: Session) -> list[Printed]:
+    """Run the commands of a session one after the other, in a folder of their own."""
+    with folder() as place:
+        return [executed(cli, example.command, place) for example in session.examples]
+
+
+def ended_well(example: Example, now: Printed) -> bool:
+    """Tell whether a command ended as what is shown below it says; a pipe ends with the status of its last command."""
+    piped = " | " in _QUOTED.sub("", example.command)
+    refused = re.search("^error: ", now.text, re.MULTILINE) and not piped
+    denied = re.search(
+        r"^gradcli check.*wrong|^gradcli run.*^\w*Error: ", f"{example.command}\n{now.text}", re.M | re.S
+    )
+    return now.status == (2 if refused else 1 if denied else 0)
 
 
 def blocks(text: str, language: str) -> Iterator[re.Match[str]]:

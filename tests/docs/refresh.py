@@ -1,4 +1,4 @@
-"""Write what the commands print today into the README and into `expected/`: `python tests/docs/refresh.py`.
+"""Write what the commands print today into README, guide and `expected/`: `python -m tests.docs.refresh [FILE]...`.
 
 Read the difference (`git diff`) before you keep it: the tests compare with what is written here.  An output is kept
 as it was where it differs in the last digits of long numbers only, where the command ends as it should not, and where a
@@ -8,41 +8,56 @@ package is not installed that the command needs.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from documents import README, SCRIPTS, blocks, console_session, execute_all, execute_sessions, same, typed
+from tests.conftest import Command
+from tests.docs.documents import (
+    GUIDE,
+    README,
+    SCRIPTS,
+    blocks,
+    console_session,
+    ended_well,
+    execute_all,
+    executed_session,
+    same,
+    typed,
+)
 
 
-def current(name: str, shown: str, text: str, ended_well: bool) -> str:
+def current(name: str, shown: str, text: str, well: bool) -> str:
     """Return the output to be shown from now on."""
-    if not ended_well or "gradcli failed" in text or "Traceback" in text:
+    if not well or "gradcli failed" in text:
         print(f"not taken over: {name}\n{text}", file=sys.stderr)
         return shown
     return shown if same(text, shown) else text
 
 
-def refreshed(readme: str) -> str:
-    """Return the README with the output of every console command as it is now."""
-    found = [(block, console_session(block)) for block in blocks(readme, "console")]
-    found = [(block, session) for block, session in found if not session.missing]
-    bodies = []
-    for (_, session), printed in zip(found, execute_sessions([session for _, session in found]), strict=True):
+def refreshed(text: str) -> str:
+    """Return a document with the output of every console command as it is now."""
+    cli = Command()
+    for block in reversed(list(blocks(text, "console"))):
+        session = console_session(block)
+        if session.missing:
+            continue
         body = ""
-        for example, now in zip(session.examples, printed, strict=True):
+        for example, now in zip(session.examples, executed_session(cli, session), strict=True):
             body += typed(example.command)
-            body += current(example.command, example.shown, now.text, now.status in (0, 2))
-        bodies.append(body)
-    for (block, _), body in reversed(list(zip(found, bodies, strict=True))):
-        readme = readme[: block.start("body")] + body + readme[block.end("body") :]
-    return readme
+            body += current(example.command, example.shown, now.text, ended_well(example, now))
+        text = text[: block.start("body")] + body + text[block.end("body") :]
+    return text
 
 
-def main() -> None:
-    """Rewrite the README's console blocks and the expected outputs of the scripts."""
-    README.write_text(refreshed(README.read_text("utf-8")), "utf-8")
+def main(files: list[str]) -> None:
+    """Rewrite the console blocks of the files (all documents if none is given), and the scripts' outputs with all."""
+    for path in [Path(name) for name in files] or [README, *GUIDE]:
+        path.write_text(refreshed(path.read_text("utf-8")), "utf-8")
+    if files:
+        return
     for run, now in zip(SCRIPTS, execute_all([run.command for run in SCRIPTS]), strict=True):
         shown = run.expected.read_text("utf-8") if run.expected.exists() else ""
         run.expected.write_text(current(run.name, shown, now.text, now.status == run.status), "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from documents import (
-    README,
+    GUIDE,
     ROOT,
     SAMPLES,
     SCRIPTS,
@@ -73,14 +73,14 @@ def test_a_script_prints_what_is_recorded(run):
         pytest.skip("needs jq")
     shown, now = run.expected.read_text("utf-8"), execute_elsewhere(run.command)
     if not same(now.text, shown):
-        assert now.text == shown  # the difference; `python tests/docs/refresh.py` takes it over
+        assert now.text == shown  # the difference; `python -m tests.docs.refresh` takes it over
     assert now.status == run.status
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.sh")), ids=lambda path: path.stem)
 def test_a_script_is_run_and_documented_and_stops_at_its_first_error(path):
     assert path.name in {run.script for run in SCRIPTS}
-    assert f"`samples/{path.name}`" in README.read_text("utf-8")
+    assert any(f"`samples/{path.name}`" in page.read_text("utf-8") for page in GUIDE)
     text = path.read_text("utf-8")
     assert text.startswith("#!/bin/sh\n# ")
     assert "\nset -eu\n" in text

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -128,16 +126,3 @@ def test_a_wide_matrix_is_split(cli, count):
 def test_a_large_array_is_summarised(cli):
     out = cli.done(*COMMANDS["large"], "-f", "latex").out
     assert r"\begin{pmatrix} 1 & 1 & 1 & \cdots \end{pmatrix}_{60}" in out
-
-
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
-def test_compiles(cli, tmp_path):
-    body = "\n\\clearpage\n".join(cli.done(*case.values[0]).out for case in CASES)
-    document = f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\\end{{document}}\n"
-    (tmp_path / "all.tex").write_text(document)
-    command = ["pdflatex", "-interaction=nonstopmode", "all.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
-    log = done.stdout.decode(errors="replace").splitlines()
-    errors = [line + log[k + 1] for k, line in enumerate(log) if line.startswith(("!", "l."))]
-    assert errors == []
-    assert done.returncode == 0

@@ -9,6 +9,7 @@ from gradcli.explain.picture import Box, Picture
 from gradcli.explain.sections import Equal, Math, Name, Page, Partial
 from gradcli.graph.names import bar
 from gradcli.report.text_math import TextWriter
+from gradcli.wrapping import TIED, broken, cells
 
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
@@ -43,6 +44,14 @@ class Labels:
         """Return the sides of what is said of its adjoint, if anything."""
         return self.writer.sides(tuple(box.reverse()))
 
+    def value_lines(self, box: Box, letters: int) -> list[str]:
+        """Return what is said of a value in lines of so many letters."""
+        return _sides(self.equation(box), letters)
+
+    def adjoint_lines(self, box: Box, letters: int) -> list[str]:
+        """Return what is said of its adjoint in lines of so many letters; none where nothing is."""
+        return _sides(self.reverse(box), letters)
+
     def locals(self, box: Box) -> list[str]:
         """Return what is said at each arrow into the box; nothing where nothing is passed back along it."""
         return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
@@ -61,3 +70,22 @@ def legend(signs: Sequence[tuple[str, str]], picture: Picture) -> str:
     """Return which sign stands for which kind of box, of those that there are."""
     kinds = {box.kind for box in picture.boxes}
     return "   ".join(f"{sign} {kind}" for kind, sign in signs if kind in kinds)
+
+
+def _sides(sides: Sequence[str], letters: int) -> list[str]:
+    """Return an equation in lines: on one, or what stands last on others."""
+    whole = " = ".join(sides)
+    if cells(whole) <= letters or len(sides) < 2:
+        return lines_of(whole, letters) if whole else []
+    first = " = ".join([*sides[:-1], ""]).rstrip()
+    return [*lines_of(first, letters), *("  " + line for line in lines_of(sides[-1], letters - 2))]
+
+
+def lines_of(text: str, letters: int) -> list[str]:
+    """Return a formula in lines of so many letters; a name without an end is cut.
+
+    >>> lines_of("first(x) + second(x)", 12)
+    ['first(x) +', '  second(x)']
+    """
+    lines = broken(text.replace(TIED, " "), letters)
+    return [line if cells(line) <= 2 * letters else line[: 2 * letters - 1] + "…" for line in lines]

@@ -1,0 +1,87 @@
+"""gradcli explain: the pages of the guide, and what a message of PyTorch's means."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gradcli.guide.messages import Found
+
+EXAMPLES = """\b
+Examples:
+  gradcli explain
+  gradcli explain gradient-argument
+  gradcli explain retain graph
+  gradcli explain "grad can be implicitly created only for scalar outputs"
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("text", nargs=-1)
+def explain(text: tuple[str, ...]) -> None:
+    """Answer a question about gradients, or explain an error message of PyTorch's.
+
+    TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
+    listed.
+    """
+    from gradcli.guide.messages import find
+    from gradcli.guide.topics import topic_named
+
+    asked = sys.stdin.read() if text == ("-",) else " ".join(text)
+    if not text:
+        _list()
+    elif topic := topic_named(asked):
+        _show(topic.text)
+    elif found := find(asked):
+        _show(_told(found))
+    else:
+        raise _unknown(asked)
+
+
+def _list() -> None:
+    """Print the topics with a line each."""
+    from gradcli.guide.topics import PARTS, topics
+    from gradcli.report.layout import table
+    from gradcli.wrapping import page_width
+
+    found = topics().values()
+    longest = max(len(t.name) for t in found)
+    for part, title in PARTS.items():
+        rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
+        click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
+    click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+
+
+def _told(found: Found) -> str:
+    """Return the section that explains a message, and where more stands."""
+    more = f"More: `gradcli explain {found.topic.name}`"
+    return f"# {found.section.heading}\n\n{found.section.text}\n\n{more}\n"
+
+
+def _show(markdown: str) -> None:
+    """Print a page: with colours on a terminal, plain elsewhere."""
+    from gradcli.report.prose import coloured, plain
+    from gradcli.wrapping import page_width
+
+    if _terminal():
+        coloured(markdown, page_width())
+    else:
+        click.echo(plain(markdown, page_width()))
+
+
+def _terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def _unknown(asked: str) -> Exception:
+    """Return the error about a text that is neither a topic nor a known message."""
+    from gradcli.errors import InputError
+    from gradcli.guide.messages import nearest
+
+    words = " ".join(asked.split())
+    near = ", ".join(t.name for t in nearest(asked))
+    hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
+    return InputError(f"no topic, and no known message of PyTorch's: `{words}`", hint=hint)

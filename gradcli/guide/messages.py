@@ -1,0 +1,112 @@
+"""Finding the section of the guide that explains a message of PyTorch's, and the topics that are nearest to a text.
+
+Messages are compared as rows of words: numbers, shapes and punctuation vary from run to run, and the wording drifts
+from version to version.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+
+from gradcli.guide.topics import Section, Topic, topics
+
+_WORD = re.compile(r"\b[^\W\d]\w*")
+_ENOUGH = 0.75  # of a message's words, where the wording has drifted
+_LEAST = 3  # words that tell one message from another
+_LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
+
+
+@dataclass(frozen=True)
+class Found:
+    """A section that explains a message, and its topic."""
+
+    topic: Topic
+    section: Section
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text that do not vary.
+
+    >>> words("a Tensor with 2 elements cannot be converted")
+    ['a', 'tensor', 'with', 'elements', 'cannot', 'be', 'converted']
+    """
+    return _WORD.findall(text.casefold())
+
+
+@cache
+def _known() -> list[tuple[list[list[str]], Found]]:
+    """Return each wording of each message, as the rows of words between what varies."""
+    return [
+        ([words(part) for part in wording.split("…")], Found(topic, section))
+        for topic in topics().values()
+        for section in topic.sections
+        for wording in section.messages
+    ]
+
+
+def find(text: str) -> Found | None:
+    """Return what explains the message in a text: the message alone, a part of it, or a whole traceback.
+
+    >>> find("RuntimeError: grad can be implicitly created only for scalar outputs").topic.name
+    'gradient-argument'
+    """
+    given = words(text[-_LONGEST:])
+    for likeness in (_whole, _part, _drifted):
+        best = max(((likeness(rows, given), found) for rows, found in _known()), key=lambda pair: pair[0])
+        if best[0]:
+            return best[1]
+    return None
+
+
+def _whole(rows: list[list[str]], given: list[str]) -> float:
+    """Return how many words a message has, if all stand in the text in their order."""
+    line, start = f" {' '.join(given)} ", 0
+    for row in rows:
+        if row:
+            at = line.find(f" {' '.join(row)} ", start)
+            if at < 0:
+                return 0
+            start = at + len(" ".join(row)) + 1
+    return sum(map(len, rows))
+
+
+def _part(rows: list[list[str]], given: list[str]) -> float:
+    """Return how much of a message the text is, if it is a part of it."""
+    line = " ".join(word for row in rows for word in row)
+    inside = len(given) >= _LEAST and f" {' '.join(given)} " in f" {line} "
+    return len(given) / len(line.split()) if inside else 0
+
+
+def _drifted(rows: list[list[str]], given: list[str]) -> float:
+    """Return which share of a message's words stands in the text in order, if it is most of them."""
+    message = [word for row in rows for word in row]
+    blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
+    share = sum(block.size for block in blocks) / len(message)
+    return share if share >= _ENOUGH and len(message) > _LEAST else 0
+
+
+def nearest(text: str, count: int = 3) -> list[Topic]:
+    """Return the topics that share most with a text: a name that is nearly theirs, or rare words.
+
+    >>> [topic.name for topic in nearest("acumulation")]
+    ['accumulation']
+    """
+    known = topics()
+    names = {name: t for t in known.values() for name in (t.name, *t.also)}
+    joined = "-".join(words(text))[:60]
+    near = [names[n] for n in difflib.get_close_matches(joined, names, n=count, cutoff=0.75)]
+    if near:
+        return list(dict.fromkeys(near))
+    held = {t.name: Counter(words(t.text)) for t in known.values()}
+    worth: Counter[str] = Counter()
+    for word in set(words(text[-_LONGEST:])):
+        having = [name for name, found in held.items() if word in found]
+        for name in having:
+            topic = known[name]
+            named = word in words(f"{name.replace('-', ' ')} {topic.title} {' '.join(topic.also)}")
+            worth[name] += (4 if named else 1) / len(having) ** 2  # type: ignore[assignment]
+    return [known[name] for name, _ in worth.most_common(count)]

@@ -1,0 +1,98 @@
+"""The pages of the guide: each file `TOPIC.md` beside this one is a topic, and says itself where it belongs.
+
+A page begins with a comment, `<!-- part: gradients, 1; also: other-name, another -->`: the part of the guide and its
+place in it, and other names of the topic.  Then come the title, a sentence that says what the page answers, and the
+text.  A heading in quotes is a message of PyTorch's, with `…` for what varies in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PARTS = {"gradients": "Gradients", "pytorch": "PyTorch's autograd", "gradcli": "gradcli itself"}
+
+_PAGE = re.compile(r"<!-- (?P<head>.*?) -->\n# (?P<title>.*)\n\n(?P<summary>.*)\n")
+_HEADING = re.compile(r"^#+ (.*)$")
+_ALSO = re.compile(r'<!-- also: (".*") -->')
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands below a heading; `messages` are those of PyTorch's that it explains, in their several wordings."""
+
+    heading: str
+    text: str
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A page of the guide."""
+
+    name: str
+    part: str
+    place: int
+    title: str
+    summary: str
+    also: tuple[str, ...]
+    text: str
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections of the page."""
+        found: list[tuple[str, list[str]]] = []
+        fence = ""
+        for line in self.text.splitlines():
+            fence = _fence(line) if not fence else "" if line == fence else fence
+            heading = None if fence else _HEADING.match(line)
+            if heading:
+                found.append((heading[1], []))
+            elif found:
+                found[-1][1].append(line)
+        return [_section(heading, "\n".join(lines)) for heading, lines in found]
+
+
+def _fence(line: str) -> str:
+    """Return the backticks that open a block of code, or nothing."""
+    found = re.match(r"`{3,}", line)
+    return found[0] if found else ""
+
+
+def _section(heading: str, text: str) -> Section:
+    if not heading.startswith('"'):
+        return Section(heading, text.strip())
+    also = _ALSO.search(text)
+    told = [heading, *(also[1].split("; ") if also else [])]
+    return Section(heading, text.strip(), tuple(words.strip('"') for words in told))
+
+
+@cache
+def topics() -> dict[str, Topic]:
+    """Return the topics by name, in the order of the guide."""
+    found = [_read(path) for path in Path(__file__).parent.glob("*.md")]
+    order = list(PARTS)
+    return {t.name: t for t in sorted(found, key=lambda t: (order.index(t.part), t.place, t.name))}
+
+
+def _read(path: Path) -> Topic:
+    text = path.read_text("utf-8")
+    page = _PAGE.match(text)
+    if page is None:
+        raise ValueError(f"{path.name} does not begin as a page of the guide does")
+    head = dict(entry.split(": ", 1) for entry in page["head"].split("; "))
+    part, place = head["part"].split(", ")
+    also = tuple(head["also"].split(", ")) if "also" in head else ()
+    return Topic(path.stem, part, int(place), page["title"], page["summary"], also, text[page.start("title") - 2 :])
+
+
+def topic_named(words: str) -> Topic | None:
+    """Return the topic of a name, or of another name that it has, however its words are joined.
+
+    >>> topic_named("Retain graph").name, topic_named("leaf").name
+    ('retain-graph', 'leaf-and-intermediate')
+    """
+    wanted = "-".join(re.findall(r"\w+", words.lower().replace("_", "-")))
+    return next((t for t in topics().values() if wanted in (t.name, *t.also)), None)

@@ -1,0 +1,47 @@
+"""A picture in Graphviz's language: `dot -Tpdf` draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradcli.explain.picture import Picture
+from gradcli.files import printable
+from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
+
+_LETTERS, _LABEL = 40, 28  # of a line in a box, and at an arrow
+_LOOKS = {
+    LEAF: 'style="rounded,filled", fillcolor="#e8f5e9", color="#2e7d32"',
+    INTERMEDIATE: "",
+    OUTPUT: 'style=filled, fillcolor="#e3effc", color="#0b57b0", penwidth=2.5',
+}
+
+
+def render(picture: Picture, digits: int | None) -> str:
+    """Return a picture as a graph of Graphviz."""
+    return "\n".join(_lines(picture, Labels(picture, digits))) + "\n"
+
+
+def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
+    yield "digraph {"
+    yield '  graph [fontname="monospace", fontsize=11, labeljust=l, labelloc=b]'
+    yield '  node [shape=box, fontname="monospace", fontsize=11, color="#8c959f"]'
+    yield '  edge [fontname="monospace", fontsize=9, color="#6e7781", fontcolor="#57606a"]'
+    if foot := labels.scalar():
+        yield f"  label={_quoted(foot)}"
+    for k, box in enumerate(picture.boxes):
+        lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS)]
+        yield f"  n{k} [{', '.join(filter(None, [f'label={_quoted(lines)}', _LOOKS[box.kind]]))}]"
+        for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
+            said = f" [label={_quoted(lines_of(text, _LABEL))}]" if text else ""
+            yield f"  n{arrow.source} -> n{k}{said}"
+    yield "}"
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    r"""Return lines, aligned at the left, as a string of Graphviz.
+
+    >>> print(_quoted(['a = "b"', 'c']))
+    "a = \"b\"\lc\l"
+    """
+    escaped = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "".join(f"{line}\\l" for line in escaped) + '"'

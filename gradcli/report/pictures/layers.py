@@ -1,0 +1,306 @@
+"""Where boxes and arrows stand: in layers from top to bottom, with few crossings, nothing above anything else.
+
+The method is Sugiyama's (K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system
+structures", IEEE Trans. SMC 11(2), 1981): ranks, then orders within layers by barycentres, then coordinates.  A value
+that several boxes read has one line for all of them, which branches off: a long line costs no more than a lane does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gradcli.report.pictures.placing import placed
+
+_SPAN = 24  # layers that a line may pass
+_PASSES = 30  # the same for all lines together, by box
+_SWEEPS = 12
+_SMALL = 400  # boxes of a picture that is put in order with more care
+_LINE = 10.0  # of room for a line between boxes
+_GAP = 24.0  # between boxes
+_WEIGHTS = (2.0, 3.0, 8.0)  # of links that are to be straight: between boxes, to a line, of a line
+_FROM_LEAF = 0.3
+
+
+class Size(NamedTuple):
+    """What a box takes: its width and height, and for each arrow into it the width that is said of it."""
+
+    width: float
+    height: float
+    ports: tuple[float, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where a box is: its left and upper corner, and for each arrow the left end of what is said of it."""
+
+    left: float
+    top: float
+    ports: tuple[float, ...]
+
+
+class Curve(NamedTuple):
+    """A piece of a line: from one layer to the next, or straight down through one; at its end may be an arrowhead."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    head: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of boxes, the lines between them, and the size of it all."""
+
+    places: tuple[Place, ...]
+    curves: tuple[Curve, ...]
+    width: float
+    height: float
+
+
+class Ranks(NamedTuple):
+    """The layer of each box, and the arrows that would pass too many: by the box and the position."""
+
+    of: tuple[int, ...]
+    far: frozenset[tuple[int, int]]
+
+
+def ranks(sources: Sequence[Sequence[int]]) -> Ranks:
+    """Return the layers of boxes that read others, their `sources`: each right above the first of its readers.
+
+    >>> ranks([[], [0], [1, 0], [], [2, 3]]).of
+    (0, 1, 2, 2, 3)
+    """
+    of = [0] * len(sources)
+    for k, mine in enumerate(sources):
+        of[k] = 1 + max((of[s] for s in mine), default=-1)
+    first = dict[int, int]()
+    for k in range(len(sources) - 1, -1, -1):
+        of[k] = first.get(k, of[k] + 1) - 1
+        for s in sources[k]:
+            first[s] = min(first.get(s, of[k]), of[k])
+    span = _SPAN
+    while span > 2 and _passed(sources, of, span) > _PASSES * len(sources):
+        span //= 2
+    far = {
+        (k, i) for k, mine in enumerate(sources) for i, s in enumerate(mine)
+        if of[k] - of[s] > span
+    }  # fmt: skip
+    return Ranks(tuple(of), frozenset(far))
+
+
+def _passed(sources: Sequence[Sequence[int]], of: Sequence[int], span: int) -> int:
+    """Return how many layers the lines pass that pass no more than a span."""
+    longest: dict[int, int] = {}
+    for k, mine in enumerate(sources):
+        for s in mine:
+            if of[k] - of[s] <= span:
+                longest[s] = max(longest.get(s, 0), of[k] - of[s] - 1)
+    return sum(longest.values())
+
+
+@dataclass
+class _Item:
+    """A box in its layer, or a line that passes it; `above` are the items that it reads, by its ports."""
+
+    layer: int
+    width: float
+    box: int | None
+    above: list[_Item]
+    ports: tuple[float, ...] = ()
+    position: int = 0
+    x: float = 0.0  # of its middle
+    order: tuple[int, ...] = ()  # of its ports, from the left
+
+    def offsets(self) -> list[float]:
+        """Return where each port is, from the middle of the item."""
+        if not self.ports:
+            return [0.0] * len(self.above)
+        found = [0.0] * len(self.ports)
+        left = -sum(self.ports) / 2
+        for k in self.order:
+            found[k] = left + self.ports[k] / 2
+            left += self.ports[k]
+        return found
+
+
+def layered(sizes: Sequence[Size], sources: Sequence[Sequence[int]], ranked: Ranks) -> Layout:
+    """Return the layout of boxes that read others."""
+    found = _Layers(sizes, sources, ranked)
+    found.arrange()
+    _set_coordinates(found.layers)
+    return _drawn(found, sizes, ranked)
+
+
+class _Layers:
+    """The items of each layer, and the links between them."""
+
+    def __init__(self, sizes: Sequence[Size], sources: Sequence[Sequence[int]], ranked: Ranks) -> None:
+        self.layers: list[list[_Item]] = [[] for _ in range(max(ranked.of, default=-1) + 1)]
+        self.boxes = [
+            self._add(_Item(rank, size.width, k, [], size.ports))
+            for k, (size, rank) in enumerate(zip(sizes, ranked.of, strict=True))
+        ]
+        self.far = ranked.far
+        lines: dict[tuple[int, int], _Item] = {}
+        for k, mine in enumerate(sources):
+            for i, s in enumerate(mine):
+                item = self.boxes[s]
+                for rank in range(ranked.of[s] + 1, ranked.of[k] if (k, i) not in self.far else 0):
+                    if (s, rank) not in lines:
+                        lines[s, rank] = self._add(_Item(rank, _LINE, None, [item]))
+                    item = lines[s, rank]
+                self.boxes[k].above.append(item)
+        self.near = {
+            id(self.boxes[k]): [i for i in range(len(mine)) if (k, i) not in self.far] for k, mine in enumerate(sources)
+        }
+
+    def _add(self, item: _Item) -> _Item:
+        item.position = len(self.layers[item.layer])
+        self.layers[item.layer].append(item)
+        return item
+
+    def links(self, item: _Item) -> list[_Item]:
+        """Return the items of the layer above that an item is linked to."""
+        if item.box is None:
+            return item.above
+        return [item.above[i] for i in self.near[id(item)]]
+
+    def arrange(self) -> None:
+        """Put the items of each layer in an order with few crossings."""
+        below: dict[int, list[_Item]] = {}
+        for layer in self.layers:
+            for item in layer:
+                for other in self.links(item):
+                    below.setdefault(id(other), []).append(item)
+        best, fewest = [list(layer) for layer in self.layers], self._crossings()
+        small = len(self.boxes) <= _SMALL
+        for sweep in range(_SWEEPS * 2 if small else _SWEEPS):
+            if not fewest:
+                break
+            down = sweep % 2 == 0
+            for layer in self.layers if down else reversed(self.layers):
+                self._sort(layer, {id(i): self.links(i) if down else below.get(id(i), []) for i in layer})
+            if (count := self._crossings()) < fewest:
+                best, fewest = [list(layer) for layer in self.layers], count
+        for layer, order in zip(self.layers, best, strict=True):
+            layer[:] = order
+            _number(layer)
+        for item in self.boxes:
+            item.order = tuple(sorted(range(len(item.above)), key=lambda k: (item.above[k].position, k)))
+
+    def _sort(self, layer: list[_Item], linked: dict[int, list[_Item]]) -> None:
+        def middle(item: _Item) -> float:
+            others = linked[id(item)]
+            return sum(o.position for o in others) / len(others) if others else float(item.position)
+
+        layer.sort(key=middle)
+        _number(layer)
+
+    def _crossings(self) -> int:
+        total = 0
+        for layer in self.layers[1:]:
+            seen: list[int] = []
+            for item in layer:
+                ends = sorted(o.position for o in self.links(item))
+                total += sum(len(seen) - bisect_right(seen, end) for end in ends)
+                for end in ends:
+                    insort(seen, end)
+        return total
+
+
+def _number(layer: Sequence[_Item]) -> None:
+    for position, item in enumerate(layer):
+        item.position = position
+
+
+def _links(item: _Item) -> Iterator[tuple[_Item, float, float]]:
+    """Yield the items above, with the place of the port and the weight of the link.
+
+    Long lines are to be straight, and then the way of what is computed; leaves stand beside it.
+    """
+    for other, offset in zip(item.above, item.offsets(), strict=True):
+        if other.layer == item.layer - 1:
+            lines = (item.box is None) + (other.box is None)
+            yield other, offset, _WEIGHTS[lines] if other.above else _FROM_LEAF
+
+
+def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
+    """Move items towards what they are linked with, by turns from above and from below."""
+    above = {id(item): list(_links(item)) for layer in layers for item in layer}
+    below: dict[int, list[tuple[_Item, float, float]]] = {}
+    for layer in layers:
+        for item in layer:
+            for other, offset, weight in above[id(item)]:
+                below.setdefault(id(other), []).append((item, -offset, weight))
+    for layer in layers:
+        _move(layer, {})
+    for turn in range(_SWEEPS):
+        both = turn >= _SWEEPS // 2
+        for layer in layers if turn % 2 == 0 else reversed(layers):
+            wanted = {
+                id(i): (above[id(i)] if both or turn % 2 == 0 else [])
+                + (below.get(id(i), []) if both or turn % 2 else [])
+                for i in layer
+            }
+            _move(layer, wanted)
+
+
+def _move(layer: Sequence[_Item], wanted: dict[int, list[tuple[_Item, float, float]]]) -> None:
+    """Give the items of a layer the places that they want, as far as their order and their widths allow."""
+    targets, weights, gaps = [], [], []
+    for k, item in enumerate(layer):
+        links = wanted.get(id(item), [])
+        weight = sum(w for *_, w in links)
+        targets.append(sum((o.x - offset) * w for o, offset, w in links) / weight if links else item.x)
+        weights.append(weight or 0.01)
+        if k:
+            gaps.append((layer[k - 1].width + item.width) / 2 + _GAP)
+    for item, x in zip(layer, placed(targets, weights, gaps), strict=True):
+        item.x = x
+
+
+def _drawn(found: _Layers, sizes: Sequence[Size], ranked: Ranks) -> Layout:
+    left = min(i.x - i.width / 2 for layer in found.layers for i in layer)
+    for layer in found.layers:
+        for item in layer:
+            item.x -= left
+    tops, bottoms = _rows(found, sizes)
+    places = []
+    for item, size in zip(found.boxes, sizes, strict=True):
+        corner = item.x - size.width / 2
+        ports = tuple(item.x + o - p / 2 for o, p in zip(item.offsets(), size.ports, strict=True))
+        places.append(Place(corner, tops[item.layer], ports))
+    width = max(i.x + i.width / 2 for layer in found.layers for i in layer)
+    curves = tuple(_curves(found, sizes, tops, bottoms))
+    return Layout(tuple(places), curves, width, bottoms[-1])
+
+
+def _rows(found: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:
+    """Return the top and the bottom of each layer; the further lines lead aside, the further layers are apart."""
+    tops, bottoms = [0.0], list[float]()
+    for k, layer in enumerate(found.layers):
+        bottoms.append(tops[-1] + max((sizes[i.box].height for i in layer if i.box is not None), default=0.0))
+        after = found.layers[k + 1] if k + 1 < len(found.layers) else []
+        aside = max((abs(item.x + o - other.x) for item in after for other, o, _ in _links(item)), default=0.0)
+        tops.append(bottoms[-1] + min(96.0, max(30.0, aside / 6)))
+    return tops, bottoms
+
+
+def _curves(found: _Layers, sizes: Sequence[Size], tops: Sequence[float], bottoms: Sequence[float]) -> Iterable[Curve]:
+    """Yield the lines: straight through layers, curved between them."""
+    straight = set[int]()
+    for layer in found.layers:
+        for item in layer:
+            if item.box is None:
+                yield Curve(item.x, tops[item.layer], item.x, bottoms[item.layer], False)
+            for other, offset, _ in _links(item):
+                end = bottoms[other.layer]
+                if other.box is not None and id(other) not in straight:
+                    straight.add(id(other))
+                    start = tops[other.layer] + sizes[other.box].height
+                    if start < end:
+                        yield Curve(other.x, start, other.x, end, False)
+                yield Curve(other.x, end, item.x + offset, tops[item.layer], item.box is not None)

@@ -1,0 +1,48 @@
+"""A picture in Mermaid's language, which GitHub draws where Markdown has a block of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradcli.explain.picture import Picture
+from gradcli.files import printable
+from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
+
+_LETTERS, _LABEL = 40, 28
+_SHAPES = {LEAF: ('("', '")'), INTERMEDIATE: ('["', '"]'), OUTPUT: ('["', '"]')}
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,=+-/()@:")
+
+
+def render(picture: Picture, digits: int | None) -> str:
+    """Return a picture as a flowchart of Mermaid."""
+    return "\n".join(_lines(picture, Labels(picture, digits))) + "\n"
+
+
+def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
+    yield "flowchart TD"
+    for k, box in enumerate(picture.boxes):
+        left, right = _SHAPES[box.kind]
+        lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS)]
+        yield f"  n{k}{left}{_label(lines)}{right}{f':::{box.kind}' * (box.kind != INTERMEDIATE)}"
+        for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
+            said = f'|"{_label(lines_of(text, _LABEL))}"|' if text else ""
+            yield f"  n{arrow.source} -->{said} n{k}"
+    if foot := labels.scalar():
+        yield f'  foot["{_label(foot)}"]:::foot'
+    yield "  classDef leaf stroke:#2e7d32,stroke-width:2px"
+    yield "  classDef output stroke:#0b57b0,stroke-width:4px"
+    if foot:
+        yield "  classDef foot fill:none,stroke:none"
+
+
+def _label(lines: Sequence[str]) -> str:
+    """Return lines as a label; what Mermaid or Markdown would read as a sign is written by its number.
+
+    >>> _label(["y = x*x < 2", "z"])
+    'y = x#42;x #60; 2<br>z'
+    """
+    return "<br>".join("".join(map(_letter, printable(line))) for line in lines)
+
+
+def _letter(letter: str) -> str:
+    return letter if letter in _PLAIN or not letter.isascii() else f"#{ord(letter)};"

@@ -1,0 +1,28 @@
+"""Places on a line, as near as can be to those that are wanted, in a given order and so far apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+
+def placed(targets: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
+    """Return x with x[k+1] - x[k] ≥ gaps[k] for which Σ weights·(x - targets)² is least.
+
+    It is isotonic regression, by pooling neighbours that want to be nearer than they may (M. Ayer and others, "An
+    empirical distribution function for sampling with incomplete information", Ann. Math. Statist. 26(4), 1955).
+
+    >>> placed([0, 0, 10], [1, 1, 1], [4, 4])
+    [-2.0, 2.0, 10.0]
+    """
+    shifts = [0.0, *accumulate(gaps)]
+    blocks: list[tuple[float, float, int]] = []  # the place, the weight, how many
+    for target, weight, shift in zip(targets, weights, shifts, strict=True):
+        place, total, count = float(target - shift), float(weight), 1
+        while blocks and blocks[-1][0] > place:
+            before, heavy, many = blocks.pop()
+            place = (before * heavy + place * total) / (heavy + total)
+            total, count = total + heavy, count + many
+        blocks.append((place, total, count))
+    found = [place for place, _, count in blocks for _ in range(count)]
+    return [place + shift for place, shift in zip(found, shifts, strict=True)]

@@ -1,0 +1,133 @@
+"""A picture for LaTeX: a `tikzpicture`, with mathematics as LaTeX sets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gradcli.explain.picture import Box, Picture
+from gradcli.explain.sections import Math, Value
+from gradcli.report.latex_math import LatexWriter
+from gradcli.report.pictures.labels import Labels, page_of
+from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered, ranks
+from gradcli.report.text_math import TextWriter
+from gradcli.wrapping import cells
+
+_CELL, _LINE = 5.4, 13.0  # points that a letter of the text takes at most, and a line
+_LONG = 56  # letters of an equation that stands on one line
+_PAD = 8.0
+_CORNER = 4  # rows and columns of a large array that are set
+_WHOLE = 36
+
+_HEAD = r"""% needs \usepackage{amsmath} and \usepackage{tikz}; wide pictures fit with \resizebox{\linewidth}{!}{...}
+\begin{tikzpicture}[x=1pt, y=-1pt, every node/.style={inner sep=2pt},
+  box/.style={draw=black!45, fill=black!3, align=left, anchor=north west, inner sep=4pt},
+  leaf/.style={box, draw=green!45!black, fill=green!6, rounded corners=5pt},
+  intermediate/.style={box},
+  output/.style={box, draw=blue!60!black, fill=blue!6, line width=1.2pt},
+  local/.style={font=\scriptsize, anchor=south, text=black!70}]"""
+
+
+class _Line(NamedTuple):
+    """A line of LaTeX, and the room that it takes: letters, and lines of text."""
+
+    latex: str
+    letters: float
+    height: float
+
+
+def render(picture: Picture, digits: int | None) -> str:
+    """Return a picture as a `tikzpicture`."""
+    return "\n".join(_Drawing(picture, digits).lines()) + "\n"
+
+
+class _Drawing:
+    def __init__(self, picture: Picture, digits: int | None) -> None:
+        page = page_of(picture)
+        self.picture = picture
+        self.text, self.latex = TextWriter(page, digits), LatexWriter(page, digits)
+        self.foot = Labels(picture, digits, self.latex).scalar()
+        self.bodies = [[*self.equation(box.equation()), *self.equation(box.reverse())] for box in picture.boxes]
+        self.ports = [[self.line((a.local,)) if a.local is not None else None for a in b.arrows] for b in picture.boxes]
+
+    def lines(self) -> Iterator[str]:
+        sources = [[a.source for a in box.arrows] for box in self.picture.boxes]
+        ranked = ranks(sources)
+        sizes = [self.size(k) for k in range(len(sources))]
+        layout = layered(sizes, sources, ranked)
+        yield _HEAD
+        for k, (place, size) in enumerate(zip(layout.places, sizes, strict=True)):
+            far = [self.picture.boxes[s] if (k, i) in ranked.far else None for i, s in enumerate(sources[k])]
+            yield from self.box(k, place, size, far)
+        yield from map(_curve, layout.curves)
+        yield from self.below(layout)
+        yield r"\end{tikzpicture}"
+
+    def equation(self, sides: Sequence[Math]) -> list[_Line]:
+        """Return an equation in lines: on one, or with what stands last on another."""
+        if not sides:
+            return []
+        whole = self.line(tuple(sides))
+        if whole.letters <= _LONG or len(sides) < 2:
+            return [whole]
+        first, last = self.line(tuple(sides[:-1])), self.line(tuple(sides[-1:]))
+        return [first._replace(latex=f"{first.latex} ="), last._replace(latex=rf"\quad {last.latex}")]
+
+    def line(self, sides: tuple[Math, ...]) -> _Line:
+        """Return the sides of an equation on one line."""
+        rooms = [self.room(side) for side in sides]
+        letters = sum(room[0] for room in rooms) + 3 * (len(sides) - 1)
+        return _Line(" = ".join(self.latex.sides(sides)), letters, max(room[1] for room in rooms))
+
+    def room(self, math: Math) -> tuple[float, float]:
+        """Return how many letters and lines mathematics takes."""
+        if isinstance(math, Value) and math.array.ndim:
+            array = np.asarray(math.array)
+            whole = array.size <= _WHOLE
+            rows = int(np.prod(array.shape[:-1])) if array.ndim > 1 else 1
+            some = array.reshape(-1)[:_WHOLE].tolist()
+            widest = max((len(self.text.element(e)) for e in some), default=1)
+            columns = array.shape[-1] if whole else min(array.shape[-1], _CORNER)
+            return columns * (widest + 2.0) + 4, max(1.0, 0.95 * (rows if whole else min(rows, _CORNER)) + 0.4)
+        text = self.text.write(math)
+        return cells(text), 1.7 if "/" in text else 1.2
+
+    def size(self, k: int) -> Size:
+        ports = [max(20.0, 0.8 * line.letters * _CELL) if line else 20.0 for line in self.ports[k]]
+        own = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
+        if ports and sum(ports) < own:
+            ports = [p + (own - sum(ports)) / len(ports) for p in ports]
+        return Size(max(own, sum(ports)), self.head(k) + sum(map(_height, self.bodies[k])) + _PAD, tuple(ports))
+
+    def head(self, k: int) -> float:
+        """Return the height of what is said at the arrows into a box."""
+        return max((_height(line) for line in self.ports[k] if line), default=0.0)
+
+    def box(self, k: int, place: Place, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
+        top = place.top + self.head(k)
+        text = r" \\ ".join(f"${line.latex}$" for line in self.bodies[k])
+        wide = f"minimum width={size.width:.1f}pt, minimum height={size.height - self.head(k):.1f}pt"
+        yield rf"\node[{self.picture.boxes[k].kind}, {wide}] at ({place.left:.1f},{top:.1f}) {{{text}}};"
+        for left, width, line, source in zip(place.ports, size.ports, self.ports[k], far, strict=True):
+            said = [rf"{self.latex.names(source.name)} \to"] if source is not None else []
+            said += [line.latex] if line is not None else []
+            if said:
+                yield rf"\node[local] at ({left + width / 2:.1f},{top:.1f}) {{${' '.join(said)}$}};"
+
+    def below(self, layout: Layout) -> Iterator[str]:
+        if self.foot:
+            text = r" \\ ".join(f"${line}$" for line in self.foot)
+            yield rf"\node[anchor=north west, align=left] at (0,{layout.height + 12:.1f}) {{{text}}};"
+
+
+def _height(line: _Line) -> float:
+    return line.height * _LINE
+
+
+def _curve(c: Curve) -> str:
+    middle = (c.y1 + c.y2) / 2
+    head = "->" if c.head else "-"
+    way = f".. controls ({c.x1:.1f},{middle:.1f}) and ({c.x2:.1f},{middle:.1f}) .."
+    return rf"\draw[{head}, black!55] ({c.x1:.1f},{c.y1:.1f}) {way} ({c.x2:.1f},{c.y2:.1f});"

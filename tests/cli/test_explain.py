@@ -1,0 +1,75 @@
+"""gradcli explain: lists topics, shows a page, explains a message, and says what is nearest to anything else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gradcli.guide.topics import topics
+from gradcli.wrapping import cells
+
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 12, in <module>
+    y.backward()
+RuntimeError: grad can be implicitly created only for scalar outputs
+"""
+
+
+def test_topics_are_listed_with_a_line_each(cli):
+    lines = cli.done("explain").out.splitlines()
+    for topic in topics().values():
+        (line,) = [line for line in lines if line.startswith(f"  {topic.name} ")]
+        assert line.endswith(topic.summary.rstrip("."))
+    assert len(lines) == len(topics()) + 3 + 3 + 1  # headings, empty lines, what to type
+
+
+@pytest.mark.parametrize("topic", topics())
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_page_is_no_wider_than_others(cli, monkeypatch, topic, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = cli.done("explain", topic).out
+    assert out.startswith(f"# {topics()[topic].title}\n")
+    assert not re.search(r"\]\(|^<!--|^```", out, re.MULTILINE)
+    assert all(cells(line) <= columns or " " not in line.strip() for line in out.splitlines())
+
+
+def test_a_topic_has_other_names_and_needs_no_quotes(cli):
+    page = cli.done("explain", "retain-graph").out
+    assert cli.done("explain", "retain", "graph").out == page
+    assert cli.done("explain", "retain_graph").out == page
+    assert cli.done("explain", "leaf").out == cli.done("explain", "leaf-and-intermediate").out
+
+
+@pytest.mark.parametrize("arguments", [(TRACEBACK,), ("-",), ("grad", "can", "be", "implicitly", "created")])
+def test_a_message_is_explained_with_a_wrong_and_a_right_example(cli, arguments):
+    out = cli.done("explain", *arguments, stdin=TRACEBACK).out
+    assert out.startswith('# "grad can be implicitly created only for scalar outputs"\n')
+    assert "\n  y.backward()\n" in out
+    assert "\n  y.backward(torch.tensor([1., 10.]))\n" in out
+    assert out.rstrip().endswith("More: `gradcli explain gradient-argument`")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"), [("acumulation", "accumulation"), ("how do hooks on layers work", "hooks"), ("xyzzy", None)]
+)
+def test_an_unknown_text_is_refused_with_the_nearest_topics(cli, text, near):
+    said = cli.refused("explain", text)
+    assert f"`{text}`" in said
+    assert ("the nearest topics: " if near else "`gradcli explain` lists the topics") in said
+    assert (near or "") in said
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Title"])
+def test_odd_texts_are_refused_in_a_few_lines(cli, text):
+    assert len(cli("explain", "-", stdin=text).refused()) < 500
+
+
+def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = cli.done("explain", "shapes").out
+    assert "\x1b[" in out
+    assert "```" not in out
+    assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())

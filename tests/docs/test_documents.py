@@ -1,0 +1,130 @@
+"""README and guide: every command prints what is shown below it, every link leads somewhere, every table is so."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import re
+
+import numpy as np
+import pytest
+from documents import GUIDE, README, blocks, console_session, ended_well, executed_session, pipeline, same
+
+from gradcli import evaluate, parse, vjp
+from gradcli.cli.main import gradcli
+from gradcli.vocabulary import FUNCTIONS
+
+PAGES = {path: path.read_text("utf-8") for path in [README, *GUIDE]}
+GUIDES = {path.stem: path.read_text("utf-8") for path in GUIDE}
+SESSIONS = [
+    pytest.param(session, id=f"{path.stem}: {session.examples[0].command[:60]}")
+    for path, text in PAGES.items()
+    for session in map(console_session, blocks(text, "console"))
+]
+EXAMPLES = [example for session in SESSIONS for example in session.values[0].examples]
+MAIN = 'gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100'
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_commands_print_what_is_shown(session, cli):
+    if session.missing:
+        pytest.skip(f"needs {', '.join(session.missing)}")
+    for example, now in zip(session.examples, executed_session(cli, session), strict=True):
+        if not same(now.text, example.shown):
+            assert now.text == example.shown  # the difference; `python -m tests.docs.refresh` takes it over
+        assert ended_well(example, now)
+
+
+def test_most_calls_need_no_process():
+    plain = [example.command for example in EXAMPLES if pipeline(example.command)[0]]
+    assert len(EXAMPLES) * 0.75 < len(plain) < len(EXAMPLES)
+
+
+def test_the_main_example_stands_on_the_first_screen():
+    text, first = PAGES[README], EXAMPLES[0]
+    assert first.command == MAIN
+    assert text[: text.index(first.shown)].count("\n") + first.shown.count("\n") <= 40
+
+
+def test_the_readme_is_short():
+    assert PAGES[README].count("\n") < 190
+
+
+@pytest.mark.parametrize(
+    ("marker", "last"),
+    [("<!-- set up and run -->", MAIN), ("<!-- set up and test -->", ".venv/bin/python -m pytest -n 2")],
+)
+def test_a_set_up_command_is_one_line_below_its_marker(marker, last):
+    (command,) = re.findall(rf"^{marker}\n```sh\n(.*)\n```$", PAGES[README], re.MULTILINE)
+    assert command.startswith("python3 -m venv .venv && ")
+    assert command.split(" && ")[-1] == last
+
+
+def anchors(text):
+    """The names by which GitHub finds the headings of a page."""
+    bare = re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", bare, re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_link_leads_to_a_page_and_a_heading(path):
+    for link in re.findall(r"\]\(([^)]+)\)", re.sub(r"`[^`\n]*`", "", PAGES[path])):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(PAGES[target]), link
+
+
+def test_the_readme_leads_to_every_page():
+    assert {f"gradcli/guide/{name}.md" for name in GUIDES} <= set(re.findall(r"\]\(([^)#]+)\)", PAGES[README]))
+
+
+def test_the_python_sessions_run():
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    sessions = [
+        parser.get_doctest(b["body"], {}, path.name, path.name, 0)
+        for path, text in PAGES.items()
+        for b in blocks(text, "python")
+        if b["body"].startswith(">>>")
+    ]
+    assert sessions
+    for session in sessions:
+        assert session.examples
+        assert runner.run(session).failed == 0
+
+
+def rows(text):
+    """The cells of the Markdown tables in a text, without the heads."""
+    lines = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("`") for cell in line] for line in lines[2:]]
+
+
+def test_the_table_of_functions_is_complete():
+    (table,) = re.findall(r"^## Functions\n(.*?)(?=^## |\Z)", GUIDES["language"], re.MULTILINE | re.DOTALL)
+    listed = {frozenset(names.strip("`").split("/")) for row in rows(table) for names in row[1].split(", ")}
+    known = {frozenset(name for name, other in FUNCTIONS.items() if other is build) for build in FUNCTIONS.values()}
+    assert listed == known
+
+
+@pytest.mark.parametrize("row", rows(GUIDES["corners"]), ids=lambda row: row[0])
+def test_a_corner_has_the_gradient_that_the_table_says(row):
+    expression, point, gradient = row[:3]
+    value = np.array(ast.literal_eval(point.removeprefix("x = ")), dtype=float)
+    graph = parse(f"y = {expression}", x=value.shape)
+    (grad,) = evaluate(vjp(graph), {"x": value[..., None], "y.v": np.ones(1)}).values()
+    wanted = np.array(json.loads(gradient.replace("inf", "Infinity").replace("nan", "NaN")), dtype=float)
+    np.testing.assert_array_equal(grad[..., 0], wanted)
+
+
+@pytest.mark.parametrize("command", gradcli.commands.values(), ids=lambda command: command.name)
+def test_every_command_and_option_is_mentioned(command):
+    text = "\n".join(PAGES.values())
+    assert f"gradcli {command.name}" in text
+    for option in command.params:
+        if option.param_type_name == "option":
+            assert option.opts[-1] in text, option.opts

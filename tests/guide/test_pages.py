@@ -1,0 +1,73 @@
+"""The pages of the guide: they are found by name, and the scripts below a message raise it, or print what is shown."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import warnings
+
+import pytest
+
+from gradcli.guide.messages import find
+from gradcli.guide.topics import PARTS, topic_named, topics
+from gradcli.pytorch.session import Script, run
+
+MESSAGES = [
+    pytest.param(topic, section, id=section.heading[:60])
+    for topic in topics().values()
+    for section in topic.sections
+    if section.messages
+]
+_SCRIPT = re.compile(r"(<!-- needs torch -->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def ran(source, real):
+    """What a script prints, and what it says at its end: its error, or its warnings; in PyTorch itself if `real`."""
+    out, error = io.StringIO(), None
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if real:
+            try:
+                exec(source, {})
+            except Exception as raised:
+                error = raised
+        else:
+            error = run(Script(source, "script.py", None)).error
+    return out.getvalue(), [str(error)] if error else [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize(("topic", "section"), MESSAGES)
+def test_one_script_provokes_the_message_and_the_other_is_right(topic, section):
+    scripts = _SCRIPT.findall(section.text)
+    assert len(scripts) == 2
+    real = any(needs for needs, _ in scripts)
+    if real and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs torch")
+    (_, wrong), (_, right) = scripts
+    _, said = ran(wrong, real)
+    assert any((found := find(text)) and found.section == section for text in said), said
+    printed, said = ran(right, real)
+    assert said == []
+    assert printed.splitlines() == re.findall(r"  # (.*)$", right, re.MULTILINE)
+    assert printed
+
+
+def test_every_topic_is_one_of_a_part_and_found_by_all_its_names():
+    named = [name for topic in topics().values() for name in (topic.name, *topic.also)]
+    assert len(named) == len(set(named))
+    for topic in topics().values():
+        assert topic.part in PARTS
+        assert all(topic_named(name) is topic for name in (topic.name, *topic.also))
+        assert topic_named(topic.name.replace("-", " ").upper()) is topic
+
+
+def test_no_two_topics_have_one_place():
+    places = [(topic.part, topic.place) for topic in topics().values()]
+    assert len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("topic", topics().values(), ids=lambda topic: topic.name)
+def test_a_summary_is_a_sentence_that_fits_on_a_line(topic):
+    assert re.fullmatch(r"\S.{10,51}[.?]", topic.summary)

@@ -1,0 +1,80 @@
+"""Pictures for Graphviz, Mermaid and LaTeX: each is accepted by the program that draws it, where that is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from systems import SYSTEMS
+
+LATEX = r"""\documentclass{article}
+\usepackage[paperwidth=150cm,paperheight=250cm,margin=1cm]{geometry}
+\usepackage{amsmath}
+\usepackage{tikz}
+\begin{document}
+\noindent\input{picture.tex}
+\end{document}
+"""
+
+
+def tikz_is_there():
+    if not shutil.which("pdflatex") or not shutil.which("kpsewhich"):
+        return False
+    return subprocess.run(["kpsewhich", "tikz.sty"], capture_output=True, check=False).returncode == 0
+
+
+def run(command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="needs Graphviz's dot")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_graphviz_draws_it(name, cli, tmp_path):
+    file = tmp_path / "p.dot"
+    cli.done("graph", *SYSTEMS[name], "--output", str(file))
+    plain = run(["dot", "-Tplain", "p.dot"], tmp_path)
+    source = file.read_text("utf-8")
+    assert plain.count("\nnode ") == len(re.findall(r"^  n\d+ \[", source, re.MULTILINE))
+    assert plain.count("\nedge ") == source.count(" -> ")
+
+
+@pytest.mark.skipif(not shutil.which("mmdc"), reason="needs Mermaid's mmdc")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_mermaid_draws_it(name, cli, tmp_path):
+    cli.done("graph", *SYSTEMS[name], "--output", str(tmp_path / "p.mmd"))
+    run(["mmdc", "-i", "p.mmd", "-o", "p.svg"], tmp_path)
+    assert "Syntax error" not in (tmp_path / "p.svg").read_text("utf-8")
+
+
+@pytest.mark.skipif(not tikz_is_there(), reason="needs pdflatex with TikZ")
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_latex_draws_it(name, cli, tmp_path):
+    cli.done("graph", *SYSTEMS[name], "--output", str(tmp_path / "picture.tex"))
+    (tmp_path / "page.tex").write_text(LATEX, "utf-8")
+    run(["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "page.tex"], tmp_path)
+    assert "Missing character" not in (tmp_path / "page.log").read_text("latin-1")
+
+
+def test_strings_of_graphviz_are_closed(cli):
+    source = cli.done("graph", *SYSTEMS["signs"], "-f", "dot").out
+    assert r"einsum(\"" in source
+    assert not re.search(r'"', re.sub(r'"(?:[^"\\]|\\.)*"', "", source))
+
+
+def test_labels_of_mermaid_have_no_signs_of_its_own(cli):
+    source = cli.done("graph", *SYSTEMS["signs"], "-f", "mermaid").out
+    labels = re.findall(r'"([^"]*)"', source)
+    assert labels
+    assert all(re.fullmatch(r"(?:[^\"<>#&*_`|{}\[\];\\]|#\d+;|<br>)*", label) for label in labels)
+    assert "x #60; 1" in source
+
+
+def test_a_picture_for_latex_is_mathematics(cli):
+    source = cli.done("graph", *SYSTEMS["main"], "-f", "tikz").out
+    assert r"t_{3} = x_{1}^{3} = 8" in source
+    assert r"\bar{x}_{1} = 1240" in source
+    assert source.count(r"\begin{tikzpicture}") == source.count(r"\end{tikzpicture}") == 1

@@ -1,0 +1,82 @@
+"""Pictures as SVG: well formed, all of what is said as text within its box, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from systems import SYSTEMS
+
+from gradcli.wrapping import cells
+
+NS = "{http://www.w3.org/2000/svg}"
+LETTER = {"gg-text": 7.85, "gg-adjoint": 7.85, "gg-local": 6.65}  # of DejaVu Sans Mono, which is among the wider
+
+
+def texts(svg):
+    return ["".join(node.itertext()) for node in ET.fromstring(svg).iter(f"{NS}text")]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_text_lies_within_a_box(name, cli):
+    root = ET.fromstring(cli.done("graph", *SYSTEMS[name], "-f", "svg").out)
+    group = root.find(f"{NS}g")
+    boxes = [[float(r.get(key)) for key in ("x", "y", "width", "height")] for r in group.iter(f"{NS}rect")]
+    found = list(group.iter(f"{NS}text"))
+    assert found
+    for text in found:
+        x, y = float(text.get("x")), float(text.get("y"))
+        wide = cells(text.text) * LETTER[text.get("class")]
+        left = x - wide / 2 if text.get("text-anchor") else x
+        assert any(bx <= left and left + wide <= bx + w and by + 8 <= y <= by + h - 2 for bx, by, w, h in boxes)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_everything_lies_within_the_picture(name, cli):
+    root = ET.fromstring(cli.done("graph", *SYSTEMS[name], "-f", "svg").out)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    group = root.find(f"{NS}g")
+    dx, dy = map(float, re.findall(r"[\d.]+", group.get("transform")))
+    for r in group.iter(f"{NS}rect"):
+        assert dx + float(r.get("x")) >= 0
+        assert dx + float(r.get("x")) + float(r.get("width")) <= width
+        assert dy + float(r.get("y")) + float(r.get("height")) <= height
+    for text in root.findall(f"{NS}text"):
+        assert float(text.get("x")) + cells(text.text) * LETTER[text.get("class")] <= width
+        assert float(text.get("y")) <= height
+
+
+def test_it_says_what_the_text_says(cli):
+    svg = cli.done("graph", *SYSTEMS["main"], "-f", "svg").out
+    assert {"y1 = t2 + t4 = 17", "∂t3/∂x1 = 3*x1**2 = 12", "L = 1·y0 + 10·y1 + 100·y2"} <= set(texts(svg))
+
+
+def test_signs_of_xml_are_text(cli):
+    svg = cli.done("graph", *SYSTEMS["signs"], "-f", "svg").out
+    assert any('einsum("' in text for text in texts(svg))
+    assert any("x < 1" in text for text in texts(svg))
+
+
+def test_it_is_one_file_for_light_and_dark(cli):
+    svg = cli.done("graph", *SYSTEMS["used twice"], "-f", "svg").out
+    assert "@media (prefers-color-scheme:dark)" in svg
+    assert re.findall(r"(?:href|src|url|@import|https?:)[^\s>]*", svg) == ['http://www.w3.org/2000/svg"']
+
+
+def test_kinds_look_different(cli):
+    root = ET.fromstring(cli.done("graph", *SYSTEMS["used twice"], "-f", "svg").out)
+    looks = [(r.get("class"), r.get("rx")) for r in root.find(f"{NS}g").iter(f"{NS}rect")]
+    assert looks == [("gg-leaf", "14"), ("gg-box", "3"), ("gg-output", "3")]
+
+
+def test_a_value_that_is_read_from_afar_is_named_there(cli):
+    lines = ["t0 = sin(c)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(60)), "y = t60 + c"]
+    found = texts(cli.done("graph", "\n".join(lines), "--at", "c=1", "-f", "svg").out)
+    assert "from c" in found
+
+
+def test_thousands_of_boxes(cli):
+    lines = [f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(700)]
+    svg = cli.done("graph", "\n".join(lines), "--at", "t0=1", "-f", "svg").out
+    assert len(ET.fromstring(svg).find(f"{NS}g").findall(f"{NS}rect")) > 2000

@@ -1,0 +1,93 @@
+"""LaTeX compiles, and fits its page: pasted into a plain article, and as a document of its own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"
+MAIN = ("backward", "y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
+PAGES = {
+    "main": MAIN,
+    "steps": (*MAIN, "--steps"),
+    "formulas": ("backward", "h=x**2; y=sin(h)*exp(-x)/sqrt(1+x)", "--steps"),
+    "matrix": ("backward", "out=x@M_1", "--at", "x=[[1,2],[3,4]],M_1=[[0.1,1e-7],[1e300,-4]]", "--v", "ones"),
+    "choices": ("jacobian", "y=where((x>0)&(z<=1)|~(x!=z), abs(x)**2, max(x,z)) % 3"),
+    "functions": ("jacobian", "y=lgamma(x)+digamma(x)+erf(x)+leaky_relu(x)+cbrt(x)+atan2(x,2)+log2(x)+norm([x,1])"),
+    "numbers": ("jacobian", "y=1e-7*x**2+1e300**x+(1/3)**x+(x/z)**2+x*(-0.5*z-1.5)+(-0.5)**2*x+1e-20*x**2.5"),
+    "indices": ("backward", "t2=x*2; y=(x.T@t2)[0:1,1][0]*t2[0,::-1].sum()", "--at", "x=[[1,2],[3,4]]", "--steps"),
+    "names": ("backward", "loss_total=theta_12*alpha+lambda_*under_score_d+x_1*x1+y_hat*eps*_", "--retain", "all"),
+    "scripts": ("backward", "größe = вес*変数 + é**2; ŷ = größe*x̂", "--steps"),
+    "not finite": ("backward", "y=[log(x), -1/x, x*nan]", "--at", "x=0", "--v", "ones"),
+    "calls": ("backward", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000", "--steps"),
+    "deep": ("jacobian", "a0_t=x*z", *(f"a{k + 1}_t=sin(a{k}_t)*a{k}_t" for k in range(12))),
+    "structural": ("backward", "y=sum(softmax(x.T)[:,0]*cumsum([1,2]))+max(x)", "--at", "x=[[1,2],[3,4]]", "--steps"),
+    "wide": ("jacobian", "y=layer_norm(x, 4)*exp(z)+softmax(x)", "--shape", "x=4,z=4"),
+    "long": ("jacobian", "y=" + "+".join(f"sin({k}*x{k % 3})*exp(-x0*{k})" for k in range(1, 12))),
+    "large": ("backward", "y=x**2*[1,2,3]", "--at", "x=[0.123456789,2.5e10,3]", "--v", "ones", "--digits", "full"),
+    "network": (
+        "backward", "h=relu(X@W1+b1); p=softmax(h@W2); loss=-mean(log(p[:,0]))", "--at", NETWORK, "--steps",
+    ),
+    "convolution": (
+        "backward", "y=conv1d(x, w, stride=2, padding=1)", "--at", "x=[[1,2,3,4]],w=[[[1,0,-1]]]", "--v", "ones",
+        "--steps",
+    ),
+    "matrix form": ("backward", "h=X@W1; y=sum(relu(h)*v1)", "--shape", "X=8x16,W1=16x12,v1=8x12"),
+}  # fmt: skip
+needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+
+
+def compiled(folder, text: str) -> str:
+    """Return the log of pdflatex, which found no error."""
+    (folder / "page.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "page.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    log = done.stdout.decode(errors="replace")
+    lines = log.splitlines()
+    assert [line + lines[k + 1] for k, line in enumerate(lines) if line.startswith(("!", "l."))] == []
+    assert done.returncode == 0
+    return log
+
+
+def too_wide(log: str) -> list[str]:
+    """Return what goes beyond the margin by more than a letter."""
+    found = re.findall(r"Overfull \\hbox \((\d+)[\d.]*pt too wide\).*", log)
+    return [points for points in found if int(points) > 10]
+
+
+@needs_pdflatex
+def test_every_page_goes_into_a_plain_article(cli, tmp_path):
+    pages = [cli.done(*command, "-f", "latex").out for name, command in PAGES.items() if name != "scripts"]
+    body = "\n\\clearpage\n".join(pages)
+    log = compiled(
+        tmp_path, f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\\end{{document}}\n"
+    )
+    assert too_wide(log) == []
+
+
+@needs_pdflatex
+@pytest.mark.parametrize("name", ["steps", "scripts", "network", "names"])
+def test_a_document_of_its_own(cli, tmp_path, name):
+    assert too_wide(compiled(tmp_path, cli.done(*PAGES[name], "-f", "latex", "--standalone").out)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_document_is_the_page_between_its_beginning_and_its_end(cli, name):
+    page = cli.done(*PAGES[name], "-f", "latex").out
+    document = cli.done(*PAGES[name], "-f", "latex", "--standalone").out
+    before, body = document.split("\\begin{document}\n")
+    assert body == page.rstrip("\n") + "\n\\end{document}\n"
+    assert before.startswith("\\documentclass{article}\n")
+    foreign = {f"{ord(c):04X}" for c in page if not c.isascii()}
+    assert set(re.findall(r"DeclareUnicodeCharacter\{(\w+)\}", before)) == foreign
+
+
+@pytest.mark.parametrize("style", [(), ("-f", "markdown"), ("-f", "json"), ("-f", "csv")])
+def test_only_latex_is_a_document_of_its_own(cli, style):
+    outcome = cli("backward", "y=x**2", "--at", "x=1", *style, "--standalone")
+    assert outcome.status == 2
+    assert "--standalone makes a document of LaTeX" in outcome.err
+    assert "-f latex" in outcome.err
