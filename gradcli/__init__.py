@@ -46,6 +46,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
     import importlib
 
+    if name == "symbolic_jacobian":
+        from gradcli.notebook import show_jacobians
+
+        show_jacobians()
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 
@@ -59,5 +63,7 @@ def parse(text: str, **shapes: tuple[int, ...]) -> Graph:
     """
     from gradcli.errors import Source
     from gradcli.lang.system import read_system
+    from gradcli.notebook import show_graphs
 
+    show_graphs()
     return read_system([Source(text)]).graph(shapes)

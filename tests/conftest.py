@@ -139,7 +139,8 @@ def run_process(
         timeout=2 * HANG,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout.decode(), whole(done.stderr.decode()))
+    told = done.stderr.decode()
+    return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
 
 
 @pytest.fixture(scope="session")

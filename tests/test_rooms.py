@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
     "export": {"graph", "engine"},
-    "explain": {"graph", "engine", "algebra", "notation"},
+    "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "batch": {"graph", "engine", "data"},

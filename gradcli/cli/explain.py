@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from gradcli.guide.messages import Found
+    from gradcli.guide.topics import Topic
 
 EXAMPLES = """\b
 Examples:
@@ -19,8 +20,15 @@ Examples:
 """
 
 
+def _completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the topics that a word may become."""
+    from gradcli.guide.topics import topics
+
+    return [name for name in topics() if name.startswith(incomplete)]
+
+
 @click.command(epilog=EXAMPLES)
-@click.argument("text", nargs=-1)
+@click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
     """Answer a question about gradients, or explain an error message of PyTorch's.
 
@@ -34,7 +42,7 @@ def explain(text: tuple[str, ...]) -> None:
     if not text:
         _list()
     elif topic := topic_named(asked):
-        _show(topic.text)
+        _show(_page(topic))
     elif found := find(asked):
         _show(_told(found))
     else:
@@ -53,6 +61,15 @@ def _list() -> None:
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
     click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+
+
+def _page(topic: Topic) -> str:
+    """Return a page, its messages as a list: each has a page of its own."""
+    text, _, messages = topic.text.partition("\n## Messages\n")
+    if not messages:
+        return text
+    listed = "\n".join(f"- {section.heading}" for section in topic.sections if section.messages)
+    return f'{text}\n## Messages\n\n`gradcli explain "TEXT"` explains each of these:\n\n{listed}\n'
 
 
 def _told(found: Found) -> str:

@@ -102,7 +102,7 @@ class Explainer:
             return
         waiting = _Waiting(line, source_line(self.script, line), None)
         try:
-            waiting.recorded = recorded(call.roots, names_of(frame), call.implicit)
+            waiting.recorded = recorded(call.roots, names_of(frame), self.script.source, call.implicit)
         except InputError as error:
             waiting.trouble = error.message
         self.waiting = waiting

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gradcli.errors import Notes
 
 STYLES = ("text", "svg", "dot", "mermaid", "tikz")
+LAID_OUT = 10_000  # boxes
 MERMAID = 500  # arrows that Mermaid draws by itself
 ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".tex": "tikz", ".txt": "text"}
 
@@ -71,6 +72,11 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     if style == "mermaid" and arrows > MERMAID:
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
+        )
+    if style in ("svg", "tikz") and len(found.boxes) > LAID_OUT:
+        raise InputError(
+            f"the picture would have {len(found.boxes):,} boxes, and more than {LAID_OUT:,} are not laid out",
+            hint="choose some with --outputs; -f text has a line for each",
         )
     drawn = render_picture(found, style, rounded)
     if output is None or output == "-":

@@ -35,6 +35,8 @@ def gradcli() -> None:
     Examples:
       gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1"
       gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+      gradcli explain
+      gradcli explain gradient-argument
     """
 
 

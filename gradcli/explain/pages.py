@@ -14,7 +14,7 @@ from gradcli.explain.jacobian import one_hots
 from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
-from gradcli.explain.sections import Page, Section, Text
+from gradcli.explain.sections import Code, Page, Section, Text
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
@@ -54,7 +54,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> l
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
         "grad": lambda: [gradients_section(result, point, written)],
-        "pytorch": lambda: [pytorch_section(result.graph.outputs, point.calls)],
+        "pytorch": lambda: [_pytorch(result, point, choice)],
     }
     unwanted = {"system"} if result.steps else set()
     if not single and len(result.wrt) == 1 and not point.retained:
@@ -95,6 +95,15 @@ def _too_large(result: BackwardResult) -> Section:
     columns = sum(n.size for n in result.leaves.values())
     said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; --jacobian shows it, and vᵀJ does not need it"
     return Section("jacobian", (Text((*heading(result), said)),))
+
+
+def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:
+    """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
+    if choice.only != ("pytorch",):
+        return pytorch_section(result.graph.outputs, point.calls)
+    from gradcli.explain.torch_script import torch_script
+
+    return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))
 
 
 def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:

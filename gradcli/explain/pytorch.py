@@ -18,34 +18,35 @@ _ELEMENTS = 12
 
 def pytorch_section(outputs: Outputs, calls: Sequence[Call]) -> Section:
     """Return the calls of `backward` as PyTorch has them."""
-    lines = [_call(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
+    lines = [call_line(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
     if len(lines) > _CALLS:
         lines = [*lines[: _CALLS - 2], f"# … and {len(lines) - _CALLS + 1} calls more", lines[-1]]
     return Section("pytorch", (Code(tuple(lines), "in PyTorch"),))
 
 
-def _call(outputs: Outputs, v: Named, again: bool) -> str:
+def call_line(outputs: Outputs, v: Named, again: bool, whole: bool = False) -> str:
+    """Return one call; `again` keeps the graph for another one, `whole` writes out a v of any length."""
     keep = "retain_graph=True" if again else ""
     if len(outputs) > 1:
-        terms = [_term(v[name], name) for name in outputs if v[name].any()] or ["0*" + next(iter(outputs))]
-        shown = terms if len(terms) <= _WEIGHTS else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
+        terms = [_term(v[name], name, whole) for name in outputs if v[name].any()] or ["0*" + next(iter(outputs))]
+        shown = terms if len(terms) <= _WEIGHTS or whole else [*terms[: _WEIGHTS - 1], "…", terms[-1]]
         return f"({' + '.join(shown)}).backward({keep})"
     (name,) = outputs
     weight = v[name]
     if not weight.shape and weight == 1:
         return f"{name}.backward({keep})"
-    return f"{name}.backward({', '.join(filter(None, (_tensor(weight), keep)))})"
+    return f"{name}.backward({', '.join(filter(None, (_tensor(weight, whole), keep)))})"
 
 
-def _term(v: Array, name: str) -> str:
+def _term(v: Array, name: str, whole: bool) -> str:
     if v.shape:
-        return f"({name} * {_tensor(v)}).sum()"
+        return f"({name} * {_tensor(v, whole)}).sum()"
     text = number_text(float(v))
     return f"({text})*{name}" if text.startswith("-") else f"{text}*{name}"
 
 
-def _tensor(v: Array) -> str:
-    if v.size > _ELEMENTS:
+def _tensor(v: Array, whole: bool) -> str:
+    if v.size > _ELEMENTS and not whole:
         return "v"
     return f"torch.tensor({array_text(v, _floating)})"
 

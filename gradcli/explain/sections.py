@@ -161,11 +161,12 @@ class Grid:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines of a program, below what is said of them."""
+    """Lines of a program, below what is said of them; a `whole` program is to be copied, and no line of it broken."""
 
     lines: tuple[str, ...]
     caption: str = ""
     language: str = "python"
+    whole: bool = False
 
 
 Block = Text | Equations | Matrix | Grid | Code

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,6 +16,8 @@ from gradcli.guide.topics import Section, Topic, topics
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _ENOUGH = 0.75  # of a message's words, where the wording has drifted
 _LEAST = 3  # words that tell one message from another
+_NAME = 60  # characters of a name at most
+_MANY = 6  # words of a message that may drift: a shorter one would be found in too many texts
 _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
 
 
@@ -86,7 +87,7 @@ def _drifted(rows: list[list[str]], given: list[str]) -> float:
     message = [word for row in rows for word in row]
     blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(message)
-    return share if share >= _ENOUGH and len(message) > _LEAST else 0
+    return share if share >= _ENOUGH and len(message) >= _MANY else 0
 
 
 def nearest(text: str, count: int = 3) -> list[Topic]:
@@ -96,17 +97,17 @@ def nearest(text: str, count: int = 3) -> list[Topic]:
     ['accumulation']
     """
     known = topics()
-    names = {name: t for t in known.values() for name in (t.name, *t.also)}
-    joined = "-".join(words(text))[:60]
-    near = [names[n] for n in difflib.get_close_matches(joined, names, n=count, cutoff=0.75)]
-    if near:
-        return list(dict.fromkeys(near))
-    held = {t.name: Counter(words(t.text)) for t in known.values()}
-    worth: Counter[str] = Counter()
-    for word in set(words(text[-_LONGEST:])):
-        having = [name for name, found in held.items() if word in found]
+    given = set(words(text[-_LONGEST:]))
+    held = {name: set(words(f"{' '.join(t.also)} {t.text}")) for name, t in known.items()}
+    if given - set().union(*held.values()):  # perhaps a name with a mistake in it
+        names = {name: t for t in known.values() for name in (t.name, *t.also)}
+        near = difflib.get_close_matches("-".join(words(text[:_NAME])), names, n=count, cutoff=0.75)
+        if near:
+            return list(dict.fromkeys(names[name] for name in near))
+    worth: dict[str, float] = {}
+    for word in given:
+        having = [name for name in known if word in held[name]]
         for name in having:
-            topic = known[name]
-            named = word in words(f"{name.replace('-', ' ')} {topic.title} {' '.join(topic.also)}")
-            worth[name] += (4 if named else 1) / len(having) ** 2  # type: ignore[assignment]
-    return [known[name] for name, _ in worth.most_common(count)]
+            own = word in words(f"{name.replace('-', ' ')} {known[name].title} {' '.join(known[name].also)}")
+            worth[name] = worth.get(name, 0) + (4 if own else 1) / len(having) ** 2
+    return [known[name] for name in sorted(worth, key=lambda name: -worth[name])[:count]]

@@ -66,7 +66,7 @@ def _section(heading: str, text: str) -> Section:
         return Section(heading, text.strip())
     also = _ALSO.search(text)
     told = [heading, *(also[1].split("; ") if also else [])]
-    return Section(heading, text.strip(), tuple(words.strip('"') for words in told))
+    return Section(heading, _ALSO.sub("", text).strip(), tuple(words.strip('"') for words in told))
 
 
 @cache

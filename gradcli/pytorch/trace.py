@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -20,7 +22,9 @@ from gradcli.pytorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
+MAX_STEPS = 150  # of a system that is shown
 _WHOLE = 2**53  # below, a float that is a whole number is exact
+_LONG = 12  # operations of an expression that is not taken apart
 _SMALL = 16  # elements of an array without a name that is written out
 
 
@@ -117,6 +121,7 @@ class _Maker:
         self.computed: dict[str, Node] = {}
         self.lines: dict[Node, int] = {}
         self.steps: dict[Edge, str] = {}
+        self.targets: dict[int, str] = {}  # what is assigned at each line
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
@@ -209,6 +214,16 @@ def _instance(output: Node, new: dict[Node, Node]) -> Node:
     return new[output]
 
 
+def _targets(source: str) -> dict[int, str]:
+    """Return the name that is assigned at each line of a script."""
+    found = {}
+    for number, line in enumerate(source.splitlines(), 1):
+        match = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?:[-+*/@]|\*\*|//)?=[^=]", line)
+        if match:
+            found[number] = match[1]
+    return found
+
+
 def _shortest(value: Any) -> Any:
     """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
     found = float(str(value)) if isinstance(value, np.float32) else value.item()
@@ -240,13 +255,22 @@ def reachable(roots: Iterable[Edge]) -> list[Step]:
     return sorted((e for e in found if isinstance(e, Step)), key=lambda s: s.seq)
 
 
-def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str], implicit: bool = False) -> Recorded:
-    """Return the system behind a call of `backward`, before it runs."""
+def recorded(
+    roots: list[tuple[Tensor, Any]], names: Mapping[int, str], source: str = "", implicit: bool = False
+) -> Recorded:
+    """Return the system behind a call of `backward`, before it runs.
+
+    Errors: `InputError` for one that is too large to be looked through, or has parts that are the script's own.
+    """
     from gradcli.pytorch.record import edge_of
 
     maker = _Maker(names)
+    maker.targets = _targets(source)
     edges = [(y, edge_of(y), v) for y, v in roots]
-    for step in reachable(e for _, e, _ in edges):
+    steps = reachable(e for _, e, _ in edges)
+    if len(steps) > MAX_STEPS:
+        raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
+    for step in steps:
         maker.step(step)
     outputs: dict[str, Node] = {}
     cotangents: dict[str, Array] = {}
@@ -258,8 +282,37 @@ def recorded(roots: list[tuple[Tensor, Any]], names: Mapping[int, str], implicit
         outputs[name] = node
         own = decimal(np.asarray(v)[..., 0])
         cotangents[name] = cotangents[name] + own if name in cotangents else own
-    graph = Graph.of(maker.inputs, outputs, names={**_in_order(maker.computed, outputs), **outputs})
+    names_given = {**_in_order(maker.computed, outputs), **outputs}
+    graph = Graph.of(maker.inputs, outputs, names=names_given)
+    graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, names_given))
     return Recorded(graph, maker.at, cotangents, maker.wrt, maker.lines, maker.steps, implicit)
+
+
+def _with_parts(graph: Graph, maker: _Maker, given: Mapping[str, Node]) -> dict[str, Node]:
+    """Return the names with more of them, so that no expression is written out twice, and none is too long to read."""
+    readers = Counter(a for n in graph.nodes for a in n.args)
+    known = {n: name for name, n in given.items()}
+    sizes: dict[Node, int] = {}
+    found: dict[str, Node] = {}
+    last = list(graph.outputs.values())
+    for node in graph.nodes:
+        if not node.args:
+            continue
+        sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
+        shared = readers[node] > 1 and sizes[node] > 1
+        if node in known:
+            found[known[node]] = node
+        elif (shared or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
+            name = _fresh(maker.targets.get(maker.lines.get(node, 0), "t"), {*graph.inputs, *given, *found})
+            known[node], found[name] = name, node
+    return {**found, **{name: node for name, node in given.items() if name not in found}}
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    k = 1
+    while f"{stem}{k}" in taken:
+        k += 1
+    return f"{stem}{k}"
 
 
 def _in_order(computed: Mapping[str, Node], outputs: Mapping[str, Node]) -> dict[str, Node]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradcli.wrapping import wrapped
 
+_IMAGE = re.compile(r"^!\[.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"  # of a block's language, behind its fence
@@ -16,12 +17,12 @@ _BREAK = re.compile(r"^(?:```.*|#+ .*|\||(?:[-*]|\d+\.) |\s*$)")
 
 
 def shown(markdown: str) -> str:
-    """Return Markdown without what a terminal cannot follow: comments, and the targets of links.
+    """Return Markdown without what a terminal cannot follow: comments, images, and the targets of links.
 
     >>> shown("<!-- needs pyarrow -->\\nsee [shapes](shapes.md)")
     'see shapes'
     """
-    return _LINK.sub(r"\1", _COMMENT.sub("", markdown))
+    return _LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", markdown)))
 
 
 def coloured(markdown: str, width: int) -> None:

@@ -110,6 +110,8 @@ class _Terminal:
 
     def code(self, code: Code, room: int) -> list[str]:
         """Return a line of a program behind what is said of it, several below it."""
+        if code.whole:
+            return list(code.lines)
         if not code.caption:
             return [part for line in code.lines for part in self.line(line, room)]
         if len(code.lines) == 1 and len(code.caption) + len(code.lines[0]) + 2 <= room:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 
+from gradcli.cli.explain import explain
 from gradcli.guide.topics import topics
 from gradcli.wrapping import cells
 
@@ -34,6 +36,21 @@ def test_a_page_is_no_wider_than_others(cli, monkeypatch, topic, columns):
     assert all(cells(line) <= columns or " " not in line.strip() for line in out.splitlines())
 
 
+@pytest.mark.parametrize("heading", [s.heading for t in topics().values() for s in t.sections if s.messages])
+def test_a_message_is_explained_within_a_screen(cli, monkeypatch, heading):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = cli.done("explain", heading.replace("…", "7")).out.splitlines()
+    assert "".join(lines).replace(" ", "").startswith(f"# {heading}".replace(" ", ""))
+    assert len(lines) <= 50
+    assert all(cells(line) <= 60 for line in lines)
+
+
+def test_a_page_lists_its_messages(cli):
+    out = cli.done("explain", "in-place").out
+    assert out.count('- "') == 6
+    assert "Right:" not in out
+
+
 def test_a_topic_has_other_names_and_needs_no_quotes(cli):
     page = cli.done("explain", "retain-graph").out
     assert cli.done("explain", "retain", "graph").out == page
@@ -45,7 +62,7 @@ def test_a_topic_has_other_names_and_needs_no_quotes(cli):
 def test_a_message_is_explained_with_a_wrong_and_a_right_example(cli, arguments):
     out = cli.done("explain", *arguments, stdin=TRACEBACK).out
     assert out.startswith('# "grad can be implicitly created only for scalar outputs"\n')
-    assert "\n  y.backward()\n" in out
+    assert out.index("\nWrong:\n") < out.index("\n  y.backward()\n") < out.index("\nRight:\n")
     assert "\n  y.backward(torch.tensor([1., 10.]))\n" in out
     assert out.rstrip().endswith("More: `gradcli explain gradient-argument`")
 
@@ -73,3 +90,11 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert "\x1b[" in out
     assert "```" not in out
     assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
+
+
+def test_topics_are_completed():
+    (argument,) = (p for p in explain.params if p.name == "text")
+    context = click.Context(explain)
+    found = [item.value for item in argument.shell_complete(context, "re")]
+    assert found == ["retain-graph"]
+    assert len(argument.shell_complete(context, "")) == len(topics())

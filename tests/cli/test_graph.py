@@ -40,6 +40,11 @@ def test_a_file_stays_what_it_was_where_the_system_is_wrong(cli, tmp_path):
     assert file.read_text() == "old"
 
 
+def test_a_picture_that_nobody_could_look_at_is_refused(cli):
+    lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(3400))
+    assert "boxes" in cli.refused("graph", lines, "-f", "svg")
+
+
 def test_digits(cli):
     assert "0.333" in cli.done("graph", "y=x/3", "--at", "x=1", "--digits", "3").out
     assert "0.3333333333333333" in cli.done("graph", "y=x/3", "--at", "x=1", "--digits", "full").out

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 GUIDE = sorted((ROOT / "gradcli" / "guide").glob("*.md"))
 SAMPLES = ROOT / "samples"
+PICTURE = SAMPLES / "vector_to_vector.svg"
+PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]
 EXPECTED = Path(__file__).parent / "expected"
 
 _BLOCK = re.compile(

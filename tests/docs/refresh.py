@@ -13,6 +13,8 @@ from pathlib import Path
 from tests.conftest import Command
 from tests.docs.documents import (
     GUIDE,
+    PICTURE,
+    PICTURED,
     README,
     SCRIPTS,
     blocks,
@@ -54,6 +56,7 @@ def main(files: list[str]) -> None:
         path.write_text(refreshed(path.read_text("utf-8")), "utf-8")
     if files:
         return
+    PICTURE.write_text(Command().done(*PICTURED).out, "utf-8")
     for run, now in zip(SCRIPTS, execute_all([run.command for run in SCRIPTS]), strict=True):
         shown = run.expected.read_text("utf-8") if run.expected.exists() else ""
         run.expected.write_text(current(run.name, shown, now.text, now.status == run.status), "utf-8")

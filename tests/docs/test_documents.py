@@ -9,7 +9,18 @@ import re
 
 import numpy as np
 import pytest
-from documents import GUIDE, README, blocks, console_session, ended_well, executed_session, pipeline, same
+from documents import (
+    GUIDE,
+    PICTURE,
+    PICTURED,
+    README,
+    blocks,
+    console_session,
+    ended_well,
+    executed_session,
+    pipeline,
+    same,
+)
 
 from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import gradcli
@@ -45,6 +56,10 @@ def test_the_main_example_stands_on_the_first_screen():
     text, first = PAGES[README], EXAMPLES[0]
     assert first.command == MAIN
     assert text[: text.index(first.shown)].count("\n") + first.shown.count("\n") <= 40
+
+
+def test_the_picture_is_what_is_drawn_now(cli):
+    assert PICTURE.read_text("utf-8") == cli.done(*PICTURED).out
 
 
 def test_the_readme_is_short():

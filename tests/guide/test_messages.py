@@ -56,7 +56,16 @@ def test_other_wordings_and_parts_are_found(topic, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "…", "x", "RuntimeError", "hello world", "CUDA out of memory. Tried to allocate 2"]
+    "text",
+    [
+        "",
+        "…",
+        "x",
+        "RuntimeError",
+        "got 5 tensors and 3 labels",
+        "hello world",
+        "CUDA out of memory. Tried to allocate 2",
+    ],
 )
 def test_what_is_no_message_is_not_found(text):
     assert find(text) is None
@@ -67,7 +76,20 @@ def test_a_long_text_is_looked_at_quickly():
     assert len(nearest("word gradient " * 100_000)) == 3
 
 
-def test_the_nearest_topics_are_those_that_share_rare_words():
-    assert nearest("how do I use several computers with dask")[0].name == "several-hosts"
-    assert nearest("retain grpah")[0].name == "retain-graph"
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("how do I use several computers with dask", "several-hosts"),
+        ("retain grpah", "retain-graph"),
+        ("why is x.grad None", "leaf-and-intermediate"),
+        ("nan gradient", "corners"),
+        ("attention map of an image", "saliency"),
+        ("millions of points", "many-points"),
+    ],
+)
+def test_the_nearest_topic_shares_rare_words(text, topic):
+    assert nearest(text)[0].name == topic
+
+
+def test_nothing_is_near_to_what_shares_no_word():
     assert nearest("xyzzy") == []

@@ -18,6 +18,8 @@ import torch.func
 import torch.nn
 from collection import RECORDED, first_lines, scripts, without_addresses
 
+import samples
+
 torch.set_num_threads(1)
 
 
@@ -62,6 +64,8 @@ def main() -> None:
     found = {n: forked(n, s) if word in n else before.get(n) or forked(n, s) for n, s in scripts().items()}
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print(len(found), "scripts")
+    own = {name: forked(name, source) for name, source in samples.samples().items()}
+    samples.RECORDED.write_text(json.dumps(own, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

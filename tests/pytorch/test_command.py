@@ -41,7 +41,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     path = write("def f():\n    return 1/0\nf()\n")
     expected = f'Traceback (most recent call last):\n  File "{path}", line 3, in <module>\n    f()\n'
     expected += f'  File "{path}", line 2, in f\n    return 1/0\n           ~^~\nZeroDivisionError: division by zero\n'
-    assert process("run", path).err == expected
+    assert process("run", path).told == expected
     error = cli("run", write("print('a'\n")).err
     assert error.startswith("  File ")
     assert "SyntaxError: '(' was never closed" in error

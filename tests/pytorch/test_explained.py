@@ -155,3 +155,14 @@ def test_an_error_is_explained_in_the_scripts_names_and_lines(name, cli, script)
     assert "gradcli/" not in traceback
     assert "Traceback (most recent call last):\n" in traceback
     assert "why:" not in cli("run", "--quiet", path).err
+
+
+def test_what_a_loop_computes_has_names_and_is_written_once(cli, script):
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ny = x\nfor i in range({}):\n    y = y + 0.5*y\n"
+    out = cli.done("run", script(text.format(30) + "y.backward()\n")).out
+    assert "y1  = x + 0.5*x" in out
+    assert "y2  = y1 + 0.5*y1" in out
+    assert "y   = y29 + 0.5*y29" in out
+    out = cli.done("run", script(text.format(3000) + "y.backward()\nprint(x.grad)\n")).out
+    assert "not explained: 6,000 operations were recorded, too many to show each" in out
+    assert "x.grad: None → inf" in out

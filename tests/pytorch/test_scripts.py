@@ -10,6 +10,7 @@ import warnings
 import pytest
 from collection import first_lines, recorded, scripts, without_addresses
 
+import samples
 from gradcli.pytorch.session import Script, run
 
 SCRIPTS = scripts()
@@ -34,3 +35,23 @@ def test_every_script_is_recorded():
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_prints_what_pytorch_prints(name):
     assert outcome(name, SCRIPTS[name]) == RECORDED[name]
+
+
+SAMPLES = samples.samples()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_prints_what_pytorch_prints(name):
+    assert outcome(name, SAMPLES[name]) == samples.recorded()[name]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_is_explained(name, cli):
+    outcome = cli("run", str(samples.FOLDER / f"{name}.py"))
+    failed = bool(samples.recorded()[name]["error"])
+    assert outcome.status == int(failed)
+    assert SAMPLES[name].startswith("# ")
+    assert failed == ("why: " in outcome.err)
+    assert "not explained" not in outcome.out or name == "own_function"
+    assert failed or "── line " in outcome.out

@@ -90,8 +90,7 @@ PAGES = {
     "chain steps": ("backward", SHORT_CHAIN, "--at x=1 --steps", 80),
     "long names": (
         "backward",
-        "a_rather_long_name_of_a_variable=the_first_input**2; "
-        "the_output=a_rather_long_name_of_a_variable*the_second_input",
+        "a_long_name_of_a_variable=the_first_input**2; the_output=a_long_name_of_a_variable*the_second_input",
         "--at the_first_input=1.5,the_second_input=2",
         60,
     ),

@@ -1,0 +1,127 @@
+"""A complete PyTorch script that computes what a page shows, to be pasted and compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.engine.evaluate import number
+from gradcli.explain.pytorch import call_line
+from gradcli.explain.results import BackwardPoint, BackwardResult
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule
+from gradcli.export.program import Function, identifier
+from gradcli.export.python import literal
+from gradcli.export.torch import LANGUAGE
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+
+
+def _numbers(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Write a function whose further arguments have to be numbers."""
+    values = [repr(number(a.value)) for a in node.args[1:] if a.value is not None]
+    return f"torch.nn.functional.{node.op}({', '.join([args[0], *values])})"
+
+
+def _extremum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axes, ties = node.settings
+    if ties == "first" and len(axes) == 1:
+        return f"torch.{node.op}({args[0]}, dim={axes[0]})[0]"
+    return f"torch.a{node.op}({args[0]}, dim={axes})"
+
+
+# What PyTorch has itself, with its own corners, where the files that are exported spell it in simpler operations.
+_OWN: dict[str, Rule | str] = {
+    "relu": "torch.relu({})",
+    "sigmoid": "torch.sigmoid({})",
+    "silu": "torch.nn.functional.silu({})",
+    "hardtanh": _numbers,
+    "leaky_relu": _numbers,
+    "mean": lambda w, node, args: f"torch.mean({args[0]}, dim={node.settings[0]})",
+    "norm": lambda w, node, args: f"torch.linalg.vector_norm({args[0]}, dim={node.settings[0]})",
+    "var": lambda w, node, args: f"torch.var({args[0]}, dim={node.settings[0]}, correction={node.settings[1]})",
+    "std": lambda w, node, args: f"torch.std({args[0]}, dim={node.settings[0]}, correction={node.settings[1]})",
+    "max": _extremum,
+    "min": _extremum,
+    "softmax": lambda w, node, args: f"torch.softmax({args[0]}, dim={node.settings[0]})",
+    "log_softmax": lambda w, node, args: f"torch.log_softmax({args[0]}, dim={node.settings[0]})",
+    "logsumexp": lambda w, node, args: f"torch.logsumexp({args[0]}, dim={node.settings[0]})",
+    "detach": "{}.detach()",
+}
+_LANGUAGE = ArrayLanguage(
+    "torch", {**LANGUAGE.rules, **_OWN}, LANGUAGE.array, LANGUAGE.comparisons, LANGUAGE.result, LANGUAGE.scalar
+)
+
+
+def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
+    """Return the lines of the script; without a point, leaves are ones.
+
+    Errors: `InputError` for an operation that PyTorch lacks.
+    """
+    function = _function(result.graph)
+    names = {n: function.names[n] for n in result.graph.inputs.values()}
+    head = ["import torch", "", "torch.set_default_dtype(torch.float64)", ""]
+    leaves = [_leaf(result, point, name, names[n]) for name, n in result.graph.inputs.items()]
+    writer = ArrayWriter(_LANGUAGE, function)
+    body = list(writer.write())
+    for name, node in function.results.items():
+        if writer.done[node].text != name:
+            body.append(f"{name} = {writer.done[node].text}")
+    kept = [identifier(name) for name in result.retained]
+    body += [f"{name}.retain_grad()" for name in kept]
+    outputs = {identifier(name): y for name, y in result.graph.outputs.items()}
+    calls = [{identifier(name): v for name, v in call.v.items()} for call in point.calls]
+    lines = [call_line(outputs, v, k < len(calls) - 1, whole=True) for k, v in enumerate(calls)]
+    shown = [f'print("{name}.grad =", {name}.grad)' for name in (*map(identifier, result.wrt), *kept)]
+    return [*head, *leaves, *body, *lines, *shown]
+
+
+def _leaf(result: BackwardResult, point: BackwardPoint, name: str, written: str) -> str:
+    value = point.at.get(name, np.ones(result.graph.inputs[name].shape))
+    grad = ", requires_grad=True" if name in result.wrt else ""
+    return f"{written} = torch.tensor({literal(value)}{grad})"
+
+
+def _function(graph: Graph) -> Function:
+    """Return the system as steps that PyTorch has, under the names that the user gave."""
+    new = _steps(graph.nodes)
+    results = {identifier(name): new[y] for name, y in graph.outputs.items()}
+    names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if n.op != "const"}
+    nodes = scheduled(results.values())
+    readers = Counter(a for n in nodes for a in n.args)
+    readers.update(results.values())
+    arguments = {names[n]: n for n in graph.inputs.values()}
+    return Function("system", "", arguments, results, nodes, names, readers, None)
+
+
+def _steps(nodes: Sequence[Node]) -> Mapping[Node, Node]:
+    """Return for each node one in operations that PyTorch has."""
+    new: dict[Node, Node] = {}
+    for node in nodes:
+        own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
+        new[node] = _spelled(own)
+    return new
+
+
+def _spelled(node: Node) -> Node:
+    """Return a node, or what it is by its definition where PyTorch lacks it."""
+    if not node.args or _LANGUAGE.rules.get(node.op, "refused") != "refused":
+        return node
+    simpler = next(_definitions(node), None)
+    if simpler is None:
+        return node
+    known = {a: a for a in node.args}
+    for n in scheduled([simpler], known):
+        if n not in known:
+            known[n] = _spelled(replace(n, args=tuple(known[a] for a in n.args)) if n.args else n)
+    return known[simpler]
+
+
+def _definitions(node: Node) -> Iterator[Node]:
+    row = OPERATIONS[node.op]
+    for definition in (row.lowered, row.definition, row.formula):
+        if definition is not None and (simpler := definition(*node.settings, *node.args)) is not None:
+            yield simpler

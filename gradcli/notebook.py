@@ -1,0 +1,85 @@
+"""What a notebook shows of graphs and Jacobians: a picture, and mathematics.
+
+A graph knows nothing of pictures, nor a Jacobian of LaTeX, which are made of them; so the package's front gives them
+the methods that notebooks look for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.graph.graph import Graph
+
+_BOXES = 400  # of a picture in a notebook
+_ENTRIES = 400  # of a Jacobian
+_DIGITS = 6
+
+
+def show_graphs() -> None:
+    """Let notebooks draw graphs."""
+    from gradcli.graph.graph import Graph
+
+    _give(Graph, "_repr_svg_", graph_svg)
+
+
+def show_jacobians() -> None:
+    """Let notebooks typeset Jacobians."""
+    from gradcli.algebra.jacobian import SymbolicJacobian
+
+    _give(SymbolicJacobian, "_repr_latex_", jacobian_latex)
+
+
+def _give(kind: type, name: str, method: Any) -> None:
+    setattr(kind, name, method)
+
+
+def graph_svg(graph: Graph) -> str | None:
+    """Return the picture of a graph, with formulas of the adjoints where it has one scalar output; None of a large one.
+
+    >>> from gradcli import parse
+    >>> graph_svg(parse("y = x**2"))[:4]
+    '<svg'
+    """
+    import numpy as np
+
+    from gradcli.explain.picture import View, picture
+    from gradcli.report.pictures.svg import render
+
+    alone = [name for name, y in graph.outputs.items() if not y.shape and name.isidentifier()]
+    v = {alone[0]: np.ones(())} if len(alone) == len(graph.outputs) == 1 else None
+    found = picture(graph, View(list(graph.inputs), None, v))
+    return render(found, _DIGITS) if len(found.boxes) <= _BOXES else None
+
+
+def jacobian_latex(found: SymbolicJacobian) -> str | None:
+    r"""Return a Jacobian as LaTeX, with the intermediates that it mentions; None for a large one.
+
+    >>> from gradcli import parse, symbolic_jacobian
+    >>> print(jacobian_latex(symbolic_jacobian(parse("y = x**2"))))
+    $\displaystyle J = \frac{\partial y}{\partial x} = 2 x$
+    """
+    import numpy as np
+
+    from gradcli.explain.sections import Equal, Listed, Math, Name, Page, Value
+    from gradcli.report.latex_math import LatexWriter
+
+    rows, columns = found.rows, found.columns
+    if not 0 < len(rows) * len(columns) <= _ENTRIES:
+        return None
+    taken = frozenset(name.partition("[")[0] for name in (*rows, *columns))
+    writer = LatexWriter(Page((), False, taken), None)
+
+    def value(formula: Any) -> Value:
+        return Value(np.asarray(formula, dtype=object))
+
+    cells = [[value(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
+    matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]
+    above, below = (", ".join(map(writer.names, names)) for names in (rows, columns))
+    if len(rows) * len(columns) > 1:
+        above, below = f"({above})", f"({below})"
+    where = "".join(
+        rf",\quad {writer.write(Equal((Name(name), value(formula))))}" for name, formula in found.where.items()
+    )
+    return rf"$\displaystyle J = \frac{{\partial {above}}}{{\partial {below}}} = {writer.write(matrix)}{where}$"

@@ -1,0 +1,7 @@
+# A result that is changed in place before its backward needs it.
+import torch
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x.exp()
+y += 1
+y.sum().backward()

@@ -1,0 +1,26 @@
+# The rows of a Jacobian, one by one: a one-hot gradient picks a row, and the gradients add up.
+import torch
+from torch.autograd import Variable
+
+x = Variable(torch.FloatTensor([[2, 1]]), requires_grad=True)
+print(x)
+print("\n")
+M = Variable(torch.FloatTensor([[1, 2], [3, 4]]))
+print(M)
+print("\n")
+y = torch.mm(x, M)
+print(y)
+print("\n")
+# jacobian = torch.FloatTensor(2, 2).zero_()
+# print (jacobian)
+y.backward(torch.FloatTensor([[1, 0]]), retain_graph=True)
+print(x.grad.data)
+print("\n")
+x.grad.data.zero_()
+y.backward(torch.FloatTensor([[0, 1]]), retain_graph=True)
+print(x.grad.data)
+print("\n")
+x.grad.data.zero_()
+y.backward(torch.FloatTensor([[1, 1]]), retain_graph=True)
+print(x.grad.data)
+print("\n")

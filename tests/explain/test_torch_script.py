@@ -1,0 +1,46 @@
+"""`--only pytorch` is a script that PyTorch runs, to the same gradients: those it printed are recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from torch_cases import CASES
+
+RECORDED = json.loads(Path(__file__).with_name("torch_scripts.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pytorch_has_the_same_gradients(cli, name):
+    script = cli.done("backward", *CASES[name], "--only", "pytorch").out
+    assert script == RECORDED[name]["script"]  # if it is another, `record_torch.py` runs it
+    found = cli.json("backward", *CASES[name])
+    mine = found["grad"] | found.get("retained", {})
+    assert mine.keys() == RECORDED[name]["grad"].keys()
+    for leaf, grad in RECORDED[name]["grad"].items():
+        assert_allclose(np.array(mine[leaf], dtype=float), np.array(grad), rtol=1e-12, atol=1e-14, err_msg=leaf)
+
+
+def test_no_line_of_a_script_is_broken(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    script = cli.done("backward", *CASES["large v"], "--only", "pytorch").out
+    compile(script, "script", "exec")
+    assert max(map(len, script.splitlines())) > 40
+
+
+def test_without_a_point_leaves_are_ones(cli):
+    script = cli.done("backward", "y=sum(x*w)", "--shape", "x=2,w=2", "--wrt", "x", "--only", "pytorch").out
+    assert "x = torch.tensor([1.0, 1.0], requires_grad=True)\n" in script
+    assert "w = torch.tensor([1.0, 1.0])\n" in script
+
+
+def test_beside_other_sections_it_is_a_line(cli):
+    out = cli.done("backward", "y=x**2", "--at", "x=3", "--only", "grad,pytorch").out
+    assert out.endswith("\n\nin PyTorch: y.backward()\n")
+
+
+def test_what_pytorch_lacks_is_told(cli):
+    assert "cannot be exported to torch" in cli.refused("backward", "y=gamma(x)", "--at", "x=3", "--only", "pytorch")

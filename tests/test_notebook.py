@@ -1,0 +1,61 @@
+"""What notebooks show: graphs as pictures, Jacobians as mathematics."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from gradcli import parse, symbolic_jacobian, vjp
+
+
+def texts(graph):
+    return [node.text for node in ET.fromstring(graph._repr_svg_()).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_graph_is_a_picture_with_formulas():
+    found = texts(parse("y = x**2 + x"))
+    assert "t1 = x**2" in found
+    assert "∂t1/∂x = 2*x" in found
+    assert any(text.endswith("= 2*x + 1") for text in found)
+
+
+def test_the_graph_of_a_gradient_is_a_picture():
+    found = texts(vjp(parse("y = sum(W @ x)", W=(2, 3), x=(3,))))
+    assert any(text.startswith("W.grad = ") for text in found)
+
+
+def test_a_graph_too_large_for_a_notebook_is_told_in_words():
+    lines = "\n".join(f"t{k + 1} = {k + 2}*t{k}" for k in range(600))
+    assert parse(lines)._repr_svg_() is None
+
+
+JACOBIANS = [
+    ("y0 = 3*x0**2; y1 = x0**2 + 2*x1**3", {}),
+    ("y = x @ M", {"x": (2,), "M": (2, 2)}),
+    ("y = x/λ", {}),
+    ("a = sin(x)*exp(x)/(1 + x**2); y = a**7*cos(a)*log(a)**2; z = sqrt(a)*tanh(a)**3", {}),
+]
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+def test_latex_sets_a_jacobian(tmp_path):
+    found = [symbolic_jacobian(parse(text, **shapes))._repr_latex_() for text, shapes in JACOBIANS]
+    body = "\n\n".join(found)
+    page = rf"\documentclass{{article}}\usepackage{{amsmath}}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "j.tex").write_text(page, "utf-8")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "j.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_jacobian_is_a_matrix():
+    found = symbolic_jacobian(parse("y0 = 3*x0**2; y1 = 10*x1"))._repr_latex_()
+    assert r"\frac{\partial (y_{0}, y_{1})}{\partial (x_{0}, x_{1})}" in found
+    assert r"6 x_{0} & 0 \\ 0 & 10" in found
+
+
+def test_a_jacobian_too_large_for_a_notebook_is_told_in_words():
+    assert symbolic_jacobian(parse("y = x**2", x=(30,)))._repr_latex_() is None
