@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.export.loop_rules import STRUCTURAL
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.program import Function, Program, size_text
 from gradcli.graph.node import Node
@@ -94,6 +95,7 @@ LANGUAGE = NumberLanguage(
     number=number,
     helpers=HELPERS,
     starred=lambda name: f"*{name}",
+    structural=STRUCTURAL,
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.export.loop_rules import STRUCTURAL
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.program import Function, Program, size_text
 
@@ -92,6 +93,7 @@ LANGUAGE = NumberLanguage(
     number=number,
     helpers=HELPERS,
     starred=lambda name: f"const {name}",
+    structural=STRUCTURAL,
 )
 
 

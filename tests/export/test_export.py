@@ -13,7 +13,7 @@ from random_systems import system
 
 from gradcli import parse
 from gradcli.export import c, javascript, jax, numpy, torch
-from gradcli.export.loops import NOT_IN_LOOPS, STRUCTURAL
+from gradcli.export.loop_rules import NOT_IN_LOOPS, STRUCTURAL
 from gradcli.export.program import Wanted, program
 from gradcli.graph.operations import OPERATIONS
 
