@@ -31,11 +31,12 @@ HANG = 30  # seconds after which a command counts as hanging
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended, and what it printed."""
+    """How a command ended, and what it printed; `err` as if lines had no end, `told` as it was printed."""
 
     status: int
     out: str
     err: str
+    told: str = ""
 
     @property
     def objects(self) -> list[Any]:
@@ -79,7 +80,8 @@ class Command:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             status = run(gradcli, list(arguments))
-        return Outcome(status, out.buffer.getvalue().decode(), whole(err.buffer.getvalue().decode()))
+        told = err.buffer.getvalue().decode()
+        return Outcome(status, out.buffer.getvalue().decode(), whole(told), told)
 
     def done(self, *arguments: str, stdin: str | bytes = "") -> Outcome:
         """Run a command that succeeds."""
@@ -137,7 +139,8 @@ def run_process(
         timeout=2 * HANG,
         check=False,
     )
-    return Outcome(done.returncode, done.stdout.decode(), whole(done.stderr.decode()))
+    told = done.stderr.decode()
+    return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def executed(cli, command, folder):
     out, err, status = "", "", 0
     for arguments in calls:
         outcome = cli(*arguments, stdin=out)
-        out, err, status = outcome.out, err + outcome.err, outcome.status
+        out, err, status = outcome.out, err + outcome.told, outcome.status
     if not rest:
         return Printed(out + err, status)
     done = execute(["sh", "-c", rest], folder, out)
