@@ -22,7 +22,7 @@ from gradcli.explain.sections import (
 )
 from gradcli.explain.steps import ReverseStep, reverse_steps
 from gradcli.explain.trace import Trace
-from gradcli.explain.weights import array_of
+from gradcli.explain.weights import array_of, loss_name
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 
@@ -33,18 +33,20 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
-        meaning = Equal((Name(bar("x")), Partial("L", "x")))
-        title: tuple[Math, ...] = (
-            "reverse, from the last line up: ",
-            meaning,
-            " is made of adjoint · local derivative",
-        )
+        title = _meaning(trace, v)
         if names:
             title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
             title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         found.append(Section("steps", (reverse_grid(trace, k),), title))
     return found
+
+
+def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
+    """Return the title of a reverse table: what an adjoint is, and how it comes about."""
+    x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
+    adjoint = Equal((Name(bar(x)), Partial(loss_name(trace.graph.outputs, v), x)))
+    return ("reverse, last line first: the adjoint ", adjoint, " adds up adjoint · derivative")
 
 
 def forward_section(trace: Trace) -> Section:
