@@ -183,8 +183,9 @@ class Explainer:
         if self.wishes.output is None:
             click.echo(text.rstrip("\n"))
         else:
-            with open(self.wishes.output, "w", encoding="utf-8") as file:
-                file.write(text)
+            from gradcli.data.replacement import write_whole
+
+            write_whole(self.wishes.output, text.encode())
 
 
 def _framed(title: str, text: str) -> str:

@@ -18,16 +18,21 @@ _SHOWN = 36  # elements of an array that is written out
 
 def page(call: Call, recorded: Recorded | None, wishes: Wishes, trouble: str) -> str:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
-    lines: list[str] = []
-    if recorded is None:
-        lines.append(f"  not explained: {trouble}")
-    elif recorded.wrt:
-        lines.append(_explained(recorded, wishes).rstrip("\n"))
-        lines.append("")
-    lines += _accumulated(call, recorded)
+    explained = [_explained(recorded, wishes).rstrip("\n"), ""] if recorded is not None and recorded.wrt else []
+    told = [f"  not explained: {trouble}"] if recorded is None else []
+    told += _accumulated(call, recorded)
     if call.freed:
-        lines.append("The graph is freed now; retain_graph=True would keep it for another backward.")
-    return "\n".join(lines)
+        told.append("The graph is freed now; retain_graph=True would keep it for another backward.")
+    return "\n".join([*explained, *_words(told, wishes.style)])
+
+
+def _words(lines: list[str], style: str) -> list[str]:
+    """Return lines of words in the format of the page."""
+    if style != "latex":
+        return lines
+    from gradcli.report.latex_math import escaped
+
+    return [rf"{escaped(line.strip())}\\" for line in lines]
 
 
 def _explained(recorded: Recorded, wishes: Wishes) -> str:
@@ -45,8 +50,8 @@ def _explained(recorded: Recorded, wishes: Wishes) -> str:
         ]
         text = render_pages(pages, Look(wishes.style))
     except InputError as error:
-        return f"  not explained: {error.message}"
-    return "\n".join([text.rstrip("\n"), *([""] if notes.lines else []), *notes.lines])
+        return "\n".join(_words([f"  not explained: {error.message}"], wishes.style))
+    return "\n".join([text.rstrip("\n"), *([""] if notes.lines else []), *_words(notes.lines, wishes.style)])
 
 
 def _accumulated(call: Call, recorded: Recorded | None) -> list[str]:

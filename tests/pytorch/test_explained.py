@@ -97,6 +97,14 @@ def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
     assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
 
 
+def test_words_of_a_latex_document_are_latex(cli, script):
+    code = "import torch\nx_1 = torch.tensor(3., requires_grad=True)\n(x_1**2).backward()\n"
+    out = cli.done("run", "-f", "latex", script(code)).out
+    assert r"x\_1.grad: None $\to$ 6\\" in out
+    assert r"retain\_graph=True" in out
+    assert "→" not in out
+
+
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 ERRORS = {
     "second": (
