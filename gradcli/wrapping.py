@@ -48,7 +48,7 @@ def broken(text: str, width: int, hang: str = "  ") -> list[str]:
     """Return a formula in lines, the ones after the first behind `hang`; breaks outside of brackets are better.
 
     >>> broken("f(x + y) + g(x*y)", 10)
-    ['f(x + y)', '  + g(x*y)']
+    ['f(x + y) +', '  g(x*y)']
     """
     return _lines(text, width, hang, True)
 

@@ -38,7 +38,9 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
             title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         elif len(trace.calls) > 1:
             title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
-        found.append(Section("steps", (reverse_grid(trace, k),), title))
+        grid = reverse_grid(trace, k)
+        if grid.rows:  # an output that is an input has nothing to pass back
+            found.append(Section("steps", (grid,), title))
     return found
 
 
