@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
 from gradcli.explain.backward import SHOWN_ENTRIES
 from gradcli.explain.calls import calls_section
 from gradcli.explain.forms import Forms, forms
@@ -29,11 +31,13 @@ class Choice:
     jacobian: bool | None = None
 
 
+@np.errstate(all="ignore")  # a product may overflow
 def backward_pages(result: BackwardResult, choice: Choice) -> list[Page]:
     """Return a page for each point."""
     return [_page(result, _backward(result, point, choice)) for point in result.points]
 
 
+@np.errstate(all="ignore")
 def jacobian_pages(result: JacobianResult, choice: Choice) -> list[Page]:
     """Return a page for each point; a single one without a point."""
     return [_page(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
