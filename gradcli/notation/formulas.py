@@ -17,6 +17,7 @@ from gradcli.notation.decimals import decimal_text, whole_text
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
 _LONG = 10**9
+_OF_TWO = {"max": "maximum", "min": "minimum"}
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
@@ -79,6 +80,8 @@ class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
         if infix in _PRECEDENCE:
             return f" {infix} ".join(_grouped(self, a, infix) for a in expr.args)
         name = _RENAMED.get(expr.func.__name__, expr.func.__name__)
+        if name in _OF_TWO and len(expr.args) == 2 and any(a.is_Integer for a in expr.args):
+            name = _OF_TWO[name]  # `max(x, 2)` may mean an axis
         return f"{name}({self.stringify(expr.args, ', ')})"
 
     def _print_polygamma(self, expr: Any) -> str:
