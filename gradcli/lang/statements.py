@@ -21,7 +21,7 @@ from gradcli.lang.characters import check_characters
 _TOKEN = re.compile(r"[()\[\]{};\n]")
 _COMMENT = re.compile(r"#[^\n]*")
 _TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
-_WIDE = re.compile(r"[\^\x80-\U0010ffff]")  # characters that `ast` counts as several
+_WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as several
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LINES = 1000  # that `ast` reads at a time
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
