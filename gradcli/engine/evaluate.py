@@ -41,7 +41,7 @@ def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
     """Return the values of the wanted nodes of a graph, in the layout of `evaluate`."""
     wanted = list(wanted)
-    nodes = scheduled(wanted)
+    nodes = graph.order(wanted)
     simpler = lower(nodes)
     kept = [simpler[n] for n in wanted]
     if any(simpler[n] is not n for n in nodes):
