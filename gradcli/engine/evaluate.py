@@ -65,9 +65,10 @@ def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list
     read = set(kept)
     last: dict[Node, list[Node]] = {}
     for node in reversed(nodes):
-        if ended := [a for a in dict.fromkeys(node.args) if a not in read]:
-            last[node] = ended
-            read.update(ended)
+        for a in node.args:
+            if a not in read:
+                read.add(a)
+                last.setdefault(node, []).append(a)
     return last
 
 

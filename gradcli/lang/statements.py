@@ -274,7 +274,8 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
             if isinstance(node.func, ast.Attribute) and not module_of(node.func, node):
                 stack.append(node.func.value)
             stack += node.args
-            stack += [k.value for k in node.keywords]
+            if node.keywords:
+                stack += [k.value for k in node.keywords]
         elif isinstance(node, ast.BinOp):
             stack += (node.left, node.right)
         elif isinstance(node, ast.Attribute) and module_of(node):
