@@ -87,11 +87,12 @@ def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node,
         stack = [output]
         while stack:
             node = stack[-1]
-            waiting = [a for a in node.args if a not in done] if node not in done else None
-            if waiting:
-                stack += reversed(waiting)
-            else:
-                done.setdefault(stack.pop())
+            if node not in done:
+                for a in reversed(node.args):
+                    if a not in done:
+                        stack.append(a)
+            if stack[-1] is node:
+                done[stack.pop()] = None
     return tuple(done)
 
 

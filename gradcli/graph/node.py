@@ -186,9 +186,12 @@ def is_const(node: Node, value: int) -> bool:
 def elementwise(op: str, *args: Node) -> Node:
     """Return the node of an elementwise operation; the arguments broadcast as in NumPy."""
     shape = broadcast_shapes([a.shape for a in args])
-    if op not in WHOLE and any(a.dtype not in FLOATING for a in args):
-        args, dtype = _joined(op, args)
-        args = tuple(cast(a, floated(dtype)) for a in args)
+    if op not in WHOLE:
+        for a in args:
+            if a.dtype not in FLOATING:
+                args, dtype = _joined(op, args)
+                args = tuple(cast(a, floated(dtype)) for a in args)
+                break
     return Node(op, args, shape)
 
 
@@ -211,7 +214,10 @@ def simplified(op: str, *args: Node) -> Node:
     Fraction(4, 3)
     """
     shape = broadcast_shapes([a.shape for a in args])
-    exact = fold(op, [a.value for a in args]) if all(a.op == "const" for a in args) else None
+    numbers = [a.value for a in args if a.op == "const"]
+    if not numbers and op != "neg":
+        return Node(op, args, shape)
+    exact = fold(op, numbers) if len(numbers) == len(args) else None
     if exact is not None:
         return const(exact, shape)
     same = _unchanged(op, args)
