@@ -13,10 +13,11 @@ from itertools import permutations
 
 import numpy as np
 
+from gradcli.explain.claim import Case, derivative, numbers
 from gradcli.explain.proof import Proof, entry_name
 from gradcli.explain.repairs import repairs
 from gradcli.explain.results import Array, Named
-from gradcli.explain.trials import Case, Trials, derivative, numbers
+from gradcli.explain.trials import Trials
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
