@@ -13,10 +13,11 @@ from itertools import permutations
 
 import numpy as np
 
+from gradcli.explain.claim import Case, derivative, numbers
 from gradcli.explain.proof import Proof, entry_name
 from gradcli.explain.repairs import repairs
 from gradcli.explain.results import Array, Named
-from gradcli.explain.trials import Case, Trials, derivative, numbers
+from gradcli.explain.trials import Trials
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
@@ -285,18 +286,20 @@ def _permuted(e: Evidence) -> str:
 
 
 def _by_sign(e: Evidence) -> str:
-    """Say that the claim is right for one sign of an input."""
+    """Say that the claim is right for one sign of an input: as a whole, or each entry for that of its own element."""
     errors = np.abs(e.yours - e.truth) / np.maximum(1, np.maximum(np.abs(e.truth), np.abs(e.yours)))
-    good = errors.max(axis=0) <= e.tolerance
+    good = errors <= e.tolerance
     if not good.any() or good.all():
         return ""
-    for name in e.case.graph.inputs:
+    for name, x in e.case.graph.inputs.items():
         values = e.points[name].reshape(-1, e.points[name].shape[-1])
-        positive, negative = (values > 0).all(axis=0), (values < 0).all(axis=0)
-        mixed = ~positive & ~negative
-        for sign, inside in (("positive", positive), ("negative", negative)):
-            if good[inside].all() and inside.any() and not good[~inside & ~mixed].any() and (~inside).any():
-                return f"right only for {sign} {name}"
+        seen = [(good.all(axis=0), (values > 0).all(axis=0), (values < 0).all(axis=0))]
+        if x.shape and (spread := _spread(e, x)) is not None:
+            seen.append((good, spread > 0, spread < 0))
+        for right, positive, negative in seen:
+            for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
+                if inside.any() and outside.any() and right[inside].all() and not right[outside].any():
+                    return f"right only for {sign} {name}"
     return ""
 
 
@@ -373,6 +376,6 @@ def _added(node: Node) -> Iterator[tuple[int, Node]]:
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
-    _transposed, _inner, _factor, _exchanged, _one_entry, _permuted, _by_sign, _likely, _special, _sums, _terms,
+    _transposed, _by_sign, _inner, _factor, _exchanged, _one_entry, _permuted, _likely, _special, _sums, _terms,
     _unlikely, _by_factor,
 )  # fmt: skip

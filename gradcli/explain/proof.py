@@ -129,10 +129,9 @@ def _differing(shown: Shown, said: Any, right: Any) -> str:
     from gradcli.algebra.display import tidy
 
     forms = list(dict.fromkeys([right, tidy(right)]))
-    for form in forms:
-        if found := _differing_terms(shown, said, form):
-            return found
-    return _as_written(shown, said, forms)
+    if found := _as_written(shown, said, forms):
+        return found
+    return next((found for form in forms if (found := _differing_terms(shown, said, form))), "")
 
 
 def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
@@ -155,21 +154,22 @@ def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
     """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
     import sympy
 
-    from gradcli.algebra.equality import is_zero
+    from gradcli.algebra.equality import is_nothing
 
     for term in sympy.Add.make_args(said):
-        if term != said and is_zero(said - term - forms[0]):
+        if term != said and is_nothing(said - term - forms[0]):
             return f"too many: {_signed(shown, [term])}"
     for form in forms:
         for term in sympy.Add.make_args(form):
-            if term != form and is_zero(form - term - said):
+            if term != form and is_nothing(form - term - said):
                 return f"missing: {_signed(shown, [term])}"
     return ""
 
 
 def _wrong_term(shown: Shown, mine: Any, its: Any) -> str:
-    ratio = mine / its
-    if ratio == -1:
+    from gradcli.algebra.equality import is_nothing
+
+    if is_nothing(mine + its):
         return f"the sign of the term {shown.formula(abs(its) if its.is_number else its)}"
     return f"the term {shown.formula(mine)} should be {shown.formula(its)}"
 

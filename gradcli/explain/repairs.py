@@ -33,7 +33,7 @@ def repairs(claim: Node, graph: Graph, write: Write, likely: bool) -> Changes:
     nodes = scheduled([claim])
     if len(nodes) > _MAX_NODES:
         return
-    kinds = (_exponents, _axes, _transposes, _inputs, _indices) if likely else (_functions, _signs, _constants)
+    kinds = (_exponents, _axes, _transposes, _inputs, _indices) if likely else (_functions, _terms, _signs, _constants)
     for kind in kinds:
         for node in nodes:
             for text, other in kind(node, graph, write):
@@ -83,9 +83,12 @@ def _functions(node: Node, graph: Graph, write: Write) -> Changes:
         yield f"{write(node)} should be {write(other)}", other
 
 
-def _signs(node: Node, graph: Graph, write: Write) -> Changes:
+def _terms(node: Node, graph: Graph, write: Write) -> Changes:
     if node.op in _SIGNS:
         yield f"the sign of the term {write(node.args[1])}", replace(node, op=_SIGNS[node.op])
+
+
+def _signs(node: Node, graph: Graph, write: Write) -> Changes:
     if node.args and node.dtype != "bool":
         yield f"the sign of {write(node)}", -node
 
