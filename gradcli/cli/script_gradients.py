@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
 
+_MANY = 4  # leaves whose .grad is told one by one
 SHOWN = 36  # elements of an array that is written out
 
 
@@ -47,6 +48,14 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     """Yield what each leaf's `.grad` was, and what it is."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after) for x, before, own, after in call.leaves]
+    if (
+        explained
+        and not call.seen.changes
+        and len(leaves) > _MANY
+        and all(b is None and a is not None for _, b, _, a in leaves)
+    ):
+        yield "Each .grad was None before, and holds the above now."
+        return
     for name, before, own, after in sorted(leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0):
         if after is not None:
             yield f"{name}.grad: {'None' if before is None else array_words(before)} → {array_words(after._a)}"

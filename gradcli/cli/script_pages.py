@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from gradcli.explain.sections import Block, Equations, Grad, Line, Page, Partial
 if TYPE_CHECKING:
     from gradcli.explain.loops import Loop, Written
     from gradcli.explain.results import BackwardResult
+    from gradcli.graph.graph import Graph
     from gradcli.pytorch.autograd import Call
     from gradcli.pytorch.trace import Recorded
 
@@ -54,7 +56,7 @@ def _text(name: str, lines: Sequence[str]) -> Section:
 def _explained(told: Told, recorded: Recorded, call: Call) -> Page:
     """Return the page of `gradcli backward`, with the loops folded."""
     from gradcli.explain.backward import Wanted, backward
-    from gradcli.explain.loops import loops
+    from gradcli.explain.loops import loops, named
     from gradcli.explain.pages import Choice, backward_pages
 
     keep = {recorded.graph.names[name] for name in recorded.retained}
@@ -62,17 +64,25 @@ def _explained(told: Told, recorded: Recorded, call: Call) -> Page:
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
     if left > MOST:
         raise InputError(f"{left:,} operations were recorded, too many to show each")
-    if found and len(recorded.graph.nodes) > MOST:
-        return Page((_long(recorded, found),))
+    graph = named(recorded.graph, found, lambda n: recorded.targets.get(recorded.lines.get(n, 0), ""))
+    if found and len(graph.nodes) > MOST:
+        return Page((_long(recorded, graph, found),))
     wanted = Wanted(recorded.retained, told.steps, page=True, implicit=recorded.implicit, warn=False)
-    result = backward(recorded.graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
+    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     (whole,) = backward_pages(result, Choice())
-    sections = [s for s in whole.sections if s.name != "pytorch"]  # its line stands above the page
+    sections = [s for s in whole.sections if not _is_elsewhere(s)]
     if found:
         sections = list(_folded(sections, result, found))
     if call.returns:
         sections = [_returned(s, result) for s in sections]
     return Page(tuple(sections), whole.decimals, whole.taken)
+
+
+def _is_elsewhere(section: Section) -> bool:
+    """Tell whether a section says what the script says itself, or what to ask of another command."""
+    first = section.blocks[0]
+    hint = isinstance(first, Text) and any("--jacobian" in part for part in first.parts if isinstance(part, str))
+    return section.name == "pytorch" or (section.name == "jacobian" and hint)
 
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
@@ -88,20 +98,29 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
     every = {(line.file, int(line)): line for part in lines for line in part}
     # What runs each time: the first time may be another statement.
     usual = {(line.file, int(line)): line for line in lines[1]}
-    code = tuple(code_at(told.script, line) for _, line in sorted(usual.items()))
+    code = tuple(_body(code_at(told.script, line)) for _, line in sorted(usual.items()))
     return Written(lines_in_words(told.script, every.values()), code)
 
 
-def _long(recorded: Recorded, found: Sequence[Loop]) -> Section:
+def _body(code: str) -> str:
+    """Return what a line repeats, where the loop stands in the line as well."""
+    import ast
+
+    with suppress(SyntaxError):
+        (statement,) = ast.parse(code).body
+        if isinstance(statement, ast.For | ast.While):
+            return code[statement.body[0].col_offset :]
+    return code
+
+
+def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
     from gradcli.engine.evaluate import values_of
     from gradcli.explain.loops import folded_system
 
-    inputs = {name: a[..., None] for name, a in recorded.at.items()}
-    values = values_of(recorded.graph, inputs, list(recorded.graph.names.values()))
+    values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.given or name in recorded.wrt}
-    named = {name: values[n][..., 0].astype(float) for name, n in recorded.graph.names.items()}
-    return folded_system(recorded.graph, found, at, named)
+    return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
 
 
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
@@ -113,7 +132,7 @@ def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence
     ends = {end for loop in found for _, end in loop.carried}
     hidden = {n for loop in found for n in loop.nodes} - ends
     names = {name for node, name in result.graph.labels.items() if node in hidden}
-    names |= {bar(name) for name in names}
+    names |= {bar(name) for name in names} | {*(result.symbolic.where if result.symbolic else ())}
     for section in sections:
         if section.name == "system":
             yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
@@ -160,7 +179,8 @@ def _returned(section: Section, result: BackwardResult) -> Section:
             lines = []
             for line in block.lines:
                 own = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
-                lines.append(replace(line, sides=tuple(s for k, s in enumerate(own) if s not in own[:k])))
+                again = [k for k, s in enumerate(own) if k and isinstance(s, Partial) and isinstance(own[0], Partial)]
+                lines.append(replace(line, sides=tuple(s for k, s in enumerate(own) if k not in again)))
             blocks.append(Equations(tuple(lines)))
         elif not (isinstance(block, Text) and "retain_grad()" in str(block.parts[0])):
             blocks.append(block)

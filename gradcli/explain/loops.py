@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from gradcli.graph.operations import OPERATIONS
 _LEAST = 5  # operations that are worth folding, all repetitions together
 _CLOSED = 200  # operations whose formula is worked out, to see whether it is short
 _SHORT = 24  # characters of such a formula
+_DIGITS = 8  # of a number that is written in full
 _CODE = 6  # lines of a loop that are shown
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SIGNS = {"mul": "×", "div": "÷", "add": "+", "sub": "-"}
+_SIGNS = {"mul": "×", "div": "÷", "add": "+", "sub": "-", "pow": "**"}
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,29 @@ def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
     return tuple((start, last[k]) for k, start in found.items())
 
 
+def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
+    """Return the graph with names for what leaves a loop; `wanted` says what such a node should be called."""
+    taken = {*graph.inputs, *graph.names}
+    new: dict[str, Node] = {}
+    for node in (end for loop in found for _, end in loop.carried if end not in graph.labels):
+        stem = wanted(node) or "t"
+        name = stem if stem not in taken else next(fresh_names(taken, stem))
+        taken.add(name)
+        new[name] = node
+    place = {n: k for k, n in enumerate(graph.nodes)}
+    names = dict(sorted({**graph.names, **new}.items(), key=lambda pair: place[pair[1]]))
+    return replace(graph, names=names)
+
+
 def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named) -> Section:
-    """Return the statements with their values, those of loops once."""
-    names = _names(graph, found)
+    """Return the statements with their values, those of loops once; what leaves a loop has a name."""
+    names = graph.labels
     ends = {end: loop for loop in found for _, end in loop.carried}
     hidden = {n for loop in found for n in loop.nodes} - ends.keys()
     shown = [n for n in graph.nodes if n.args and n not in hidden and n in names]
-    blocks: list[Block] = [Text(point_parts({name: at[name] for name in appearance(graph)}))] if at else []
+    blocks: list[Block] = (
+        [Text(point_parts({name: at[name] for name in appearance(graph) if name in at}))] if at else []
+    )
     lines: list[Line] = []
     told: set[int] = set()
     for node in shown:
@@ -94,24 +111,12 @@ def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named)
             continue
         if id(loop) not in told:
             told.add(id(loop))
-            if lines:
-                blocks.append(Equations(tuple(lines)))
-                lines = []
+            blocks += [Equations(tuple(lines))] if lines else []
+            lines = []
             blocks.append(_told(loop, names, values))
-        if isinstance(blocks[-1], Code) or len(loop.carried) > 1:
+        if isinstance(blocks[-1], Code):
             lines.append(Line((Name(names[node]), *_closed(loop, names), *value)))
     return Section("system", (*blocks, *([Equations(tuple(lines))] if lines else [])))
-
-
-def _names(graph: Graph, found: Sequence[Loop]) -> dict[Node, str]:
-    """Return the names of nodes; what leaves a loop has one."""
-    fresh = fresh_names({*graph.inputs, *graph.names})
-    names = dict(graph.labels)
-    for loop in found:
-        for _, end in loop.carried:
-            if end not in names:
-                names[end] = next(fresh)
-    return names
 
 
 def _right(node: Node, names: Mapping[Node, str]) -> Math:
@@ -182,6 +187,10 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
         (expr,) = formulas([made[end]], {x: np.array(symbol(name), dtype=object)}, {}).exprs[made[end]].reshape(-1)
     except (TooDeepError, InputError):
         return
+    import sympy
+
+    long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
+    expr = expr.xreplace(long)
     if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
         yield Value(np.asarray(expr, dtype=object))
 
@@ -190,6 +199,9 @@ def mentions(math: Any, hidden: Collection[str]) -> bool:
     """Tell whether mathematics has a name in it that is not shown."""
     if isinstance(math, Name):
         return math.name in hidden
+    if isinstance(math, Value):
+        elements = math.array.reshape(-1) if math.array.dtype == object else ()
+        return any(str(symbol) in hidden for e in elements for symbol in getattr(e, "free_symbols", ()))
     if isinstance(math, Computed):
         waiting, seen = [math.node], set()
         while waiting:

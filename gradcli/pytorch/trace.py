@@ -57,6 +57,7 @@ class Recorded:
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     functions: list[Use] = field(default_factory=list)
     order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
+    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -293,7 +294,7 @@ def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded
     wrt = [n for e, n in maker.steps.items() if n in maker.inputs and (e in wanted if wanted else isinstance(e, Leaf))]
     found = Recorded(graph, maker.at, cotangents, wrt, maker.lines, maker.steps, call.implicit, tuple(asked))
     found.given = frozenset(names_given)
-    found.roots = roots
+    found.roots, found.targets = roots, maker.targets
     found.functions, found.order = list(maker.uses.values()), maker.order
     return found
 
