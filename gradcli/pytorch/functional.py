@@ -13,15 +13,16 @@ from gradcli.graph.construct import reduce, scatter
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import exact, vocabulary_call
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import WORDS
+from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.lookup import absent, functional_named
-from gradcli.pytorch.operators import to
 from gradcli.pytorch.products import addmm, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.pytorch.views import one_hot, t
+from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
 
 
