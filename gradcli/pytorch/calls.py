@@ -58,6 +58,15 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     return apply(op, build, given, cast_to, name)
 
 
+def called(x: Any, name: str) -> Any:
+    """Return what a composition gave, under the name that PyTorch has for the step that made it."""
+    if isinstance(x, tuple):
+        return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
+    if isinstance(x, Tensor) and x._fn is not None:
+        x._fn.recipe = x._fn.recipe.called(name)
+    return x
+
+
 def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
     """Return a constructor for which a number is a vector of one element, as for PyTorch's reductions along an axis."""
 
@@ -118,9 +127,12 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     if not operands[0].dim() and name in _ALONG:
         make = of_scalar(make)
     make = _promoted(name, make, operands, [*args, *kwargs.values()])
-    return apply(name, _finished(make), operands, settings, grad_name(name))
+    grad = _OF_TENSORS.get(name) if len(operands) > (2 if name == "lerp" else 1) else None
+    return apply(name, _finished(make), operands, settings, grad or grad_name(name))
 
 
+# Names that differ where a setting is a tensor.
+_OF_TENSORS = {"lerp": "LerpBackward1", "clamp": "ClampBackward0", "clip": "ClampBackward0"}
 # What goes along an axis, also of a number.
 _ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
 # What PyTorch computes of real numbers alone, and what its errors call it.
@@ -140,7 +152,7 @@ def _promoted(
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
     if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
-        raise NotImplementedError(f'"{_REAL_ONLY[name]}" not implemented for \'{WORDS[operands[0].dtype.name]}\'')
+        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[operands[0].dtype.name]}'")
     row = OPERATIONS.get({"clip": "clamp", "arctan2": "atan2"}.get(name, name))
     if row is None or not row.broadcasts or row.kind == "condition":
         return make

@@ -13,6 +13,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
@@ -70,14 +71,13 @@ BOTH: dict[str, Callable[..., Any]] = {
     "inner": lambda input, other: (
         input * other if 0 in (input.dim(), other.dim()) else TORCH["tensordot"](input, other, ([-1], [-1]))
     ),
-    "ger": lambda input, vec2: input.outer(vec2),
     "addmv": lambda input, mat, vec, *, beta=1, alpha=1: beta * input + alpha * mat.mv(vec),
     "addr": lambda input, vec1, vec2, *, beta=1, alpha=1: beta * input + alpha * vec1.outer(vec2),
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2),
     "addbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2).sum(0),
     "matrix_power": lambda input, n: _power(input, n),
     "logdet": lambda input: input.det().log(),
-    "slogdet": lambda input: _SLOGDET(input.det().detach().sign(), input.det().abs().log()),
+    "slogdet": lambda input: _SLOGDET(input.det().sign(), input.det().abs().log()),
     "cov": lambda input, correction=1: _covariance(input, correction),
     "corrcoef": lambda input: _correlation(_covariance(input, 1)),
 }
@@ -103,10 +103,25 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "fill": lambda input, value: TORCH["full_like"](input, value),
 }
 TORCH_ONLY["trapz"] = TORCH_ONLY["trapezoid"]
+# What PyTorch computes in one step has a name of its own.
+_STEPS = {
+    name: f"{name.capitalize()}Backward0" for name in ("addmv", "addr", "baddbmm", "cdist", "dist", "nansum", "rot90")
+}
+_STEPS |= {"aminmax": "AminmaxBackward0", "block_diag": "BlockDiagBackward0", "cov": "SqueezeBackward0"}
+_STEPS |= {"logcumsumexp": "LogcumsumexpBackward0", "trapezoid": "MulBackward1", "quantile": "SqueezeBackward4"}
+_STEPS |= {"logdet": "WhereBackward0", "slogdet": "LinalgSlogdetBackward0", "addbmm": "AddbmmBackward0"}
+
+
+def _step(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
+    if name not in _STEPS:
+        return made
+    return lambda *args, **kwargs: called(made(*args, **kwargs), _STEPS[name])
+
+
 for _name, _made in BOTH.items():
-    both(_name)(_made)
+    both(_name)(_step(_name, _made))
 for _name, _made in TORCH_ONLY.items():
-    function(_name)(_made)
+    function(_name)(_step(_name, _made))
 
 
 def _checked(x: Tensor, test: Callable[..., Any]) -> Tensor:

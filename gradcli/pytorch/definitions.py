@@ -119,7 +119,7 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
     if not dtype.is_floating_point and name not in _WHOLE:
         if name in _REAL_ONLY:
-            raise NotImplementedError(f'"{_REAL_ONLY[name]}" not implemented for \'{WORDS[dtype.name]}\'')
+            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[dtype.name]}'")
         dtype = default_dtype()
     if dtype is dtypes.bool_ and name == "relu6":
         raise RuntimeError("Bool inputs not supported for hardtanh")

@@ -204,4 +204,3 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if own.size and own.max() >= count:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return of_array((own[..., None] == np.arange(count)).astype(np.int64))
-

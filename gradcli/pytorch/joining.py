@@ -256,9 +256,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
 
 
-_INDEXING = (
-    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
-)
+_INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 
 
 @method("repeat")

@@ -197,7 +197,7 @@ def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
             return _LOGICAL[word](*parts)
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f'"bitwise_{word}_cpu" not implemented for \'{WORDS[dtype.name]}\'')
+            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{WORDS[dtype.name]}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
         return _constant_of(function(*arrays))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, take
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.pairs import found, return_type
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
@@ -79,7 +80,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     values = along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim:
         return found(_KTH, values, order)
-    return found(_KTH, values.squeeze(at), np.take(order, 0, axis=at))  # type: ignore[attr-defined]
+    return found(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))  # type: ignore[attr-defined]
 
 
 def _running(name: str, replaces: Callable[[Any, Any], Any]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
@@ -64,7 +65,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _multiplied(input, vec, "MvBackward0")
 
 
-@both("dot", "inner", "vdot")
+@both("dot")
 def dot(input: Tensor, other: Tensor) -> Tensor:
     """Return the product of two vectors."""
     if input.dim() != 1 or other.dim() != 1:
@@ -129,8 +130,29 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 
+@both("vdot")
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Return the product of two vectors."""
+    return called(dot(input, other), "VdotBackward0")  # type: ignore[no-any-return]
+
+
+@both("outer", "ger")
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Return the products of all elements of two vectors."""
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.dim() != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
+    return input.reshape(-1, 1) * vec2  # type: ignore[attr-defined,no-any-return]
+
+
 @function("einsum")
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return a sum of products, as Einstein wrote them."""
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    return apply("einsum", lambda *n: einsum_node(equation, *n), tuple(parts), equation)
+    left, _, right = equation.replace(" ", "").partition("->")
+    name = "ViewBackward0"
+    if len(parts) == 1:
+        name = "PermuteBackward0" if len(right) == len(set(left)) else "SumBackward1"
+    elif right and set(left) - {","} == set(right) and len(left) == len(right) + 1:
+        name = "MulBackward0"
+    return apply("einsum", lambda *n: einsum_node(equation, *n), tuple(parts), equation, name)

@@ -7,6 +7,7 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,12 @@ class Recipe:
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
         self.is_view = _is_view(output)
+
+    def called(self, name: str) -> Recipe:
+        """Return the recipe under another name."""
+        found = copy(self)
+        found.name = name
+        return found
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return what is passed on to the inputs at these places."""

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import exact, of_scalar, pointwise
+from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.operators import is_boolean
@@ -84,7 +84,8 @@ def _spread(name: str) -> Callable[..., Tensor]:
 
         return apply(name, build, (input,), (axes, keepdim, less))
 
-    both(f"{name}_mean")(lambda input, dim=None, **kw: (made(input, dim, **kw), _mean(input, dim, kw)))
+    grad = f"{name.capitalize()}MeanBackward0"
+    both(f"{name}_mean")(lambda input, dim=None, **kw: called((made(input, dim, **kw), _mean(input, dim, kw)), grad))
     return both(name)(made)
 
 
@@ -106,9 +107,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     x = input if dtype is None else to(input, dtype)
     if x._a.dtype.kind != "f":
         word = WORDS[x.dtype.name]
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}"
-        )
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
     if p == "nuc":
         from gradcli.pytorch.missing import MissingError
 

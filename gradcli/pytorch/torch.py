@@ -66,7 +66,7 @@ TORCH.update(
     }
 )
 
-_MODULES = ("autograd", "nn", "optim", "func", "linalg", "utils", "cuda", "testing", "random")
+_MODULES = ("autograd", "nn", "optim", "func", "linalg", "special", "utils", "cuda", "testing", "random")
 
 
 def __getattr__(name: str) -> Any:

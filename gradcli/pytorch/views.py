@@ -285,9 +285,7 @@ def broadcast_to(self: Tensor, size: Any) -> Tensor:
 
 
 @both("diagonal")
-def diagonal(
-    self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0"
-) -> Tensor:
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0") -> Tensor:
     """Return a diagonal along two axes, as the last axis."""
     a, b = axis_of(dim1, self.dim()), axis_of(dim2, self.dim())
     if (offset, a, b, self.dim()) == (0, 0, 1, 2):
