@@ -25,7 +25,7 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     """
     new: dict[Node, Node] = {}
     for node in nodes:
-        args = tuple(new[a] for a in node.args)
+        args = tuple([new[a] for a in node.args])
         new[node] = _lowered(node if args == node.args else replace(node, args=args))
     return new
 
@@ -80,7 +80,9 @@ def _twos(node: Node, a: Node, b: Node) -> Node:
 
 def _half(node: Node) -> Node | None:
     """Return x for 2·x."""
-    for two, x in (node.args, node.args[::-1]) if node.op == "mul" else ():
+    if node.op != "mul":
+        return None
+    for two, x in (node.args, node.args[::-1]):
         if is_const(two, 2) and x.shape == node.shape:
             return x
     return None

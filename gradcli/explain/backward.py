@@ -59,9 +59,7 @@ def backward(
     found_symbolic = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
-    rows, columns = dimensions(graph, wrt)
-    small = rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
-    if not points or (wanted.page and (small or wanted.jacobian)):
+    if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
         found_symbolic = symbolic(graph, wrt)
     common = (graph, tuple(wrt), found_symbolic, *style(graph, calls[0]))
@@ -82,6 +80,12 @@ def backward(
         retained=wanted.retain,
         forgotten=tuple(forgotten),
     )
+
+
+def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
+    """Tell whether J is shown beside a gradient unasked."""
+    rows, columns = dimensions(graph, wrt)
+    return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
 
 
 def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:

@@ -5,7 +5,7 @@ It is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -94,6 +94,22 @@ def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node,
             if stack[-1] is node:
                 done[stack.pop()] = None
     return tuple(done)
+
+
+def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
+    """Return the nodes that the wanted ones need, themselves included, among `nodes` in the order of computation.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> nodes = scheduled([(y := 2 * x) * w])
+    >>> len(nodes), len(needed_for([y], nodes))
+    (5, 3)
+    """
+    needed = set(wanted)
+    for node in reversed(nodes):
+        if node in needed:
+            needed.update(node.args)
+    return needed
 
 
 def appearance(graph: Graph) -> list[str]:

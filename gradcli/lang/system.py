@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.lang.builder import build
@@ -132,9 +132,11 @@ class _Assembly:
     def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
         """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
         chosen = {name: self.scope[name] for name in outputs}
-        needed = set(scheduled(chosen.values()))
+        nodes = scheduled(self.names.values(), inputs.values())
+        needed = needed_for(chosen.values(), nodes)
         names = {name: n for name, n in self.names.items() if n in needed}
-        return Graph.of(inputs, chosen, names.values(), names, self.spans)
+        needed.update(inputs.values())
+        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
 
 
 def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
