@@ -55,7 +55,7 @@ def _product(w: LoopWriter, grids: Sequence[Place], outer: Shape, inner: Shape, 
     texts = []
     for g in grids:
         own = [*counters, *["0"] * (len(outer) + len(inner) - len(counters))]
-        text = w.counted(g.seen(g.index.reshape(*outer, *inner)), own)
+        text = w.counted(g, own)
         texts.append(text if g.level >= LEVELS["mul"] or len(grids) == 1 else f"({text})")
     return " * ".join(texts)
 
@@ -81,7 +81,7 @@ def _contraction(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     for own, place in zip((first, second), args, strict=True):
         index = place.index.transpose([list(own).index(label) for label in order if label in own])
         index = np.expand_dims(index, tuple(i for i, label in enumerate(order) if label not in own))
-        grids.append(place.seen(np.broadcast_to(index, shape)))
+        grids.append(place.seen(index))
     cut = len(result)
     return _fold(w, node, (shape[:cut], shape[cut:]), grids, "add")
 

@@ -48,7 +48,7 @@ class Place:
     level: int = ATOM
     formula: tuple[Node, tuple[Place, ...]] | None = None
 
-    def at(self, element: int) -> str:
+    def at(self, element: int | str) -> str:
         """Return an element, by its number in `base`."""
         return self.base if self.scalar else f"{self.base}[{element}]"
 
@@ -218,15 +218,14 @@ class LoopWriter:
         if (linear == index).all() and (index >= 0).all():
             terms = [c if s == 1 else f"{s} * {c}" for c, s in zip(counters, steps, strict=True) if s]
             terms += [str(first)] if first or not terms else []
-            return place.at(" + ".join(terms).replace("+ -", "- "))  # type: ignore[arg-type]
+            return place.at(" + ".join(terms).replace("+ -", "- "))
         table = self.table(self.language.places, [str(k) for k in index.reshape(-1)])
-        weights = [size_of(index.shape[axis + 1 :]) for axis in range(index.ndim)]
-        flat = (
-            " + ".join(c if w == 1 else f"{w} * {c}" for c, w in zip(counters, weights, strict=True) if c != "0") or "0"
-        )
+        axes = [(c, size_of(index.shape[k + 1 :])) for k, c in enumerate(counters) if c != "0" and index.shape[k] > 1]
+        flat = " + ".join(c if weight == 1 else f"{weight} * {c}" for c, weight in axes) or "0"
+        element = place.at(f"{table}[{flat}]")
         if (index < 0).any():
-            return f"({table}[{flat}] < 0 ? {self.language.number(0.0)} : {place.at(f'{table}[{flat}]')})"  # type: ignore[arg-type]
-        return place.at(f"{table}[{flat}]")  # type: ignore[arg-type]
+            return f"({table}[{flat}] < 0 ? {self.language.number(0.0)} : {element})"
+        return element
 
     # Places
 
