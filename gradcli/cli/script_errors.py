@@ -74,7 +74,7 @@ def _columns() -> int:
 
 def _scene(error: BaseException, script: Script) -> Scene | None:
     """Return the place in the script where an error arose: the innermost one in its own file."""
-    from gradcli.pytorch.trace import names_of
+    from gradcli.pytorch.naming import names_of
 
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):

@@ -39,7 +39,10 @@ def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
-    """Return the values of the wanted nodes of a graph, in the layout of `evaluate`."""
+    """Return the values of the wanted nodes of a graph, in the layout of `evaluate`.
+
+    Complex `values` are kept, for a complex step: of operations that are not analytic their results mean nothing.
+    """
     wanted = list(wanted)
     nodes = graph.order(wanted)
     simpler = lower(nodes)
@@ -48,7 +51,7 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
         nodes = scheduled(kept)
     last = last_readers(nodes, kept)
     given = {node: values[name] for name, node in graph.inputs.items() if name in values}
-    results = {node: np.asarray(value, dtype=node.dtype) for node, value in given.items()}
+    results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in given.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
             if node.op == "const":

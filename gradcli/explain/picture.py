@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -112,6 +112,26 @@ class View:
     fold: bool = True
 
 
+def least_boxes(graph: Graph, fold: bool = True) -> int:
+    """Return how many boxes a picture has at least, without drawing it: leaves that a folded part reads do not count.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> least_boxes(Graph.of({"x": x}, {"y": x * x + 1}))
+    3
+    """
+    computed = _computed(graph, node_names(graph))
+    folded = repeats(graph, computed) if fold else []
+    inside = {n for repeat in folded for n in computed[repeat.start : repeat.stop]}
+    shown = [n for n in computed if n not in inside]
+    return len(shown) + len(folded) + len({a for n in shown for a in n.args if a.op == "input"})
+
+
+def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
+    """Return the nodes that have a box, but for the leaves."""
+    return [n for n in graph.nodes if n.op != "input" and n in names]
+
+
 @np.errstate(all="ignore")
 def picture(graph: Graph, view: View) -> Picture:
     """Return the picture of a system.
@@ -167,7 +187,7 @@ class _Drawing:
         self.trace = _trace(graph, swept, view)
         self.names = self.trace.names
         self.outputs = frozenset(graph.outputs.values())
-        self.computed = [n for n in graph.nodes if n.op != "input" and n in self.names]
+        self.computed = _computed(graph, self.names)
         self.folded: dict[Node, Repeat] = {}
         for repeat in repeats(graph, self.computed) if view.fold else []:
             self.folded |= dict.fromkeys(self.computed[repeat.start : repeat.stop], repeat)

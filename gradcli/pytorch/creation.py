@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
-from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -116,7 +116,7 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return a tensor that shows the memory of what is given, where that is possible."""
     if isinstance(data, Tensor):
-        from gradcli.pytorch.operators import to
+        from gradcli.pytorch.conversion import to
 
         return data if dtype is None else to(data, dtype)
     return made(_values(data), dtype, device=device)

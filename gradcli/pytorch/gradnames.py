@@ -90,8 +90,12 @@ _NAMES = {
     "matmul": "Mm",
     "sech": "Div",
     "lt": "Lt",
-    "put": "Index",
+    "put": "Put",
     "take": "Index",
+    "take_flat": "Take",
+    "deg2rad": "Deg2Rad",
+    "rad2deg": "Rad2Deg",
+    "heaviside": "torch::autograd::NotImplemented",
     "stack": "Stack",
     "transpose": "Transpose",
     "view_as": "View",
@@ -111,7 +115,7 @@ def grad_name(op: str) -> str:
     ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'CopySlices')
     """
     name = _NAMES.get(op) or "".join(part[:1].upper() + part[1:] for part in op.split("_") if part)
-    return name if "Backward" in name or name == "CopySlices" else f"{name}Backward0"
+    return name if "Backward" in name or name == "CopySlices" or "::" in name else f"{name}Backward0"
 
 
 _RESULT = "y"

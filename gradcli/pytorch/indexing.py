@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.graph.places import Places, pick, put
+from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -172,16 +172,29 @@ def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def assigned(base: Tensor, value: Tensor, places: Places, shape: tuple[int, ...], name: str) -> Tensor:
     """Return a tensor with other numbers at these places, which are those of an array of a shape."""
+    kept, chosen = _last(places)
 
     def build(x: Node, v: Node) -> Node:
         part = construct.broadcast(v, shape) if v.shape != shape else v
         flat = construct.reshape(part, (size_of(shape),)) if len(shape) != 1 else part
-        there = put(flat, 0, places, x.size)
-        mask = compare("ne", put(const(1, flat.shape, x.dtype), 0, places, x.size), const(0, (), x.dtype))
+        if chosen is not None:
+            flat = take(flat, 0, chosen)
+        there = put(flat, 0, kept, x.size)
+        mask = compare("ne", put(const(1, flat.shape, x.dtype), 0, kept, x.size), const(0, (), x.dtype))
         new = [there, mask] if len(x.shape) == 1 else [_shaped(n, x.shape) for n in (there, mask)]
         return elementwise("where", new[1], cast(new[0], x.dtype), x)
 
     return apply("assign", build, (base, value), (places, shape), name)
+
+
+def _last(places: Places) -> tuple[Places, Places | None]:
+    """Return the places without those that are there again, and which of them stay: the last ones."""
+    count = len(places.numbers)
+    distinct, last = np.unique(places.numbers[::-1], return_index=True)
+    if len(distinct) == count:
+        return places, None
+    own = np.sort(count - 1 - last)
+    return Places.of(places.numbers[own]), Places.of(own)
 
 
 def _shaped(n: Node, shape: tuple[int, ...]) -> Node:

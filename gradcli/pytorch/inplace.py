@@ -11,9 +11,10 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import exact
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.operators import method
 from gradcli.pytorch.record import Recorder, apply, script_line
+from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -72,7 +73,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
             raise RuntimeError(
                 f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {WORDS[x.dtype.name]}"
             )
-        found = operators.to(found, x.dtype)
+        found = to(found, x.dtype)
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
@@ -251,7 +252,7 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
 
 def _augmented(name: str, made: Callable[..., Any]) -> None:
     def operate(self: Tensor, other: Any) -> Tensor:
-        if not operators.tensor_like(other):
+        if not tensor_like(other):
             return NotImplemented
         return change(self, lambda x: made(x, other), name)
 

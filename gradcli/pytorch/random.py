@@ -11,7 +11,7 @@ from gradcli.pytorch.creation import _optional
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.pytorch.views import shape_of
 

@@ -38,6 +38,7 @@ MODULES = {
     "torch.optim": "optim",
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",
+    "torch.special": "special",
     "torch.testing": "testing",
     "torch.utils": "utils",
     "torch.utils.data": "data",

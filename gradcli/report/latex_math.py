@@ -37,7 +37,18 @@ _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\texta
     c: f"\\{c}" for c in "&%$#_{}"
 }
 # What stands in sentences, and in no font of text.
-_SYMBOLS = {"∂": r"$\partial$", "·": r"$\cdot$", "×": r"$\times$", "ᵀ": r"$^{\top}$", "Σ": r"$\Sigma$", "→": r"$\to$"}
+_SYMBOLS = {
+    "∂": r"$\partial$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "ᵀ": r"$^{\top}$",
+    "Σ": r"$\Sigma$",
+    "→": r"$\to$",
+} | {
+    "←": r"$\gets$",
+    "√": r"$\surd$",
+    "÷": r"$\div$",
+}
 _ACCENTED = re.compile("(\\w)\u0304")
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import parse
-from gradcli.explain.picture import NOT_COMPUTED, View, picture
+from gradcli.explain.picture import NOT_COMPUTED, View, least_boxes, picture
 from gradcli.report.pictures.labels import Labels
 
 
@@ -39,6 +39,20 @@ def test_values_adjoints_and_local_derivatives():
     assert [[a.source for a in b.arrows] for b in found.boxes] == [[], [0], [1, 0]]
     assert told(found) == {"x": [], "t1": ["∂t1/∂x = 2*x = 6"], "y": ["∂y/∂t1 = 1", "∂y/∂x = 1"]}
     assert (found.scalar, found.loss) == ("y", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded", "whole"),
+    [
+        ("y = x**2 + 3*x", 4, 4),
+        ("y0 = a*b; y1 = b; z = 3*y0", 4, 4),
+        ("\n".join(["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(20)), "y = t20 + x"]), 3, 23),
+    ],
+)
+def test_boxes_are_counted_before_they_are_drawn(text, folded, whole):
+    graph = parse(text)
+    for fold, count in ((True, folded), (False, whole)):
+        assert least_boxes(graph, fold) == len(picture(graph, View(list(graph.inputs), fold=fold)).boxes) == count
 
 
 def test_a_value_that_is_read_twice_by_one_operation_has_one_arrow():
