@@ -108,7 +108,10 @@ class _Numbers:
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points; every point has the same number of calls."""
         keep = [*self.swept.gradients.values(), *self.graph.outputs.values()]
-        keep += self.graph.names.values() if self.wanted.page else []
+        if self.wanted.page:
+            from gradcli.explain.system import shown_names
+
+            keep += [self.graph.names[name] for name in shown_names(self.graph)]
         count = len(calls[0])
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1
