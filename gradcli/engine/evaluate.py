@@ -44,7 +44,7 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
     Complex `values` are kept, for a complex step: of operations that are not analytic their results mean nothing.
     """
     wanted = list(wanted)
-    nodes = scheduled(wanted)
+    nodes = graph.order(wanted)
     simpler = lower(nodes)
     kept = [simpler[n] for n in wanted]
     if any(simpler[n] is not n for n in nodes):
@@ -68,9 +68,10 @@ def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list
     read = set(kept)
     last: dict[Node, list[Node]] = {}
     for node in reversed(nodes):
-        if ended := [a for a in dict.fromkeys(node.args) if a not in read]:
-            last[node] = ended
-            read.update(ended)
+        for a in node.args:
+            if a not in read:
+                read.add(a)
+                last.setdefault(node, []).append(a)
     return last
 
 

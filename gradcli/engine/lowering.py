@@ -11,6 +11,7 @@ from gradcli.graph.operations import OPERATIONS
 
 _SIGNED = frozenset(["add", "sub", "mul", "div"])
 _COMPOSITE = {op: row.for_engines for op, row in OPERATIONS.items() if row.for_engines is not None}
+_LOWERED = _SIGNED | {"neg"} | _COMPOSITE.keys()
 
 
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
@@ -24,9 +25,14 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     div(const, cos), shape ()
     """
     new: dict[Node, Node] = {}
+    changed: set[Node] = set()
     for node in nodes:
-        args = tuple([new[a] for a in node.args])
-        new[node] = _lowered(node if args == node.args else replace(node, args=args))
+        simpler = node if changed.isdisjoint(node.args) else replace(node, args=tuple(new[a] for a in node.args))
+        if node.op in _LOWERED:
+            simpler = _lowered(simpler)
+        if simpler is not node:
+            changed.add(node)
+        new[node] = simpler
     return new
 
 

@@ -53,6 +53,13 @@ class Graph:
         shown = ["; ".join(list(d)[:4]) + "; …" * (len(d) > 4) for d in (self.inputs, self.outputs)]
         return f"Graph of {len(self.nodes)} nodes, from {shown[0]} to {shown[1]}"
 
+    def order(self, wanted: Sequence[Node]) -> tuple[Node, ...]:
+        """Return the nodes that the wanted ones need, themselves included, in an order in which they are computed."""
+        if not set(self.nodes).issuperset(wanted):
+            return scheduled(wanted)
+        needed = needed_for(wanted, self.nodes)
+        return tuple([n for n in self.nodes if n in needed])
+
     @cached_property
     def labels(self) -> dict[Node, str]:
         """The name of each node that has one, the first where it has several."""

@@ -85,7 +85,7 @@ class _Walk:
                 elif isinstance(tree, ast.Constant):
                     node = const(_constant(tree))
                 else:
-                    children, finish = self.visit(tree)
+                    children, finish = self.call(tree) if isinstance(tree, ast.Call) else self.visit(tree)
                     work.append((tree, finish, len(children)))
                     work += [(child, None, 0) for child in reversed(children)]
                     continue
@@ -109,8 +109,6 @@ class _Walk:
             case ast.BinOp(left, operator, right):
                 op = self.operator(operator)
                 return (left, right), lambda args: _operate(op, *args)
-            case ast.Call():
-                return self.call(tree)
             case ast.UnaryOp(ast.USub(), operand):
                 return (operand,), lambda args: _operate("neg", *args)
             case ast.UnaryOp(ast.UAdd(), operand):
@@ -266,7 +264,7 @@ def _check_finite(number: Constant) -> None:
 
 def _numeric(node: Node) -> Node:
     """Return a node that is a number, or an array of them."""
-    if node.dtype == "bool" or node.value is True:
+    if node.dtype == "bool" or (node.op == "const" and node.value is True):
         raise InputError(
             "a condition is not a number", None, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`", node
         )

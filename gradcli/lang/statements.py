@@ -20,11 +20,12 @@ from gradcli.lang.characters import check_characters
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
 _COMMENT = re.compile(r"#[^\n]*")
-_TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
+_TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)\s*", re.ASCII)
 _WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as several
 _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LINES = 1000  # that `ast` reads at a time
+_LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
@@ -37,9 +38,9 @@ class Expression(NamedTuple):
     wide: tuple[tuple[int, int], ...] = ()  # where `ast` counts characters as several, and how many more up to there
     names: tuple[ast.Name, ...] = ()  # the variables that it reads
 
-    def span(self, node: ast.AST) -> Span:
-        """Return where in the user's text an `ast` node stands."""
-        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+    def span(self, tree: ast.expr) -> Span:
+        """Return where in the user's text a part of the expression stands."""
+        start, end = tree.col_offset, tree.end_col_offset or 0
         if self.wide:
             start, end = start - self._more(start), end - self._more(end)
         return Span(self.source, self.start + start, self.start + end)
@@ -89,7 +90,8 @@ def read_expression(source: Source, start: int = 0, end: int | None = None) -> E
         pass  # brackets are checked on the way
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _parse(source, text.replace("\n", " "), start)
+        body = text.replace("\n", " ")
+        return _parse(source, body.strip(), start + len(body) - len(body.lstrip()))
 
 
 def _clean(source: Source) -> str:
@@ -177,7 +179,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     name, first, behind = normal(typed), start + match.start(2), start + match.end(3 if subscript else 2)
     if name in _NO_NAMES:
         check_name(name, Span(source, first, behind))
-    body = text[match.end() :].lstrip()
+    body = text[match.end() :]
     if not body:
         span = Span(source, first, behind)
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
@@ -185,7 +187,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     if declares and key is not None:
         span = Span(source, first, behind)
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return _Head(name, key, bool(declares), first, behind, body, start + len(text) - len(body))
+    return _Head(name, key, bool(declares), first, behind, body, start + match.end())
 
 
 def check_name(name: str, span: Span) -> None:
@@ -207,16 +209,17 @@ def _element(subscript: str, span: Span) -> tuple[int, ...]:
 def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
     """Yield what `ast` makes of each text, or None where it has to be asked about that one alone.
 
-    It reads many lines at once several times as fast as one after the other.
+    It reads many texts as one list, an element a line, several times as fast as one after the other.
     """
     for start in range(0, len(texts), _LINES):
         lines = texts[start : start + _LINES]
         try:
-            body = ast.parse("\n".join(lines)).body
+            whole: ast.expr | None = ast.parse("[\n" + ",\n".join(lines) + "]", mode="eval").body
         except (SyntaxError, RecursionError, MemoryError):
-            body = []
-        found = [s.value for k, s in enumerate(body, 1) if isinstance(s, ast.Expr) and s.lineno == s.end_lineno == k]
-        yield from found if len(found) == len(lines) == len(body) else [None] * len(lines)
+            whole = None
+        elements = whole.elts if isinstance(whole, ast.List) else []
+        found = [e for line, e in enumerate(elements, 2) if e.lineno == e.end_lineno == line and type(e) not in _LISTED]
+        yield from found if len(found) == len(lines) == len(elements) else [None] * len(lines)
 
 
 def _seen(text: str) -> str:
@@ -225,8 +228,6 @@ def _seen(text: str) -> str:
 
 
 def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) -> Expression:
-    start += len(text) - len(text.lstrip())
-    text = text.strip()
     wide = _wide(text) if "^" in text or not text.isascii() else ()
     try:
         tree = tree or ast.parse(_seen(text), mode="eval").body
@@ -273,7 +274,8 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
             if isinstance(node.func, ast.Attribute) and not module_of(node.func, node):
                 stack.append(node.func.value)
             stack += node.args
-            stack += [k.value for k in node.keywords]
+            if node.keywords:
+                stack += [k.value for k in node.keywords]
         elif isinstance(node, ast.BinOp):
             stack += (node.left, node.right)
         elif isinstance(node, ast.Attribute) and module_of(node):

@@ -100,7 +100,7 @@ class _Assembly:
 
     def assign(self, statement: Statement, node: Node) -> None:
         name = full = statement.name or ""
-        if node.dtype == "bool" or node.value is True:
+        if node.dtype == "bool" or (node.op == "const" and node.value is True):
             raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
         if statement.key is not None:
             if name in self.elements and name not in self.open:
@@ -166,6 +166,7 @@ def read_system(sources: Iterable[Source]) -> System:
     >>> read_system([Source("h = x**2"), Source("y = sin(h)")]).outputs
     ('y',)
     """
+    sources = list(sources)
     statements = [s for source in sources for s in read_statements(source)]
     if any(s.name is None for s in statements):
         statements = _name_bare(statements)
@@ -177,7 +178,8 @@ def read_system(sources: Iterable[Source]) -> System:
     defaults = {s.name or "": s.expression for s in statements if s.declares}
     if not all(map(str.isascii, assigned.keys() | uses.keys() | defaults.keys())):
         _check_looks({s.name or "": s.span for s in statements} | dict(uses))
-    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, _inferred(statements, uses))
+    inferred = _inferred(statements, uses) if any("[" in source.text for source in sources) else {}
+    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, inferred)
 
 
 def _name_bare(statements: list[Statement]) -> list[Statement]:
