@@ -155,14 +155,17 @@ def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
     """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
     import sympy
 
-    from gradcli.algebra.equality import is_zero
+    from gradcli.algebra.equality import is_refuted, is_zero
+
+    def vanishes(expr: Any) -> bool:  # numbers are quick to show that it does not
+        return not is_refuted(expr) and is_zero(expr)
 
     for term in sympy.Add.make_args(said):
-        if term != said and is_zero(said - term - forms[0]):
+        if term != said and vanishes(said - term - forms[0]):
             return f"too many: {_signed(shown, [term])}"
     for form in forms:
         for term in sympy.Add.make_args(form):
-            if term != form and is_zero(form - term - said):
+            if term != form and vanishes(form - term - said):
                 return f"missing: {_signed(shown, [term])}"
     return ""
 
