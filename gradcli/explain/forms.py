@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from gradcli.notation.nodes import written_size
 
 _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates
 _LONG = 40  # operations in one that is not written
+_ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
+_PARTS = 300  # nodes of a gradient that is shortened
 _UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
 
 
@@ -60,17 +63,50 @@ class _Writer:
     names: Mapping[Node, str]
 
     def forms(self) -> Forms:
-        found: dict[str, Node] = {}
+        direct = self.written(self.names)
+        if all(written_size(form, self.names) <= _SHORT for form in direct.values()):
+            return self.readable(direct, {})
         bars = self.bars()
-        for name in self.result.wrt:
-            gradient = self.result.swept.gradients[name]
-            direct = matrix_form(gradient, self.names, self.known)
-            by_adjoints = matrix_form(gradient, {**self.names, **bars}, self.known)
-            found[name] = direct if written_size(direct, self.names) <= _SHORT else by_adjoints
         names = {**self.names, **bars}
-        readable = {n: g for n, g in found.items() if _is_readable(g, names)}
-        adjoints = self.adjoints(bars, readable)
-        return Forms({name: _math(node, names) for name, node in readable.items()}, adjoints)
+        # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
+        by_adjoints = {
+            name: min(direct[name], form, key=partial(written_size, names=names))
+            for name, form in self.written(names).items()
+        }
+        told = [*by_adjoints.values(), *self.adjoints(bars, by_adjoints).values()]
+        size = sum(written_size(form, self.names) for form in direct.values())
+        if size <= sum(written_size(form, names) for form in told):
+            return self.readable(direct, {})
+        return self.readable(by_adjoints, bars)
+
+    def readable(self, found: Mapping[str, Node], bars: Mapping[Node, str]) -> Forms:
+        """Return forms that say something, and the adjoints that they mention."""
+        names = {**self.names, **bars}
+        shown = {
+            name: form
+            for name, form in found.items()
+            if form.op != "const"
+            and all(_is_readable(f, names) for f in (form, *self.adjoints(bars, {name: form}).values()))
+        }
+        adjoints = self.adjoints(bars, shown)
+        return Forms(
+            {name: _math(form, names) for name, form in shown.items()},
+            {bars[n]: _math(form, {k: v for k, v in names.items() if k is not n}) for n, form in adjoints.items()},
+        )
+
+    def written(self, names: Mapping[Node, str]) -> dict[str, Node]:
+        """Return the gradients in terms of these names."""
+        return {name: self.form(self.result.swept.gradients[name], names) for name in self.result.wrt}
+
+    def form(self, node: Node, names: Mapping[Node, str]) -> Node:
+        """Return the shortest form of a node in terms of these names."""
+        parts = [n for n in scheduled([node], names) if n not in names]
+        if len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts):
+            from gradcli.explain.elementwise_form import ElementwiseForm
+
+            adjoints = [n for n in names if n not in self.result.graph.labels and n not in self.known]
+            node = ElementwiseForm(names, self.known, adjoints)(node)
+        return matrix_form(node, names, self.known)
 
     def bars(self) -> dict[Node, str]:
         """Return the adjoints of the intermediates that the user named."""
@@ -82,8 +118,8 @@ class _Writer:
                 found.setdefault(adjoint, bar(name))
         return found
 
-    def adjoints(self, bars: Mapping[Node, str], wanted: Mapping[str, Node]) -> dict[str, Math]:
-        """Return the formulas of the adjoints that others mention, each in terms of those of later nodes."""
+    def adjoints(self, bars: Mapping[Node, str], wanted: Mapping[str, Node]) -> dict[Node, Node]:
+        """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
         names = {**self.names, **bars}
         found: dict[Node, Node] = {}
         pending = list(wanted.values())
@@ -91,16 +127,16 @@ class _Writer:
             for n in scheduled([pending.pop()], names):
                 for used in (a for a in (n, *n.args) if a in bars and a not in found and n not in names):
                     others = {k: name for k, name in names.items() if k is not used}
-                    found[used] = matrix_form(used, others, self.known)
+                    tried = [self.form(used, known) for known in (self.names, others)]
+                    found[used] = min(tried, key=lambda f: written_size(f, others))
                     pending.append(found[used])
-        order = [node for node in bars if node in found]
-        return {bars[n]: _math(found[n], {k: v for k, v in names.items() if k is not n}) for n in reversed(order)}
+        return {n: found[n] for n in reversed(list(bars)) if n in found}
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
-    """Tell whether a formula says something, can be typed, and is not too long."""
-    untold = any(n.op in _UNTOLD for n in scheduled([node], names))
-    return node.op != "const" and not untold and written_size(node, names) <= _LONG
+    """Tell whether a formula can be typed, and is not too long."""
+    untold = any(n.op in _UNTOLD for n in scheduled([node], names) if n not in names)
+    return not untold and written_size(node, names) <= _LONG
 
 
 def _math(node: Node, names: Mapping[Node, str]) -> Math:

@@ -38,7 +38,8 @@ def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> l
     name = next(iter(written.adjoints))
     meaning = Partial(loss_name(result.graph.outputs, point.calls[0].v), name.replace("\u0304", ""))
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
-    return [Text(("with the adjoints (", Name(name), " = ", meaning, ")")), Equations(lines)]
+    several = "s" if len(lines) > 1 else ""
+    return [Text((f"with the adjoint{several} (", Name(name), " = ", meaning, ")")), Equations(lines)]
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:

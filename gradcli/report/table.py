@@ -46,7 +46,6 @@ class _Terminal:
     def block(self, block: Block, indent: str) -> Iterator[str]:
         indent = indent or _INDENT * isinstance(block, Matrix | Grid)
         room = self.width - len(indent)
-        lines = self.lines(block, room)
         yield from (f"{indent}{line}".rstrip() for line in _in_room(room, partial(self.lines, block)))
 
     def lines(self, block: Block, room: int) -> Sequence[str]:
