@@ -11,7 +11,8 @@ from gradcli.explain.picture import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels, page_of
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered, ranks
+from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.ranks import ranks
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import cells
 
