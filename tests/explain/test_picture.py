@@ -134,7 +134,7 @@ def test_branches_alike_are_one_box_for_each_operation_with_all_numbers():
     assert_allclose(h.value, values)
     assert_allclose(h.adjoint, 2 * values)
     assert labels.reverse(h)[0] == "h̄0, …, h̄9"
-    assert labels.scalar() == ["w̄ = ∂L/∂w"]
+    assert labels.scalar() == ["x̄0 = ∂L/∂x0"]
     alone = {box.name: box for box in drawn(BRANCHES, at, {"L": 1}, fold=False).boxes}
     assert {box.name for box in found.boxes if not box.ends} <= set(alone)
     for box in found.boxes:
