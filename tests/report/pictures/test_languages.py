@@ -82,6 +82,12 @@ def test_labels_of_mermaid_have_no_signs_of_its_own(cli):
     assert "x #60; 1" in source
 
 
+def test_a_picture_that_tex_cannot_measure_is_refused(cli):
+    lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(300))])
+    assert "points, and TeX measures no more than" in " ".join(cli.refused("graph", lines, "-f", "tikz").split())
+    assert cli.done("graph", lines, "-f", "svg").out.startswith("<svg")
+
+
 def test_a_picture_for_latex_is_mathematics(cli):
     source = cli.done("graph", *SYSTEMS["main"], "-f", "tikz").out
     assert r"t_{3} = x_{1}^{3} = 8" in source
