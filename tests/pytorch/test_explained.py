@@ -112,7 +112,7 @@ X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 ERRORS = {
     "second": (
         X + "y = (x**2).sum()\ny.backward()\ny.backward()\n",
-        ["the backward at line 4, `y.backward()`,", "PowBackward0", "retain_graph=True) at line 4"],
+        ["the backward at line 4, `y.backward()`,", "PowBackward0", "line 4: y.backward(retain_graph=True)"],
     ),
     "in place": (
         X + "y = x.exp()\ny += 1\ny.sum().backward()\n",
@@ -121,7 +121,7 @@ ERRORS = {
     "step": (
         "import torch\nw = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\nl = (w**2).sum()\n"
         "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
-        ["line 6, `opt.step()`, changed", "before the optimizer's step at line 6"],
+        ["line 6, `opt.step()`, changed", "line 6: (without it) line 7: l.backward() opt.step()"],
     ),
     "detach": (X + "h = x.detach()\ny = h.sum()\ny.backward()\n", ["lost at line 3, `h = x.detach()`,", "by detach()"]),
     "no_grad": (
