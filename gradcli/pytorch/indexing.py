@@ -55,6 +55,13 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
     return tuple(found), placed
 
 
+def _flag(key: Any) -> bool | None:
+    """Return a condition that is the whole index, if it is one."""
+    if isinstance(key, Tensor) and key._a.dtype == bool and not key.dim():
+        return bool(key)
+    return key if isinstance(key, bool) else None
+
+
 def _width(k: Any) -> int:
     """Return how many axes a part of an index takes."""
     if k is None or isinstance(k, bool):
@@ -77,8 +84,6 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
         if not -size <= k < size:
             raise IndexError(f"index {k} is out of bounds for dimension {axis} with size {size}")
         return [int(k) % size], False
-    if isinstance(k, bool):
-        return [None, Places.of([0] if k else [])], True
     if isinstance(k, list | range | np.ndarray):
         k = np.asarray(k if not isinstance(k, list) else [int(v) if isinstance(v, Tensor) else v for v in k])
     elif isinstance(k, Tensor):
@@ -101,14 +106,16 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """Return elements: a view, unless places are asked for."""
+    if (chosen := _flag(key)) is not None:
+        return getitem(getitem(self, None), [0] if chosen else [])
     own, placed = read(self, key)
     if placed:
         own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    for k in own:
-        if isinstance(k, range | int):
-            break
-    return apply("index", lambda n: _indexed(n, own), (self,), own, _name(self, own))
+    name = _name(self, own)
+    if name == "AliasBackward0":
+        return apply("reshape", lambda n: _shaped(n, n.shape), (self,), (), name)
+    return apply("index", lambda n: _indexed(n, own), (self,), own, name)
 
 
 def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
@@ -125,7 +132,7 @@ def _name(x: Tensor, key: tuple[Any, ...]) -> str:
         else:
             if isinstance(k, int):
                 name = "SelectBackward0"
-            elif k != range(x.shape[axis]):
+            elif k.step != 1 or k != range(x.shape[axis]):
                 name = "SliceBackward0"
             axis += 1
     return name
@@ -136,6 +143,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     from gradcli.pytorch.creation import as_tensor
     from gradcli.pytorch.inplace import check, copied_into, fill, rebased
 
+    if (chosen := _flag(key)) is not None:
+        if not chosen:
+            return
+        key = ...
     own, placed = read(self, key)
     if not placed:
         part = getitem(self, key)

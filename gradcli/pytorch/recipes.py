@@ -47,7 +47,7 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                function = np.copy if n.op == "identity" else forward(n)  # NumPy has no `positive` of booleans
+                function = _OWN.get(n.op) or forward(n)
                 self._steps.append((function, tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
@@ -100,6 +100,16 @@ class Pull:
         self.reads_result = count in self.program.reads
 
 
+def _remainder(a: Array, b: Array) -> Array:
+    """Return what is left of a division: 0 has the sign of the dividend, as in PyTorch."""
+    found = np.fmod(a, b)
+    return np.where((found != 0) & ((b < 0) != (found < 0)), found + b, found)
+
+
+# What the engine computes otherwise: NumPy has no `positive` of booleans, and its remainder 0 has another sign.
+_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder}
+
+
 def _names(nodes: Sequence[Node]) -> list[str]:
     return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
 
@@ -126,10 +136,12 @@ class Recipe:
         self.settings = settings
         self.name = name
         self.inputs = tuple(inputs)
+        self.is_view = _is_view(output)
+        if self.is_view and op not in _VIEWS:  # what PyTorch copies
+            self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
-        self.is_view = _is_view(output)
 
     def called(self, name: str) -> Recipe:
         """Return the recipe under another name."""
@@ -143,6 +155,9 @@ class Recipe:
         if found is None:
             found = self.pulls[active] = Pull(self, active)
         return found
+
+
+_VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "view", "expand", "squeeze", "unsqueeze"))
 
 
 def _is_view(node: Node) -> bool:

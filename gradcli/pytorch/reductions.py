@@ -76,7 +76,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
             raise RuntimeError("std and var only support floating point and complex dtypes")
         axes = axes_of(dim, input.dim())
         less = correction if correction is not None else int(unbiased)
-        if int(np.prod([input.shape[a] for a in axes])) <= less:
+        if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
             warnings.warn(_FREEDOM.format(name), UserWarning, stacklevel=2)
 
         def build(n: Node) -> Node:
