@@ -42,7 +42,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
             found.append(None)
             continue
         if _width(k) and axis + _width(k) > x.dim():
-            if not x.dim():
+            if not x.dim() and isinstance(k, slice):
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            if not x.dim() and isinstance(k, int):
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number"
@@ -151,6 +153,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if not placed:
         part = getitem(self, key)
         if isinstance(value, Tensor):
+            extra = value.dim() - part.dim()
+            if extra > 0 and set(value.shape[:extra]) == {1}:
+                value = value.reshape(value.shape[extra:])  # type: ignore[attr-defined]
             copied_into(part, value)
         else:
             fill(part, value if not isinstance(value, list | tuple | np.ndarray) else as_tensor(value))

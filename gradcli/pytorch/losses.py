@@ -66,6 +66,8 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
             warnings.warn(_DIFFERENT.format(target.shape, input.shape), UserWarning, stacklevel=3)
         dtype = result_dtype((input, target)).name
         settings = {k: const(exact(v)) for k, v in more.items()}
+        if dtype == "bool":
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for 'Bool'")
 
         def build(x: Node, y: Node) -> Node:
             return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), reduction=how, **settings)
@@ -299,6 +301,8 @@ def _of_classes(
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
     own = target._a[..., 0]
+    if scores.dim() < 3 and own.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "

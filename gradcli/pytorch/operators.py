@@ -140,10 +140,24 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return apply("pow", build, (input,), (dtype.name, type(exponent).__name__, repr(exponent)), "PowBackward0")
 
 
-@both("sign")
+@both("sign", "sgn")
 def sign(input: Tensor) -> Tensor:
     """Return -1, 0 or 1."""
     return input.clone() if is_boolean(input) else pointwise("sign", input)  # type: ignore[attr-defined,no-any-return]
+
+
+def _rounding(name: str) -> Callable[..., Tensor]:
+    def made(input: Tensor) -> Tensor:
+        if is_boolean(input):
+            raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
+        return pointwise(name, input)
+
+    return both(name)(made)
+
+
+for _name in ("floor", "ceil", "trunc"):
+    _rounding(_name)
+both("fix")(lambda input: input.trunc())
 
 
 @both("reciprocal")

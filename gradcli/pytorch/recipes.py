@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.vjp import Sweep, sweep
+from gradcli.pytorch.summing import sums
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -47,11 +49,11 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                function = _OWN.get(n.op) or forward(n)
+                function = _OWN.get(n.op) or (partial(sums, *n.settings) if n.op == "sum" else forward(n))
                 self._steps.append((function, tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
-        self._dtypes = [np.dtype(n.dtype) for n in kept]
+        self._dtypes = [np.dtype(n.dtype) for n in wanted]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays.

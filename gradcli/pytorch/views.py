@@ -264,6 +264,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     shape = shape_of(sizes)
     new = len(shape) - self.dim()
     own = self.shape
+    if new < 0:
+        raise RuntimeError(
+            f"expand(torch.{self.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
+        )
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
     for i, n in enumerate(full):
         if i >= new >= 0 and own[i - new] not in (1, n):
