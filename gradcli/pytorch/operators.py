@@ -140,10 +140,12 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return apply("pow", build, (input,), (dtype.name, type(exponent).__name__, repr(exponent)), "PowBackward0")
 
 
-@both("sign", "sgn")
-def sign(input: Tensor) -> Tensor:
-    """Return -1, 0 or 1."""
-    return input.clone() if is_boolean(input) else pointwise("sign", input)  # type: ignore[attr-defined,no-any-return]
+def _sign(grad: str) -> Callable[..., Tensor]:
+    return lambda input: input.clone() if is_boolean(input) else pointwise("sign", input, name=grad)
+
+
+both("sign")(_sign("SignBackward0"))
+both("sgn")(_sign("SgnBackward0"))
 
 
 def _rounding(name: str) -> Callable[..., Tensor]:

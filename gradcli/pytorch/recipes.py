@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
-from gradcli.engine.numpy_target import forward
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.vjp import Sweep, sweep
-from gradcli.pytorch.summing import sums
+from gradcli.pytorch.digits import function_of
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -49,8 +47,7 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                function = _OWN.get(n.op) or (partial(sums, *n.settings) if n.op == "sum" else forward(n))
-                self._steps.append((function, tuple(place[a] for a in n.args)))
+                self._steps.append((function_of(n), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
@@ -100,16 +97,6 @@ class Pull:
         count = len(recipe.inputs)
         self.reads = frozenset(i for i in self.program.reads if i < count)
         self.reads_result = count in self.program.reads
-
-
-def _remainder(a: Array, b: Array) -> Array:
-    """Return what is left of a division: 0 has the sign of the dividend, as in PyTorch."""
-    found = np.fmod(a, b)
-    return np.where((found != 0) & ((b < 0) != (found < 0)), found + b, found)
-
-
-# What the engine computes otherwise: NumPy has no `positive` of booleans, and its remainder 0 has another sign.
-_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder}
 
 
 def _names(nodes: Sequence[Node]) -> list[str]:

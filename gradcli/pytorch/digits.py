@@ -1,4 +1,4 @@
-"""Sums in PyTorch's order of addition, whose last digits scripts print.
+"""The last digits: sums in PyTorch's order of addition, and functions of float32 rounded once, as most of its are.
 
 Source: PyTorch's cascade sum on a processor with AVX2 or later, as its numbers show: vectors of lanes are added four
 beside one another, and after sixteen rows a sum goes a level up, where the next sixteen are waited for.
@@ -7,9 +7,14 @@ beside one another, and after sixteen rows a sum goes a level up, where the next
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from gradcli.engine.numpy_target import forward
+from gradcli.graph.node import Node
 
 Array = np.ndarray[Any, Any]
 
@@ -17,6 +22,42 @@ _LANES = {np.dtype(np.float32): 8, np.dtype(np.float64): 4}
 _BESIDE = 4
 _STEP = 16
 _LEVELS = 4
+
+
+def function_of(node: Node) -> Callable[..., Array]:
+    """Return what computes a node from the arrays of its arguments."""
+    if node.op == "sum":
+        return partial(sums, *node.settings)
+    if node.op in _OWN:
+        return _OWN[node.op]
+    return partial(_wide, forward(node)) if node.op in _WIDE and node.dtype == "float32" else forward(node)
+
+
+def _wide(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function gives in float64, rounded to float32."""
+    return function(*[a.astype(np.float64) for a in arrays]).astype(np.float32)
+
+
+_WIDE = frozenset(("exp", "log", "sin", "cos", "tanh", "sinh", "cosh", "log1p", "expm1", "log2", "log10"))
+_WIDE |= {"std", "var", "cumsum", "cumprod", "asin", "acos", "atan", "asinh", "acosh", "atanh"}
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    """Return what is left of a division: 0 has the sign of the dividend, as in PyTorch."""
+    found = np.fmod(a, b)
+    return np.where((found != 0) & ((b < 0) != (found < 0)), found + b, found)
+
+
+def _sigmoid(x: Array) -> Array:
+    """Return 1/(1 + exp(-x)), rounded at each step."""
+    if x.dtype != np.float32:
+        return 1 / (1 + np.exp(-x))  # type: ignore[no-any-return]
+    one = np.float32(1)
+    return one / (one + np.exp(-x.astype(np.float64)).astype(np.float32))  # type: ignore[no-any-return]
+
+
+# NumPy has no `positive` of booleans, and its remainder 0 has another sign.
+_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder, "sigmoid": _sigmoid}
 
 
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
