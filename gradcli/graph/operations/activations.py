@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from gradcli.graph.construct import call, equal, where
+from gradcli.graph.construct import call, corner, equal, where
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Operation, function
 from gradcli.graph.operations.functions import normal_density
@@ -46,7 +46,7 @@ ROWS: dict[str, Operation] = {
         lowered=lambda x, a: where(x <= 0, a * call("expm1", x), x),
     ),
     "selu": function(
-        lambda y, x: where(x < 0, _SCALED * call("exp", x), where(equal(x, 0), _SCALED, _SCALE)),
+        lambda y, x: where(x <= 0, _SCALED * call("exp", corner(equal(x, 0), 0, x)), _SCALE),
         lowered=lambda x: _SCALE * call("elu", x, _ALPHA),
     ),
     "celu": function(
