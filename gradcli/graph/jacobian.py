@@ -15,13 +15,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
+from typing import NamedTuple
 
 import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
 from gradcli.graph.graph import Graph
-from gradcli.graph.jvp import forward
+from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.sparsity import dependencies, widths
 from gradcli.graph.vjp import active_nodes, reverse
@@ -40,8 +41,9 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint
-    or a tangent.
+    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint.
+
+    A column has those of a tangent in its place.
     """
 
     element: int
@@ -121,24 +123,61 @@ def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:
     return {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
 
 
-def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
-    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
-    leaves, outputs = list(chosen.values()), list(dict.fromkeys(graph.outputs.values()))
+class Plan(NamedTuple):
+    """How J is worked out: in forward mode by columns or in reverse mode by rows, and how many sweeps each takes."""
+
+    forward: bool
+    forward_sweeps: int
+    reverse_sweeps: int
+
+
+def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
+    """Return how the Jacobian is worked out, with how many sweeps, and how many the other way takes.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
+    Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
+    """
+    found = _lines(graph, list(_leaves(graph, wrt).values()))
+    columns = found.columns or _transposed(found.rows, found.leaves, found.outputs)
+    return Plan(found.forward, len(_colours(columns)), len(_colours(found.rows)))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The rows and the columns of J, and which of them are swept; `across` are the numbers of bits of the leaves."""
+
+    leaves: Sequence[Node]
+    outputs: Sequence[Node]
+    across: Sequence[int]
+    rows: Sequence[_Line]
+    columns: Sequence[_Line]
+    forward: bool
+
+
+def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
+    outputs = list(dict.fromkeys(graph.outputs.values()))
     sets = dependencies(graph, leaves)
     rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
     across = widths(leaves)
     columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
-    if tallest <= widest:
-        active = active_nodes(graph, leaves)
-        crossing = dict(zip(leaves, across, strict=True))
-        return _Blocks(_parts(rows, crossing, lambda seeds: reverse(graph, seeds, active)[1]), 0)
-    slopes: dict[tuple[Node, int], Node] = {}
-    by_column = _parts(
-        columns, {y: y.size for y in outputs}, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0]
-    )
-    return _Blocks({(y, x): found for (x, y), found in by_column.items()}, 1)
+    return _Lines(leaves, outputs, across, rows, columns, tallest > widest)
+
+
+def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
+    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
+    found = _lines(graph, list(chosen.values()))
+    if not found.forward:
+        active = active_nodes(graph, found.leaves)
+        crossing = dict(zip(found.leaves, found.across, strict=True))
+        return _Blocks(_parts(found.rows, crossing, lambda seeds: reverse(graph, seeds, active)[1]), 0)
+    slopes: Slopes = {}
+    sizes = {y: y.size for y in found.outputs}
+    parts = _parts(found.columns, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
+    return _Blocks({(y, x): part for (x, y), part in parts.items()}, 1)
 
 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
