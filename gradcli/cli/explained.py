@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +18,10 @@ import click
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.cli.script_document import Document
+    from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
     from gradcli.pytorch.session import Ending, Script
-    from gradcli.pytorch.trace import Recorded
 
 _WIDTH = 80
 
@@ -35,16 +38,6 @@ class Wishes:
     output: str | None = None
 
 
-@dataclass
-class _Waiting:
-    """A call that is being explained: what was recorded before it, and where it stands."""
-
-    line: int
-    code: str
-    recorded: Recorded | None
-    trouble: str = ""
-
-
 class Explainer:
     """Listens to the calls of a script, and tells of them."""
 
@@ -52,10 +45,12 @@ class Explainer:
         self.script = script
         self.wishes = wishes
         self.seen: Counter[int] = Counter()
-        self.waiting: _Waiting | None = None
-        self.parts: list[tuple[str, str]] = []  # of a document: its kind, and its text
+        self.warned: set[int] = set()
+        self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
+        self.document: Document | None = None
         self.out = sys.stdout
         self.printed = io.StringIO()
+        self.kept: list[str] = []  # for --output, of what goes to standard output otherwise
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -66,46 +61,50 @@ class Explainer:
         if self.wishes.quiet:
             yield
             return
-        Recorder.explains = True
+        Recorder.explains, Recorder.stepped = True, self.stepped
         Listeners.before, Listeners.done = self.begins, self.is_done
         if self.wishes.style == "json":
             sys.stdout = sys.stderr
-        elif self.document:
+        elif self.wishes.style != "table":
+            from gradcli.cli.script_document import Document
+
+            self.document = Document(self.script, self.wishes.style)
             sys.stdout = self.printed
         try:
             yield
         finally:
-            Recorder.explains = False
+            Recorder.explains, Recorder.stepped = False, None
             Listeners.before = Listeners.done = None
             sys.stdout = self.out
-
-    @property
-    def document(self) -> bool:
-        """Whether all becomes one document."""
-        return self.wishes.style in ("latex", "markdown")
 
     # Calls
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""
+        from gradcli.cli.script_told import Told
         from gradcli.errors import InputError
-        from gradcli.pytorch.session import source_line
-        from gradcli.pytorch.trace import names_of, recorded, script_frame
+        from gradcli.pytorch.naming import names_of, script_frame
+        from gradcli.pytorch.trace import recorded
 
         frame = script_frame()
         line = self._line(frame)
-        self.seen[line] += 1
-        self.waiting = None
-        if self.wishes.lines and line not in self.wishes.lines:
+        if not self._is_wanted(line):
             return
-        if self.seen[line] > 1 and not (self.wishes.every or self.wishes.lines or self.wishes.style == "json"):
-            return
-        waiting = _Waiting(line, source_line(self.script, line), None)
+        told = Told(self.script, line, names_of(frame), steps=self.wishes.steps)
         try:
-            waiting.recorded = recorded(call.roots, names_of(frame), self.script.source, call.implicit)
+            told.recorded = recorded(call, told.names, self.script.source)
         except InputError as error:
-            waiting.trouble = error.message
-        self.waiting = waiting
+            told.trouble = error.message
+        except Exception as error:  # the script goes on, whatever we cannot explain
+            told.trouble = fault(error)
+        self.waiting[id(call)] = told
+
+    def _is_wanted(self, line: int) -> bool:
+        """Count a line, and tell whether it is to be explained this time."""
+        self.seen[line] += 1
+        if self.wishes.lines and line not in self.wishes.lines:
+            return False
+        return self.seen[line] == 1 or self.wishes.every or self.wishes.style == "json"
 
     def _line(self, frame: Any) -> int:
         """Return the line of the script itself, where the call stands in another file."""
@@ -117,27 +116,88 @@ class Explainer:
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        waiting = self.waiting
-        if waiting is None:
+        from gradcli.cli.script_pages import page
+        from gradcli.cli.script_rows import row
+
+        told = self.waiting.pop(id(call), None)
+        if told is None:
+            self._warn(call)
             return
-        from gradcli.cli.script_pages import page, row
+        if self.wishes.style == "json":
+            self._print(json.dumps(row(call, told)))
+            self._warn(call)
+            return
+        from gradcli.report.render import Look, render_pages
+
+        try:
+            text = render_pages([page(call, told)], Look(self.wishes.style))
+        except Exception as error:
+            told.recorded, told.trouble = None, fault(error)
+            text = render_pages([page(call, told)], Look(self.wishes.style))
+        self._show(told.line, [text.rstrip("\n")])
+
+    def _warn(self, call: Call) -> None:
+        """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
+        import numpy as np
+
+        from gradcli.cli.script_gradients import not_finite
+        from gradcli.cli.script_told import Told
+        from gradcli.pytorch.naming import names_of, script_frame
+
+        if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
+            return
+        frame = script_frame()
+        line = self._line(frame)
+        if line not in self.warned:
+            self.warned.add(line)
+            times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
+            flush()
+            for text in not_finite(call, Told(self.script, line, names_of(frame))):
+                tell(f"warning: line {line}{times}: {text}")
+
+    def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
+        """Tell what an optimizer did with the gradients."""
+        from gradcli.pytorch.naming import names_of, script_frame
 
         if self.wishes.style == "json":
-            flush()
-            if waiting.recorded is not None:
-                print(json.dumps(row(call, waiting.recorded, waiting.line, waiting.code)), file=self.out, flush=True)
             return
-        text = page(call, waiting.recorded, self.wishes, waiting.trouble)
-        title = f"line {waiting.line}: {waiting.code}"
-        if self.document:
+        frame = script_frame()
+        line = self._line(frame)
+        if self._is_wanted(line):
+            from gradcli.cli.script_steps import step_lines
+
+            names = names_of(frame)
+            lines = step_lines(optimizer, done, lambda p: names.get(id(p), "p"))
+            self._show(line, lines, brief=True)
+
+    def _show(self, line: int, lines: Sequence[str], brief: bool = False) -> None:
+        """Show a page below its line, or a few lines behind it."""
+        from gradcli.cli.script_places import code_at
+
+        code = code_at(self.script, line)
+        if self.document is not None:
             self._keep_printed()
-            self.parts.append(("page", f"{title}\n{text}"))
-            return
-        click.echo(_framed(title, text))
+            if brief:
+                self.document.words("\n".join([f"line {line}, {code}: {lines[0]}", *lines[1:]]))
+            else:
+                self.document.page(f"line {line}: {code}", "\n".join(lines))
+        elif brief:
+            self._print("\n".join([f"line {line}, {code}: {lines[0]}", *(f"  {text}" for text in lines[1:])]))
+        else:
+            self._print(_framed(f"line {line}: {code}", "\n".join(lines)))
+
+    def _print(self, text: str) -> None:
+        """Print to standard output, in its place among what the script prints, or keep it for the file."""
+        flush()
+        if self.wishes.output is not None:
+            self.kept.append(text)
+        else:
+            click.echo(text, file=self.out)
+            self.out.flush()
 
     def _keep_printed(self) -> None:
-        if self.printed.getvalue():
-            self.parts.append(("output", self.printed.getvalue()))
+        if self.document is not None:
+            self.document.output(self.printed.getvalue())
             self.printed.seek(0)
             self.printed.truncate()
 
@@ -147,7 +207,7 @@ class Explainer:
         """Tell what gradcli's torch lacks."""
         from gradcli.pytorch.session import line_of, source_line
 
-        sys.stdout.flush()
+        flush()
         line = line_of(error)
         hint = f"\n  {error.hint}" if error.hint else ""
         code = source_line(self.script, line)
@@ -158,34 +218,49 @@ class Explainer:
         """Tell how the script ended, where it did not end well, and write the document."""
         from gradcli.pytorch.session import traceback_text
 
-        with_output = self.document and not self.wishes.quiet
-        if with_output:
-            self._keep_printed()
         flush()
         if ending.error is not None:
-            sys.stderr.write(traceback_text(ending.error))
+            text = traceback_text(ending.error)
+            sys.stderr.write(text)
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
-                text = why(ending.error, self.script)
-                if text:
-                    tell(text)
-        if not self.wishes.quiet and self.wishes.style == "table" and not self.wishes.every:
-            for line, count in sorted(self.seen.items()):
-                if count > 1 and not self.wishes.lines:
-                    tell(
-                        f"note: line {line} was reached {count - 1:,} more time{'s' * (count > 2)}; --all explains each"
-                    )
-        if with_output:
-            self._write(_document(self.script, self.parts, self.wishes.style))
+                told = why(ending.error, self.script)
+                if told:
+                    tell(told)
+                self._keep_printed()
+                if self.document is not None:
+                    self.document.words(text + told)
+        self.again()
+        self._write()
 
-    def _write(self, text: str) -> None:
-        if self.wishes.output is None:
-            click.echo(text.rstrip("\n"))
-        else:
+    def again(self) -> None:
+        """Tell which lines were reached again."""
+        if self.wishes.quiet or self.wishes.every or self.wishes.style != "table":
+            return
+        for line, count in sorted(self.seen.items()):
+            if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
+                tell(f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them")
+
+    def _write(self) -> None:
+        """Write the document, or what was kept for a file."""
+        if self.wishes.quiet:
+            return
+        self._keep_printed()
+        text = self.document.whole() if self.document is not None else "\n".join(self.kept)
+        if self.wishes.output is not None:
             from gradcli.data.replacement import write_whole
 
-            write_whole(self.wishes.output, text.encode())
+            write_whole(self.wishes.output, (text.rstrip("\n") + "\n").encode())
+        elif self.document is not None:
+            click.echo(text.rstrip("\n"))
+
+
+def fault(error: Exception) -> str:
+    """Return in words that an explanation failed."""
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    return f"a fault of gradcli's, please report it: {type(error).__name__}: {error}"
 
 
 def _framed(title: str, text: str) -> str:
@@ -196,32 +271,4 @@ def _framed(title: str, text: str) -> str:
 
 
 def _columns() -> int:
-    import shutil
-
     return min(120, shutil.get_terminal_size((_WIDTH, 24)).columns)
-
-
-def _document(script: Script, parts: list[tuple[str, str]], style: str) -> str:
-    """Return a script, what it printed and its pages as one document."""
-    fences = {"markdown": ("```{}\n{}\n```\n", "### {}\n"), "latex": (_VERBATIM, "\\subsection*{{{}}}\n")}
-    fence, heading = fences[style]
-    found = [fence.format("python", script.source.rstrip("\n"))]
-    for kind, text in parts:
-        if kind == "output":
-            found.append(fence.format("text", text.rstrip("\n")))
-        else:
-            title, _, body = text.partition("\n")
-            found += [
-                heading.format(f"`{title}`" if style == "markdown" else _escaped(title)),
-                body.rstrip("\n") + "\n",
-            ]
-    return "\n".join(found)
-
-
-_VERBATIM = "% {}\n\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n"
-
-
-def _escaped(text: str) -> str:
-    for character in "\\{}$&#_%^~":
-        text = text.replace(character, rf"\char{ord(character)}{{}}" if character in "\\^~{}" else f"\\{character}")
-    return rf"\texttt{{{text}}}"

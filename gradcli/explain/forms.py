@@ -36,15 +36,19 @@ class Forms:
     adjoints: Mapping[str, Math]
 
 
-def forms(result: BackwardResult, v: Named) -> Forms:
-    """Return the gradients of the leaves wanted as formulas; none for a system of scalars."""
-    if not any(n.shape for n in result.graph.nodes):
+def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None) -> Forms:
+    """Return the gradients of the leaves wanted as formulas; none for a system of scalars.
+
+    `called` are what some of the cotangents are called; a system that has such is written in formulas always.
+    """
+    called = called or {}
+    if not called and not any(n.shape for n in result.graph.nodes):
         return Forms({}, {})
-    known = {
-        node: number for name, node in result.swept.cotangents.items() if (number := _uniform(v[name])) is not None
-    }
+    cotangents = result.swept.cotangents
+    rest = len(v) - len(called)
+    known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
     names = dict(result.graph.labels)
-    names |= {node: "v" if len(v) == 1 else f"v_{name}" for name, node in result.swept.cotangents.items()}
+    names |= {n: called.get(name, "v" if rest == 1 else f"v_{name}") for name, n in cotangents.items()}
     return _Writer(result, known, names).forms()
 
 

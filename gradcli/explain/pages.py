@@ -18,6 +18,7 @@ from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Code, Page, Section, Text
+from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
@@ -140,7 +141,8 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
         return []
     y = result.symbolic.rows[0]
     said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
-    return [Section("jacobian", (Text((said,)),))]
+    told = sweeps_told(result, result.trace is not None or any(p.trace is not None for p in result.points))
+    return [Section("jacobian", (Text((said,)), *((Text((told,)),) if told else ())))]
 
 
 def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Mode:
@@ -14,6 +14,7 @@ class Mode:
     inference = False
     anomaly = False
     check_nan = True
+    warned: ClassVar[set[Any]] = set()  # what is told once
 
 
 class _Switch:

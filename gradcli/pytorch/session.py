@@ -38,6 +38,7 @@ MODULES = {
     "torch.optim": "optim",
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",
+    "torch.special": "special",
     "torch.testing": "testing",
     "torch.utils": "utils",
     "torch.utils.data": "data",
@@ -158,6 +159,7 @@ def fresh() -> None:
 
     set_default_dtype(float32)
     set_printoptions(profile="default")
+    Mode.warned.clear()
     Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
     DEFAULT.seed()
 

@@ -13,7 +13,6 @@ from random_systems import system
 
 from gradcli import parse
 from gradcli.export import c, javascript, jax, numpy, torch
-from gradcli.export.loop_rules import NOT_IN_LOOPS, STRUCTURAL
 from gradcli.export.program import Wanted, program
 from gradcli.graph.operations import OPERATIONS
 
@@ -47,8 +46,7 @@ def test_languages_of_arrays_have_a_rule_for_every_operation(language):
 def test_languages_of_numbers_have_a_rule_for_every_operation(language):
     of_numbers = {op for op in PRIMITIVE if OPERATIONS[op].broadcasts}
     assert of_numbers <= set(language.RULES)
-    assert PRIMITIVE - of_numbers <= set(STRUCTURAL) | NOT_IN_LOOPS
-    assert not set(STRUCTURAL) & NOT_IN_LOOPS
+    assert PRIMITIVE - of_numbers - {"prod_others"} <= set(language.LANGUAGE.structural)
 
 
 @pytest.mark.parametrize("start", range(0, len(SEEDS), BATCH))

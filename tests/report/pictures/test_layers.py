@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.report.pictures.layers import Size, layered, ranks
+from gradcli.report.pictures.layers import Size, layered
 from gradcli.report.pictures.placing import placed
+from gradcli.report.pictures.ranks import ranks
 
 EDGE = 0.01
 
