@@ -52,7 +52,8 @@ class ElementwiseForm:
     plain: dict[Node, Node] = field(default_factory=dict)  # each node as it was, but for its arguments
     letters: dict[Node, Formula] = field(default_factory=dict)
     meanings: dict[Formula, Node] = field(default_factory=dict)  # of the letters
-    definitions: dict[Formula, Formula] = field(default_factory=dict)  # of letters that have a name
+    own: dict[Node, tuple[Formula, Node]] = field(default_factory=dict)  # what a node with a name is, as both
+    found: dict[Node, Node] = field(default_factory=dict)  # the shortest forms
     equal: dict[Any, Node] = field(default_factory=dict)  # what stands for all nodes that are alike
     sizes: dict[Node, int] = field(default_factory=dict)
     constants: set[Node] = field(default_factory=set)
@@ -76,12 +77,14 @@ class ElementwiseForm:
 
     def _name(self, node: Node) -> None:
         """Make a node with a name a letter, and keep what it is."""
-        formula, letter = self.formulas[node], self.letter(node)
+        formula, plain = self.own[node] = self.formulas[node], self.plain[node]
         if formula in self.meanings:
-            self.equal[_key(self.meanings[formula])] = node
-        elif not formula.is_Number:
-            self.definitions[letter] = formula
-        self.formulas[node], self.plain[node] = letter, node
+            self.equal[_key(plain)] = node
+        self.formulas[node], self.plain[node] = self.letter(node), node
+
+    def definition(self, node: Node) -> Node:
+        """Return the shortest form of a node that has a name."""
+        return self._shortest(*self.own[node], node)
 
     # Reading
 
@@ -145,14 +148,18 @@ class ElementwiseForm:
 
     def shortest(self, node: Node) -> Node:
         """Return the shortest form of a node that has been read, in its own shape."""
-        formula, plain = self.formulas[node], self.plain[node]
+        if node not in self.found:
+            self.found[node] = self._shortest(self.formulas[node], self.plain[node], node)
+        return self.found[node]
+
+    def _shortest(self, formula: Formula, plain: Node, like: Node) -> Node:
         if formula.is_Number:
-            return const(self.exact(formula), node.shape)
+            return const(self.exact(formula), like.shape)
         if formula in self.meanings:
-            return self._spread(self.meanings[formula], node)
+            return self._spread(self.meanings[formula], like)
         if length(formula) > 2 * READABLE:
             return plain
-        found = self.written(formula, node)
+        found = self.written(formula, like)
         return found if self._size(found) < self._size(plain) else plain
 
     def written(self, formula: Formula, like: Node) -> Node:
@@ -173,10 +180,13 @@ class ElementwiseForm:
     def _forms(self, formula: Formula) -> Iterator[Formula]:
         """Yield a formula, and what it is in terms of the letters with names: p for exp(z)/sum(exp(z))."""
         yield tidy(formula)
-        for name, meaning in list(self.definitions.items())[:_TRIED]:
+        for node, (meaning, _) in list(self.own.items())[:_TRIED] if length(formula) <= READABLE else ():
+            name = self.letter(node)
+            if node in self.before or meaning == formula or meaning.is_Atom:
+                continue
             for letter in meaning.free_symbols & formula.free_symbols:
                 slope = meaning.diff(letter)
-                if letter is not name and slope and letter not in slope.free_symbols:
+                if slope and letter not in slope.free_symbols:
                     found = tidy(formula.subs(letter, sympy.expand(letter + (name - meaning) / slope)))
                     if _below(found) <= _below(formula):
                         yield found

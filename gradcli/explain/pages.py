@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.explain.backward import SHOWN_ENTRIES
 from gradcli.explain.calls import calls_section
+from gradcli.explain.extent import shown_sections
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
@@ -121,14 +122,16 @@ def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choic
     at, values = (None, {}) if point is None else (point.at, point.value)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
-        "jacobian": lambda: [
-            *jacobian_sections(result, None if point is None else point.jacobian),
-            *_calls_for_rows(result),
-        ],
+        "jacobian": lambda: [*_whole_or_shown(result, point, choice), *_calls_for_rows(result)],
         "steps": lambda: _rows(result, result.trace if point is None else point.trace),
     }
     unwanted = {"system"} if point is not None and point.trace is not None else set()
     return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+
+
+def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> list[Section]:
+    matrix = None if point is None else point.jacobian
+    return jacobian_sections(result, matrix) if "jacobian" in choice.only else shown_sections(result, matrix)
 
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:

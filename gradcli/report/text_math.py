@@ -115,6 +115,8 @@ class TextWriter:
         text = number_text(value)
         if self.digits is None or not np.isfinite(value):
             return text
+        if not value:
+            return "0"  # without the sign that a zero may have
         short = f"{value:.{self.digits}g}"
         return text if float(short) == value else number_text(float(short)) if "e" not in short else short
 
