@@ -98,7 +98,9 @@ def _unknown(asked: str) -> Exception:
     from gradcli.errors import InputError
     from gradcli.guide.messages import nearest
 
-    words = " ".join(asked.split())
-    near = ", ".join(t.name for t in nearest(asked))
+    lines = asked.strip().splitlines()
+    said = lines[-1] if len(lines) > 1 and "Traceback (most recent" in asked else asked  # what was raised stands last
+    words = " ".join(said.split())
+    near = ", ".join(t.name for t in nearest(said))
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
     return InputError(f"no topic, and no known message of PyTorch's: `{words}`", hint=hint)

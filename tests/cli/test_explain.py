@@ -77,6 +77,12 @@ def test_an_unknown_text_is_refused_with_the_nearest_topics(cli, text, near):
     assert (near or "") in said
 
 
+def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
+    said = cli("explain", "-", stdin=TRACEBACK.rpartition("Runtime")[0] + "KeyError: 'q'\n").refused()
+    assert "`KeyError: 'q'`" in said
+    assert "`gradcli explain` lists the topics" in said
+
+
 @pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Title"])
 def test_odd_texts_are_refused_in_a_few_lines(cli, text):
     assert len(cli("explain", "-", stdin=text).refused()) < 500
