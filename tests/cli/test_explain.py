@@ -98,6 +98,14 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
 
 
+@pytest.mark.parametrize(("rows", "told"), [(24, True), (400, False)])
+def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatch, rows, told):
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("LINES", str(rows))
+    out = cli.done("explain", "shapes").out
+    assert out.rstrip().endswith("gradcli explain shapes | less shows this from its top.") == told
+
+
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
     script = "import torch; x = torch.tensor(3., requires_grad=True); y = x**2; y.backward(); y.backward()"
     failed = cli("run", "-c", script)
