@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gradcli.pytorch.session import Ending, Script
 
 _WIDTH = 80
+_ROOM = 3000  # calls inside of calls
+_PRINTED = 10**7  # characters in a document
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,28 @@ class Wishes:
     output: str | None = None
 
 
+class _Kept(io.StringIO):
+    """What a script prints, for a document: an endless one is cut off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep a text, as far as there is room."""
+        if self.left > 0:
+            super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
+            self.left -= len(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """Return what was printed since."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
+
+
 class Explainer:
     """Listens to the calls of a script, and tells of them."""
 
@@ -49,7 +73,7 @@ class Explainer:
         self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
         self.document: Document | None = None
         self.out = sys.stdout
-        self.printed = io.StringIO()
+        self.printed = _Kept()
         self.kept: list[str] = []  # for --output, of what goes to standard output otherwise
 
     @contextmanager
@@ -92,7 +116,8 @@ class Explainer:
             return
         told = Told(self.script, line, names_of(frame), steps=self.wishes.steps)
         try:
-            told.recorded = recorded(call, told.names, self.script.source)
+            with room():
+                told.recorded = recorded(call, told.names, self.script.source)
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
@@ -130,7 +155,8 @@ class Explainer:
         from gradcli.report.render import Look, render_pages
 
         try:
-            text = render_pages([page(call, told)], Look(self.wishes.style))
+            with room():
+                text = render_pages([page(call, told)], Look(self.wishes.style))
         except Exception as error:
             told.recorded, told.trouble = None, fault(error)
             text = render_pages([page(call, told)], Look(self.wishes.style))
@@ -197,11 +223,21 @@ class Explainer:
 
     def _keep_printed(self) -> None:
         if self.document is not None:
-            self.document.output(self.printed.getvalue())
-            self.printed.seek(0)
-            self.printed.truncate()
+            self.document.output(self.printed.taken())
 
     # The end
+
+    def check(self) -> None:
+        """Refuse a file that cannot be written, before the script runs."""
+        if self.wishes.output is not None:
+            from gradcli.data.replacement import check_target
+
+            check_target(self.wishes.output)
+
+    def interrupted(self) -> None:
+        """Tell of what was reached until the script was interrupted."""
+        flush()
+        self.again()
 
     def lacking(self, error: Any) -> None:
         """Tell what gradcli's torch lacks."""
@@ -221,7 +257,10 @@ class Explainer:
         flush()
         if ending.error is not None:
             text = traceback_text(ending.error)
-            sys.stderr.write(text)
+            if ending.hook is None:
+                sys.stderr.write(text)
+            else:  # the script shows errors itself
+                ending.hook(type(ending.error), ending.error, ending.error.__traceback__)
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
@@ -238,6 +277,9 @@ class Explainer:
         """Tell which lines were reached again."""
         if self.wishes.quiet or self.wishes.every or self.wishes.style != "table":
             return
+        for line in sorted(self.wishes.lines - self.seen.keys()):
+            there = f"; at {_listed(sorted(self.seen))} something is" if self.seen else ""
+            tell(f"note: nothing at line {line} is explained{there}")
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
                 tell(f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them")
@@ -256,6 +298,23 @@ class Explainer:
             click.echo(text.rstrip("\n"))
 
 
+@contextmanager
+def room() -> Iterator[None]:
+    """Let an explanation recurse, however deep the script is, and whatever limit it has set."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _ROOM)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _listed(lines: Sequence[int]) -> str:
+    if len(lines) == 1:
+        return f"line {lines[0]}"
+    return f"lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+
+
 def fault(error: Exception) -> str:
     """Return in words that an explanation failed."""
     if os.environ.get("GRADCLI_TRACEBACK"):
@@ -266,6 +325,7 @@ def fault(error: Exception) -> str:
 def _framed(title: str, text: str) -> str:
     """Return a page between two lines, the upper one with its title."""
     width = _columns()
+    title = title if len(title) <= width - 8 else title[: width - 9].rstrip() + "…"
     head = f"── {title} "
     return f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}"
 

@@ -92,14 +92,19 @@ def run(
     name and status 2.
     """
     from gradcli.cli.explained import Explainer, Wishes
+    from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.session import run as run_script
 
     wanted = _script(script, code, arguments)
     explainer = Explainer(wanted, Wishes(quiet, every, frozenset(lines), steps, style, output))
     _collect_garbage()
-    with explainer.listening():
+    explainer.check()
+    with explainer.listening(), as_python_does():
         try:
             ending = run_script(wanted)
+        except KeyboardInterrupt:
+            explainer.interrupted()
+            raise
         except BaseException as error:
             if type(error).__name__ != "MissingError":
                 raise

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
 
-class Mode:
-    """What holds now."""
+class _Mode(threading.local):
+    """What holds now, in each thread for itself."""
 
     grad = True
     inference = False
     anomaly = False
     check_nan = True
+
+
+Mode = _Mode()
 
 
 class _Switch:
