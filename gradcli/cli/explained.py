@@ -18,6 +18,7 @@ import click
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.cli.script_check import Calls
     from gradcli.cli.script_document import Document
     from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
@@ -38,6 +39,7 @@ class Wishes:
     steps: bool = False
     style: str = "table"
     output: str | None = None
+    check: bool = False
 
 
 class _Kept(io.StringIO):
@@ -74,6 +76,7 @@ class Explainer:
         self.document: Document | None = None
         self.out = sys.stdout
         self.printed = _Kept()
+        self.calls: Calls | None = None
         self.kept: list[str] = []  # for --output, of what goes to standard output otherwise
 
     @contextmanager
@@ -82,6 +85,10 @@ class Explainer:
         from gradcli.pytorch.autograd import Listeners
         from gradcli.pytorch.record import Recorder
 
+        if self.wishes.check:
+            with self._checking():
+                yield
+            return
         if self.wishes.quiet:
             yield
             return
@@ -99,6 +106,22 @@ class Explainer:
         finally:
             Recorder.explains, Recorder.stepped = False, None
             Listeners.before = Listeners.done = None
+            sys.stdout = self.out
+
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Take down the calls of own functions while the script runs."""
+        from gradcli.cli.script_check import Calls
+        from gradcli.pytorch.record import Recorder
+
+        self.calls = Calls()
+        Recorder.applied = self.calls.add
+        if self.wishes.style == "json":
+            sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            Recorder.applied = None
             sys.stdout = self.out
 
     # Calls
@@ -273,6 +296,23 @@ class Explainer:
         self.again()
         self._write()
 
+    def verdicts(self) -> bool:
+        """Tell what was found of the script's own functions; return whether one is wrong."""
+        from gradcli.explain.check_page import check_page
+        from gradcli.report.data_lines import json_lines
+        from gradcli.report.render import Look, render_pages
+
+        assert self.calls is not None
+        result = self.calls.result()
+        if not result.verdicts:
+            tell("note: the script calls no autograd.Function, so that there is nothing to check")
+        elif self.wishes.style == "json":
+            self._print("\n".join(json_lines(result)))
+        else:
+            self._print(render_pages([check_page(result)], Look(self.wishes.style)).rstrip("\n"))
+        self._write()
+        return result.wrong
+
     def again(self) -> None:
         """Tell which lines were reached again."""
         if self.wishes.quiet or self.wishes.every or self.wishes.style != "table":
@@ -286,7 +326,7 @@ class Explainer:
 
     def _write(self) -> None:
         """Write the document, or what was kept for a file."""
-        if self.wishes.quiet:
+        if self.wishes.quiet and not self.kept:
             return
         self._keep_printed()
         text = self.document.whole() if self.document is not None else "\n".join(self.kept)
