@@ -36,7 +36,15 @@ PAGES = {
         "--steps",
     ),
     "matrix form": ("backward", "h=X@W1; y=sum(relu(h)*v1)", "--shape", "X=8x16,W1=16x12,v1=8x12"),
+    "hessian": ("hessian", "f=x**2*y_1+exp(y_1*x)", "--at", "x=1,y_1=2"),
+    "hessian's product": ("hessian", "f=sum(x**4)", "--at", "x=[1,2]", "--u", "x=[1,0]"),
+    "forward": ("jvp", "y=x**2*z_1", "--at", "x=1,z_1=2", "--u", "x=1,z_1=3", "--steps", "--v", "2"),
+    "taylor": ("jacobian", "y=exp(-x)*sin(x)", "--order", "8", "--at", "x=0.3"),
 }  # fmt: skip
+CLAIMS = (
+    "f=x**2*y_1*sin(x*z)*exp(x*z+y_1)", "df/dx=x*y_1*z*sin(x*z)*exp(x*z+y_1)", "df/dy_1=z*x**2", "d2f/dx2=f",
+    "df/dz=x**3*y_1*exp(x*z+y_1)*(sin(x*z)+cos(x*z))",
+)  # fmt: skip
 needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 
 
@@ -66,6 +74,13 @@ def test_every_page_goes_into_a_plain_article(cli, tmp_path):
         tmp_path, f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\\end{{document}}\n"
     )
     assert too_wide(log) == []
+
+
+@needs_pdflatex
+def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
+    outcome = cli("check", *CLAIMS, "-f", "latex", "--standalone")
+    assert outcome.status == 1
+    assert too_wide(compiled(tmp_path, outcome.out)) == []
 
 
 @needs_pdflatex
