@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,10 @@ from gradcli.cli.outcome import run
 settings.register_profile("desk", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
+
+# Modules are compiled once, and not again for each of the hundreds of processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 HANG = 30  # seconds after which a command counts as hanging
 
@@ -146,6 +151,15 @@ def run_process(
 @pytest.fixture(scope="session")
 def cli() -> Command:
     return Command()
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a command `gradcli` that is quick to start."""
+    from forked import server
+
+    with server(tmp_path_factory.mktemp("forked")) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

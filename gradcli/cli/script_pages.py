@@ -11,7 +11,7 @@ from gradcli.cli.script_gradients import accumulated, hooks, not_finite
 from gradcli.cli.script_places import code_at, lines_in_words
 from gradcli.cli.script_told import Told
 from gradcli.errors import InputError
-from gradcli.explain.sections import Block, Equations, Grad, Line, Page, Partial, Section, Text
+from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Page, Partial, Product, Section, Text
 
 if TYPE_CHECKING:
     from gradcli.explain.loops import Loop, Written
@@ -166,6 +166,11 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
 _ADJOINTS = "with the adjoints ("
 
 
+def _says(side: Math, left: Math) -> bool:
+    """Tell whether a product has the left side in it."""
+    return isinstance(side, Product) and isinstance(left, Partial) and any(f == left for f in side.factors[1:2])
+
+
 def _returned(section: Section, result: BackwardResult) -> Section:
     """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
     from gradcli.explain.weights import loss_name
@@ -178,9 +183,9 @@ def _returned(section: Section, result: BackwardResult) -> Section:
         if isinstance(block, Equations):
             lines = []
             for line in block.lines:
-                own = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
-                again = [k for k, s in enumerate(own) if k and isinstance(s, Partial) and isinstance(own[0], Partial)]
-                lines.append(replace(line, sides=tuple(s for k, s in enumerate(own) if k not in again)))
+                left, *rest = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
+                kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
+                lines.append(replace(line, sides=(left, *kept)))
             blocks.append(Equations(tuple(lines)))
         elif not (isinstance(block, Text) and "retain_grad()" in str(block.parts[0])):
             blocks.append(block)

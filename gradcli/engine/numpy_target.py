@@ -62,7 +62,7 @@ def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = Non
     result = np.empty(shape, dtype=x.dtype) if out is None else out
     result[...] = 0
     at, sums = grouped(axis, places, x)
-    result[at] = sums
+    result[at] += sums  # -0 becomes 0
     return result
 
 

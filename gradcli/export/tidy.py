@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gradcli.graph.construct import Index, reshape
-from gradcli.graph.node import Node
+from gradcli.graph.construct import Index, index, reshape
+from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import broadcast_shapes
+from gradcli.graph.shapes import broadcast_shapes, size_of
 
 
 def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
@@ -47,15 +47,25 @@ def _reshaped(node: Node) -> Node:
 
 
 def _unspread(node: Node) -> Node:
-    """Return an elementwise node without the arguments' broadcasts that it does itself."""
-    args = list(node.args)
-    for i, a in enumerate(args):
-        if a.op == "broadcast":
-            before = args[i]
-            args[i] = a.args[0]
-            if broadcast_shapes([x.shape for x in args]) != node.shape:
-                args[i] = before
-    return node if tuple(args) == node.args else replace(node, args=tuple(args))
+    """Return an elementwise node without the arguments' broadcasts that it does itself, or that may wait until after.
+
+    >>> from gradcli.graph.construct import broadcast
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> _unspread(broadcast(x, (3,)) < const(0, (3,))).args[0].args[0] is x
+    True
+    """
+    args = tuple(_before_spread(a) for a in node.args)
+    shape = broadcast_shapes([a.shape for a in args])
+    if shape != node.shape and size_of(shape) < node.size and all(a in node.args or not a.shape for a in args):
+        return Node("broadcast", (replace(node, args=args, shape=shape),), node.shape, (node.shape,), node.dtype)
+    return replace(node, args=args) if shape == node.shape else node
+
+
+def _before_spread(node: Node) -> Node:
+    if node.op == "const" and node.value is not None:
+        return const(node.value, (), node.dtype)
+    return node.args[0] if node.op == "broadcast" else node
 
 
 def _joined(node: Node, alone: set[Node]) -> Node:
@@ -71,7 +81,27 @@ def _joined(node: Node, alone: set[Node]) -> Node:
             continue
         keys += [_within(key, own, part.shape) for own in inner.settings[1]]
         parts += inner.args
-    return replace(node, args=tuple(parts), settings=(node.settings[0], tuple(keys)))
+    found = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
+    settings = (node.settings[0], tuple(key for key, _ in found))
+    return replace(node, args=tuple(part for _, part in found), settings=settings)
+
+
+def _element(key: Index, part: Node) -> tuple[Index, Node]:
+    """Return a part of a scatter without axes of 1, where that makes it simpler."""
+    ones = [isinstance(k, range) and len(k) == 1 for k in key]
+    if not any(ones) or None in key or len(part.shape) > sum(isinstance(k, range) for k in key):
+        return key, part
+    short = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in key)
+    shape = tuple(len(k) for k in short if isinstance(k, range))
+    if part.op == "reshape":
+        return short, reshape(part.args[0], shape)
+    if part.op == "const":
+        return short, reshape(part, shape)
+    if part.op == "index" and None not in part.settings[0]:
+        own = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in part.settings[0])
+        found = index(part.args[0], own)
+        return (short, found) if found.shape == shape else (key, part)
+    return key, part
 
 
 def _within(key: Index, inner: Index, shape: Sequence[int]) -> Index:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ class Sweep:
         if step._pres is not None and g is not None:
             g = self.called(step, g)
         if step.retained is not None and g is not None and (t := step.retained()) is not None:
-            t._grad = accumulated(t._grad, as_tensor(g), self.create)
+            with no_grad():
+                own = as_tensor(g)
+                t._grad = record.Make.tensor(own._a.copy()) if t._grad is None else t._grad + own
         return g
 
     def pull(self, step: Step, g: Any) -> Sequence[Any]:
@@ -138,7 +140,13 @@ class Sweep:
                 if Mode.anomaly:
                     _detected(step)
                 raise about(_changed(memory, version, array, source), "in place", step, memory, version)
+        if step.name() == "torch::autograd::NotImplemented":
+            raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
+        if self.create and type(step) is Step:
+            from gradcli.pytorch.twice import renamed
+
+            passed = renamed(step, g, passed)
         if Mode.anomaly and Mode.check_nan:
             _check_nan(step, passed)
         if self.seen is not None:

@@ -126,13 +126,20 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {_type(args)}")
     if not operands[0].dim() and name in _ALONG:
         make = of_scalar(make)
+    if name in ("softmax", "log_softmax") and not operands[0].numel():
+        make = _same
+    if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
+        first, other = (
+            _spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
+        )
+        raise RuntimeError(f"expected dtype {first} for `end` but got dtype {other}")
     make = _promoted(name, make, operands, [*args, *kwargs.values()])
-    grad = _OF_TENSORS.get(name) if len(operands) > (2 if name == "lerp" else 1) else None
+    grad = _OF_TENSORS.get(name) if len(operands) > 2 else None
     return apply(name, _finished(make), operands, settings, grad or grad_name(name))
 
 
 # Names that differ where a setting is a tensor.
-_OF_TENSORS = {"lerp": "LerpBackward1", "clamp": "ClampBackward0", "clip": "ClampBackward0"}
+_OF_TENSORS = {"lerp": "LerpBackward1"}
 # What goes along an axis, also of a number.
 _ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
 # What PyTorch computes of real numbers alone, and what its errors call it.
@@ -141,6 +148,16 @@ _REAL_ONLY |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "l
 _REAL_ONLY |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu")
 _REAL_ONLY |= {n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid")}
 _REAL_ONLY |= {"hardshrink": "hardshrink_cpu", "softshrink": "softshrink_check"}
+
+
+def _same(x: Node) -> Node:
+    return Node("identity", (x,), x.shape)
+
+
+def _spelled(x: Tensor) -> str:
+    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
+        x.dtype.name, WORDS[x.dtype.name].lower()
+    )
 
 
 def _type(args: Sequence[Any]) -> str:
@@ -153,11 +170,11 @@ def _promoted(
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
     if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
         raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[operands[0].dtype.name]}'")
-    row = OPERATIONS.get({"clip": "clamp", "arctan2": "atan2"}.get(name, name))
+    row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if row is None or not row.broadcasts or row.kind == "condition":
         return make
     dtype = result_dtype([x for x in given if isinstance(x, (Tensor, *Number))])
-    if not dtype.is_floating_point and name not in WHOLE | {"hardtanh", "clip"}:
+    if not dtype.is_floating_point and name not in WHOLE:
         dtype = default_dtype()
     return typed(make, dtype.name) if any(x._a.dtype != dtype.numpy for x in operands) else make
 

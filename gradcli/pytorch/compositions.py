@@ -13,13 +13,14 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import called, vocabulary_call
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import TORCH, both, function
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
+from gradcli.vocabulary import FUNCTIONS
 
 BOTH: dict[str, Callable[..., Any]] = {
     # What numbers are
@@ -67,6 +68,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "diag": lambda input, diagonal=0: _diag(input, diagonal),
     "diag_embed": lambda input, offset=0: _embedded(input, offset),
     "diagflat": lambda input, offset=0: _embedded(input.reshape(-1), offset),
+    "roll": lambda input, shifts, dims=None: _rolled(input, shifts, dims),
+    "trace": lambda input: _trace(input),
     # Products
     "inner": lambda input, other: (
         input * other if 0 in (input.dim(), other.dim()) else TORCH["tensordot"](input, other, ([-1], [-1]))
@@ -159,6 +162,19 @@ def _turned(x: Any, times: int, dims: Any) -> Any:
     if times == 2:
         return x.flip(a, b)
     return x if not times else x.transpose(a, b).flip(a if times == 1 else b)
+
+
+def _rolled(x: Any, shifts: Any, dims: Any) -> Any:
+    if not x.dim() and dims is not None:
+        raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
+    given = (x, shifts) if dims is None else (x, shifts, dims)
+    return vocabulary_call("roll", FUNCTIONS["roll"], given, {}) if x.numel() else called(x.clone(), "RollBackward0")
+
+
+def _trace(x: Any) -> Any:
+    if x.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
+    return vocabulary_call("trace", FUNCTIONS["trace"], (x,), {})
 
 
 def _diag(x: Any, offset: int) -> Any:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from gradcli.graph.construct import call, equal, where
+from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, compare, const
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import _REAL_ONLY, exact, typed
@@ -38,7 +39,7 @@ def _nan(x: Node) -> Node:
 
 
 _ZERO, _ONE, _TWO, _THREE, _SIX, _TWENTY = map(const, (0, 1, 2, 3, 6, 20))
-_HALF = const(exact(0.5))
+_HALF, _MINUS = const(exact(0.5)), const(-1)
 _DEGREES, _LN2, _PI = const(exact(180.0 / math.pi)), const(exact(math.log(2))), const("pi")
 
 
@@ -49,6 +50,8 @@ def _inside(x: Node, low: Node, high: Node) -> Node:
 ELEMENTWISE: dict[str, Build] = {
     "addcmul": lambda input, tensor1, tensor2, value=_ONE: input + value * tensor1 * tensor2,
     "addcdiv": lambda input, tensor1, tensor2, value=_ONE: input + value * (tensor1 / tensor2),
+    "clamp": lambda input, min=None, max=None: _clamped(input, min, max),
+    "clip": lambda input, min=None, max=None: _clamped(input, min, max),
     "clamp_min": lambda input, min: where(compare("ge", input, min), input, min),
     "clamp_max": lambda input, max: where(compare("le", input, max), input, max),
     "copysign": lambda input, other: where(
@@ -73,7 +76,8 @@ ELEMENTWISE: dict[str, Build] = {
     "logaddexp2": lambda input, other: call("logaddexp", input * _LN2, other * _LN2) / _LN2,
     "nan_to_num": lambda input, nan=_ZERO, posinf=None, neginf=None: _finite(input, nan, posinf, neginf),
     "prelu_kernel": lambda input, weight: where(_gt(input, _ZERO), input, weight * input),
-    "relu6": lambda input: call("hardtanh", input, _ZERO, _SIX),
+    "hardtanh": lambda input, min_val=_MINUS, max_val=_ONE: _hardtanh(input, min_val, max_val),
+    "relu6": lambda input: _hardtanh(input, _ZERO, _SIX),
     "rsqrt": lambda input: _ONE / call("sqrt", input),
     "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(
@@ -88,7 +92,36 @@ ELEMENTWISE: dict[str, Build] = {
     ),
 }
 # Of whole numbers, these make whole numbers.
-_WHOLE = frozenset(("addcmul", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num", "relu6", "threshold"))
+_WHOLE = frozenset(
+    (
+        "addcmul",
+        "clamp",
+        "clip",
+        "hardtanh",
+        "clamp_min",
+        "clamp_max",
+        "fmax",
+        "fmin",
+        "nan_to_num",
+        "relu6",
+        "threshold",
+    )
+)
+
+
+def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if low is not None and high is not None:
+        return call("clamp", x, low, high)
+    if low is not None:
+        return call("clamp", x, low, const(math.inf)) if x.dtype in FLOATING else call("maximum", x, low)
+    assert high is not None
+    return call("clamp", x, const(-math.inf), high) if x.dtype in FLOATING else call("minimum", x, high)
+
+
+def _hardtanh(x: Node, low: Node, high: Node) -> Node:
+    return call("hardtanh", x, low, high) if x.dtype in FLOATING else call("clamp", x, low, high)
 
 
 def _logit(x: Node, eps: Node | None) -> Node:
@@ -121,7 +154,7 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
         if name in _REAL_ONLY:
             raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[dtype.name]}'")
         dtype = default_dtype()
-    if dtype is dtypes.bool_ and name == "relu6":
+    if dtype is dtypes.bool_ and name in ("relu6", "hardtanh"):
         raise RuntimeError("Bool inputs not supported for hardtanh")
 
     def build(*nodes: Node) -> Node:
@@ -129,7 +162,8 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
         return ELEMENTWISE[name](**{k: next(own) if isinstance(x, Tensor) else _setting(x) for k, x in given.items()})
 
     settings = tuple((k, None if isinstance(x, Tensor) else repr(x)) for k, x in given.items())
-    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), grad_name(name))
+    grad = "ClampBackward0" if name in ("clamp", "clip") and len(operands) > 1 else grad_name(name)
+    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), grad)
 
 
 def _setting(x: Any) -> Node | None:

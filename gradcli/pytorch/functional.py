@@ -143,6 +143,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `input @ weight.T + bias`."""
     columns = input.shape[-1]
+    if weight.dim() == 1 and bias is None:
+        return matmul(input, weight)
     if columns != weight.shape[-1]:
         out, own = weight.shape
         if input.dim() == 1 and bias is None:

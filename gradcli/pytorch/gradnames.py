@@ -105,6 +105,7 @@ _NAMES = {
     "arcsin": "Asin",
     "arccos": "Acos",
     "where": "Where",
+    "corner": "Where",
 }
 
 
@@ -139,8 +140,9 @@ _SAVED: dict[str, tuple[str, ...]] = {
     "max_dim": ("-",),
     "min_dim": ("-",),
     "median_dim": ("-",),
-    "sort": ("-",),
-    "topk": ("-",),
+    **dict.fromkeys(("sort", "topk", "index_places", "index_select", "gather", "masked_select", "take_flat"), ("-",)),
+    **dict.fromkeys(("embedding", "tanhshrink"), ("-",)),
+    **dict.fromkeys(("cummax", "cummin"), ("0",)),
     "cumsum": ("",),
     "mean": ("",),
     "sum": ("",),
@@ -154,8 +156,8 @@ _SAVED: dict[str, tuple[str, ...]] = {
     "min": ("0y",),
     "median": ("0y",),
     "cumprod": ("0y",),
-    "pow_tensor": ("01", "01y"),
-    "pow_base": ("0", "0y"),
+    "PowBackward1": ("01y",),
+    "PowBackward2": ("", "1y"),
     "hypot": ("01y", "01y"),
     "logaddexp": ("01", "01"),
     "cross_entropy": ("y",),
@@ -164,8 +166,10 @@ _SAVED: dict[str, tuple[str, ...]] = {
 
 def saved(recipe: Recipe, pull: Pull) -> tuple[list[int], bool, bool]:
     """Return which inputs PyTorch keeps for the backward, whether it keeps the result, and whether anything at all."""
-    own = _SAVED.get(recipe.op)
+    own = _SAVED.get(recipe.name) or _SAVED.get(recipe.op)
     if own is None:
         return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
     found = "".join(own[min(i, len(own) - 1)] for i in pull.active)
+    if any(c.isdigit() and int(c) >= len(recipe.inputs) for c in found):  # of constants, which are no inputs
+        return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
     return sorted({int(c) for c in found if c.isdigit()}), _RESULT in found, bool(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import log_softmax, reduce, reshape
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called, exact, vocabulary_call
@@ -66,6 +66,8 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
             warnings.warn(_DIFFERENT.format(target.shape, input.shape), UserWarning, stacklevel=3)
         dtype = result_dtype((input, target)).name
         settings = {k: const(exact(v)) for k, v in more.items()}
+        if dtype == "bool":
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for 'Bool'")
 
         def build(x: Node, y: Node) -> Node:
             return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), reduction=how, **settings)
@@ -250,19 +252,31 @@ def cross_entropy(
     """Return the negative logarithm of the probability of each target's class, from scores."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape == input.shape and target._a.dtype.kind == "f":
-        given = (input, target, weight) if weight is not None else (input, target)
-        return apply(
-            "cross_entropy_soft",
-            lambda x, y, *w: FUNCTIONS["cross_entropy"](
-                x, y, *w, reduction=how, label_smoothing=const(exact(label_smoothing))
-            ),
-            given,
-            (how, label_smoothing),
-            "DivBackward1" if how == "mean" else "NegBackward0",
-        )
+        return _of_probabilities(input, target, weight, how, label_smoothing)
     axis = 1 if input.dim() > 1 else 0
     scores = vocabulary_call("log_softmax", FUNCTIONS["log_softmax"], (input, axis), {})
     return _of_classes(scores, target, weight, ignore_index, how, label_smoothing)
+
+
+def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
+    axis = min(1, input.dim() - 1)
+    classes = input.shape[axis]
+    even, rest = const(exact(smoothing / classes)), const(exact(1 - smoothing))
+    samples = max(1, input.numel() // classes)
+
+    def build(x: Node, y: Node, *own: Node) -> Node:
+        likely = y * rest + even if smoothing else y
+        products = log_softmax(x, axis) * likely
+        for w in own:
+            products = products * reshape(w, (*w.shape, *(1,) * (len(x.shape) - axis - 1)))
+        if how == "none":
+            return -reduce("sum", products, (axis,))
+        total = -reduce("sum", products, tuple(range(len(x.shape))))
+        return total / const(samples) if how == "mean" else total
+
+    given = (input, target, weight) if weight is not None else (input, target)
+    name = "DivBackward1" if how == "mean" else "NegBackward0"
+    return apply("cross_entropy_soft", build, given, (how, smoothing), name)
 
 
 def nll_loss(
@@ -287,6 +301,8 @@ def _of_classes(
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
     own = target._a[..., 0]
+    if scores.dim() < 3 and own.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "

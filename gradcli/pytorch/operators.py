@@ -107,14 +107,16 @@ def _no_zeros(a: Any, b: Any) -> None:
 @both("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
     """Return the quotient, rounded down."""
+    found = pointwise("floor_divide", input, other, name="torch::autograd::NotImplemented")
     _no_zeros(input, other)
-    return pointwise("floor_divide", input, other, name="torch::autograd::NotImplemented")
+    return found
 
 
 def _left(op: str, name: str) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
+        found = pointwise(op, input, other, name=f"{name}Backward{int(isinstance(other, Tensor))}")
         _no_zeros(input, other)
-        return pointwise(op, input, other, name=f"{name}Backward{int(isinstance(other, Tensor))}")
+        return found
 
     return made
 
@@ -136,6 +138,28 @@ def pow(input: Any, exponent: Any) -> Tensor:
         return elementwise("pow", cast(x, dtype.name), const(exact(exponent), (), dtype.name))
 
     return apply("pow", build, (input,), (dtype.name, type(exponent).__name__, repr(exponent)), "PowBackward0")
+
+
+def _sign(grad: str) -> Callable[..., Tensor]:
+    return lambda input: input.clone() if is_boolean(input) else pointwise("sign", input, name=grad)
+
+
+both("sign")(_sign("SignBackward0"))
+both("sgn")(_sign("SgnBackward0"))
+
+
+def _rounding(name: str) -> Callable[..., Tensor]:
+    def made(input: Tensor) -> Tensor:
+        if is_boolean(input):
+            raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
+        return pointwise(name, input)
+
+    return both(name)(made)
+
+
+for _name in ("floor", "ceil", "trunc"):
+    _rounding(_name)
+both("fix")(lambda input: input.trunc())
 
 
 @both("reciprocal")
@@ -216,7 +240,7 @@ def _constant(x: bool) -> Tensor:
 
 _BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 _BITS |= {"left_shift": np.left_shift, "right_shift": np.right_shift}  # type: ignore[dict-item]
-_BITWISE = {word: _bitwise(word, function) for word, function in _BITS.items()}
+BITWISE = {word: _bitwise(word, function) for word, function in _BITS.items()}
 
 
 @both("bitwise_not")
@@ -262,14 +286,14 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "pow": pow,
     "rpow": lambda a, b: pow(b, a),
     **{op: made for op, made in _COMPARED.items() if op not in ("eq", "ne")},
-    "and": _BITWISE["and"],
-    "rand": _BITWISE["and"],
-    "or": _BITWISE["or"],
-    "ror": _BITWISE["or"],
-    "xor": _BITWISE["xor"],
-    "rxor": _BITWISE["xor"],
-    "lshift": _BITWISE["left_shift"],
-    "rshift": _BITWISE["right_shift"],
+    "and": BITWISE["and"],
+    "rand": BITWISE["and"],
+    "or": BITWISE["or"],
+    "ror": BITWISE["or"],
+    "xor": BITWISE["xor"],
+    "rxor": BITWISE["xor"],
+    "lshift": BITWISE["left_shift"],
+    "rshift": BITWISE["right_shift"],
 }
 for _name, _made in _OPERATORS.items():
     _operator(f"__{_name}__", _made)

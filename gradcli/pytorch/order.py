@@ -93,7 +93,7 @@ def _running(name: str, replaces: Callable[[Any, Any], Any]) -> None:
         for i in range(1, len(own)):
             order[i] = np.where(replaces(own[i], np.take_along_axis(own, order[i - 1][None], 0)[0]), i, order[i - 1])
         order = np.moveaxis(order, 0, at) if input.dim() else order[0]
-        return found(kind, along(input, order, at, "topk", f"{name.capitalize()}Backward0"), order)
+        return found(kind, along(input, order, at, name, f"{name.capitalize()}Backward0"), order)
 
     both(name)(made)
 

@@ -18,6 +18,9 @@ __all__: list[str] = []
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
+    if a._a.dtype == bool == b._a.dtype:
+        kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     if a._a.dtype != b._a.dtype:
         first, second = (WORDS[x.dtype.name].lower() for x in (a, b))
         if name == "MmBackward0" or name == "MvBackward0" or name == "DotBackward0":

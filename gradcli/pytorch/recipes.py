@@ -14,13 +14,13 @@ import numpy as np
 
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
-from gradcli.engine.numpy_target import forward
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.vjp import Sweep, sweep
+from gradcli.pytorch.digits import function_of
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -47,11 +47,10 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                function = np.copy if n.op == "identity" else forward(n)  # NumPy has no `positive` of booleans
-                self._steps.append((function, tuple(place[a] for a in n.args)))
+                self._steps.append((function_of(n), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
-        self._dtypes = [np.dtype(n.dtype) for n in kept]
+        self._dtypes = [np.dtype(n.dtype) for n in wanted]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays.
@@ -126,10 +125,12 @@ class Recipe:
         self.settings = settings
         self.name = name
         self.inputs = tuple(inputs)
+        self.is_view = _is_view(output)
+        if self.is_view and op not in _VIEWS:  # what PyTorch copies
+            self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
-        self.is_view = _is_view(output)
 
     def called(self, name: str) -> Recipe:
         """Return the recipe under another name."""
@@ -143,6 +144,9 @@ class Recipe:
         if found is None:
             found = self.pulls[active] = Pull(self, active)
         return found
+
+
+_VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "view", "expand", "squeeze", "unsqueeze"))
 
 
 def _is_view(node: Node) -> bool:

@@ -76,7 +76,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
             raise RuntimeError("std and var only support floating point and complex dtypes")
         axes = axes_of(dim, input.dim())
         less = correction if correction is not None else int(unbiased)
-        if int(np.prod([input.shape[a] for a in axes])) <= less:
+        if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
             warnings.warn(_FREEDOM.format(name), UserWarning, stacklevel=2)
 
         def build(n: Node) -> Node:
@@ -200,6 +200,21 @@ def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
     return getattr(np, name)(own, axis=at, keepdims=keepdim) if own.ndim else np.zeros((), np.int64)
 
 
+def _of_axes(name: str) -> None:
+    def made(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+        _refuse_empty(name, input, None if dim in ((), [], None) else dim, RuntimeError, _SPECIFY)
+        axes = axes_of(dim, input.dim())
+
+        def build(n: Node) -> Node:
+            return kept(construct.extremum(name[1:], n, axes, "factors"), n, axes, keepdim)
+
+        return apply(name, build, (input,), (axes, keepdim))
+
+    both(name)(made)
+
+
+_of_axes("amax")
+_of_axes("amin")
 _extreme("max", "maximum")
 _extreme("min", "minimum")
 
@@ -213,7 +228,8 @@ def _median(name: str) -> None:
         if dim is None:
             if not input.numel():
                 least = np.nan if input._a.dtype.kind == "f" else np.iinfo(input._a.dtype).min
-                return of_array(np.asarray(least, input._a.dtype))
+                nothing = of_array(np.asarray(least, input._a.dtype))
+                return called(input.sum() * 0 + nothing, "MedianBackward0")  # type: ignore[attr-defined]
             build = lambda n: construct.extremum("median", n, axes_of(None, len(n.shape)), "even")  # noqa: E731
             return apply("median", build, (input,), (), "MedianBackward0")
         _refuse_empty("median", input, dim, IndexError)

@@ -12,6 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Make, apply
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, axis_of
@@ -172,7 +173,7 @@ def t(self: Tensor) -> Tensor:
     return _permuted(self, range(self.dim())[::-1], "TBackward0")
 
 
-_DEPRECATED = "Tensor.{} is deprecated on 0-D tensors. This function is the identity in these cases."
+_DEPRECATED = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
 _REVERSED = (
     "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
     "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
@@ -182,8 +183,9 @@ _REVERSED = (
 
 def _reversed(self: Tensor) -> Tensor:
     rank = self.dim()
-    if rank not in (1, 2):
-        warnings.warn(_REVERSED if rank else _DEPRECATED.format("T"), UserWarning, stacklevel=2)
+    if rank != 2 and min(rank, 1) not in Mode.warned:  # once for each kind, as PyTorch warns
+        Mode.warned.add(min(rank, 1))
+        warnings.warn(_REVERSED if rank else _DEPRECATED, UserWarning, stacklevel=2)
     return _permuted(self, range(rank)[::-1], "PermuteBackward0")
 
 
@@ -262,6 +264,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     shape = shape_of(sizes)
     new = len(shape) - self.dim()
     own = self.shape
+    if new < 0:
+        raise RuntimeError(
+            f"expand(torch.{self.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
+        )
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
     for i, n in enumerate(full):
         if i >= new >= 0 and own[i - new] not in (1, n):

@@ -9,7 +9,7 @@ from functools import partial
 
 from click import style, unstyle
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Math, Matrix, Page, Section, Text
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells, page_width, wrapped
@@ -46,7 +46,6 @@ class _Terminal:
     def block(self, block: Block, indent: str) -> Iterator[str]:
         indent = indent or _INDENT * isinstance(block, Matrix | Grid)
         room = self.width - len(indent)
-        lines = self.lines(block, room)
         yield from (f"{indent}{line}".rstrip() for line in _in_room(room, partial(self.lines, block)))
 
     def lines(self, block: Block, room: int) -> Sequence[str]:
@@ -63,9 +62,16 @@ class _Terminal:
                 return self.code(block, room)
 
     def text(self, parts: Sequence[Math], room: int) -> list[str]:
-        """Return words in lines; the mathematics between them is broken only where a line is too short for it."""
-        written = (p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
-        return wrapped("".join(written), room)
+        """Return words in lines; the mathematics between them is broken only where a line is too short for it.
+
+        An equation at the end that does not fit behind the words stands below them.
+        """
+        text = "".join(p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+        *words, last = parts
+        if cells(text) <= room or not words or not isinstance(last, Equal):
+            return wrapped(text, room)
+        (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
+        return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]

@@ -236,8 +236,9 @@ def test_json_is_json_where_numbers_are_none(cli):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_no_line_is_too_wide(process, columns):
+def test_no_line_is_too_wide(cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
     system = ("f=x@A@x", "df/dx=2*A@x", "df/dA=outer(x,x)", "--shape", "x=3,A=3x3")
-    out = process("check", *system, env={"COLUMNS": str(columns)}).out
+    out = cli("check", *system).out
     assert max(map(len, out.splitlines())) <= columns
     assert np.all([line == line.rstrip() for line in out.splitlines()])

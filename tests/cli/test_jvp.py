@@ -123,10 +123,11 @@ def test_a_tangent_in_both_places_is_refused(cli):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_no_line_of_a_page_is_too_wide(process, columns):
+def test_no_line_of_a_page_is_too_wide(cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
     more = ("--u", "x=[1,0]", "--steps", "--v", "1,2")
     system = ("y=x@M", "z=softmax(y)", "--at", "x=[1,2],M=[[1,2],[3,4]]")
-    out = process("jvp", *system, *more, env={"COLUMNS": str(columns)}).out
+    out = cli.done("jvp", *system, *more).out
     assert max(map(len, unicodedata.normalize("NFC", out).splitlines())) <= columns
 
 

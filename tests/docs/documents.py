@@ -27,6 +27,7 @@ SAMPLES = ROOT / "samples"
 PICTURE = SAMPLES / "vector_to_vector.svg"
 PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]
 EXPECTED = Path(__file__).parent / "expected"
+QUICK = "QUICK_GRADCLI"  # the environment's variable that names the folder of such a command
 
 _BLOCK = re.compile(
     r"(?:^<!-- needs (?P<needs>\w+(?:, \w+)*) -->\n)?"
@@ -108,8 +109,12 @@ SCRIPTS = [
 
 
 def environment() -> dict[str, str]:
-    """Return an environment with this interpreter's `gradcli`; pages fit where `gradcli explain` indents them."""
-    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    """Return an environment with this interpreter's `gradcli`; pages fit where `gradcli explain` indents them.
+
+    Where there is a server that is quick to start one, it is the server's.
+    """
+    folders = [os.environ.get(QUICK, ""), os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]
+    path = os.pathsep.join(filter(None, folders))
     return {**os.environ, "PATH": path, "COLUMNS": "78", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
 
 

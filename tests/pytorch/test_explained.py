@@ -93,7 +93,8 @@ def test_an_assembled_vector_is_shown_as_a_list(cli, script):
 def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
     out = cli.done("run", "-f", "markdown", script(DOUBLED)).out
     assert out.startswith("```python\nimport torch\n")
-    assert "### `line 6: y.backward" in out
+    assert "\n## `line 6: y.backward" in out
+    assert "\n### In the script\n" in out
     assert "```text\ntensor([  1024." in out
     assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
 
@@ -112,7 +113,7 @@ X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 ERRORS = {
     "second": (
         X + "y = (x**2).sum()\ny.backward()\ny.backward()\n",
-        ["the backward at line 4, `y.backward()`,", "PowBackward0", "retain_graph=True) at line 4"],
+        ["the backward at line 4, `y.backward()`,", "PowBackward0", "line 4: y.backward(retain_graph=True)"],
     ),
     "in place": (
         X + "y = x.exp()\ny += 1\ny.sum().backward()\n",
@@ -121,7 +122,7 @@ ERRORS = {
     "step": (
         "import torch\nw = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\nl = (w**2).sum()\n"
         "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
-        ["line 6, `opt.step()`, changed", "before the optimizer's step at line 6"],
+        ["line 6, `opt.step()`, changed", "line 6: (without it) line 7: l.backward() opt.step()"],
     ),
     "detach": (X + "h = x.detach()\ny = h.sum()\ny.backward()\n", ["lost at line 3, `h = x.detach()`,", "by detach()"]),
     "no_grad": (
