@@ -38,7 +38,7 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
         )
     try:
         system = read_system(rest)
-        asked = replace(asked, style=None, outputs=",".join(system.assigned))
+        asked = asked._replace(style=None, outputs=",".join(system.assigned))
         if path is not None:
             return _at_file(system, claims, asked, path, settings)
         situation = read_situation(system, asked)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import exported, growth, points, processes, symbolic
+from tests.bench import exported, growth, points, processes, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -25,7 +25,8 @@ BENCHMARKS = {
     "exported": exported.calls,
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
-    "start": processes.start_up,
+    "start": starts.start_up,
+    "chains": starts.chains,
 }
 
 LEGEND = """\
