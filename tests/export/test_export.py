@@ -1,9 +1,11 @@
 """Exported files run by their targets and compared with the engine; each target has a rule for every operation."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -24,14 +26,24 @@ BATCH = 20
 PRIMITIVE = {op for op, row in OPERATIONS.items() if row.for_engines is None or op in ("pow", "cofactors")}
 
 
+OF_NUMBERS = (c, javascript)
+
+
 def made(text, language, shapes, what=WHAT, name="model", seed=0):
     """Return the file of a system, with its functions at a point."""
     graph = parse(text, **shapes)
     random = np.random.default_rng(seed)
     at = {n: random.uniform(0.3, 1.5, x.shape) * random.choice([-1, 1], x.shape) for n, x in graph.inputs.items()}
-    wanted = Wanted(name, what, list(graph.inputs), at, language in (c, javascript), language.RESERVED | {name})
+    wanted = Wanted(name, what, list(graph.inputs), at, language in OF_NUMBERS, language.RESERVED | {name})
     found = program(graph, text.splitlines(), wanted)
     return found, language.source(found)
+
+
+@cache
+def of_numbers(seed):
+    """Return the source of a random system in C and in JavaScript, by language, and its functions at a point."""
+    found, text = made(system(seed), c, SHAPES, name=f"model{seed}", seed=seed)
+    return {c: text, javascript: javascript.source(found)}, found.functions
 
 
 def close(found, expected):
@@ -70,17 +82,18 @@ def test_numpy_has_the_engines_numbers(start):
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 @pytest.mark.parametrize("start", range(0, len(SEEDS), BATCH))
 def test_c_has_the_engines_numbers(start, tmp_path):
-    files = []
-    calls = []
+    whole, calls = [], []
     for seed in SEEDS[start : start + BATCH]:
-        found, text = made(system(seed), c, SHAPES, name=f"model{seed}", seed=seed)
-        path = tmp_path / f"model{seed}.c"
-        path.write_text(text)
-        files.append(str(path))
-        calls += found.functions
+        texts, functions = of_numbers(seed)
+        (tmp_path / f"model{seed}.c").write_text(texts[c])
+        helpers = sorted(set(re.findall(r"\bgradcli_\w+", texts[c])))  # each file has its own
+        whole += [f"#define {name} {name}_{seed}" for name in helpers]
+        whole += [f'#include "model{seed}.c"', *(f"#undef {name}" for name in helpers)]
+        calls += functions
+    (tmp_path / "models.c").write_text("\n".join([*whole, ""]))
     library = tmp_path / "models.so"
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-shared", "-fPIC"]
-    subprocess.run(["cc", *flags, *files, "-lm", "-o", str(library)], check=True)
+    subprocess.run(["cc", *flags, str(tmp_path / "models.c"), "-lm", "-o", str(library)], check=True)
     loaded = import_module("ctypes").CDLL(str(library))
     for f in calls:
         for value, right in zip(called(loaded, f), f.test[1].values(), strict=True):
@@ -104,10 +117,10 @@ def called(library, f):
 def test_javascript_has_the_engines_numbers(start, tmp_path):
     main, calls = ["const results = [];"], []
     for seed in SEEDS[start : start + BATCH]:
-        found, text = made(system(seed), javascript, SHAPES, seed=seed)
-        (tmp_path / f"model{seed}.mjs").write_text(text)
+        texts, functions = of_numbers(seed)
+        (tmp_path / f"model{seed}.mjs").write_text(texts[javascript])
         main.insert(0, f'import * as model{seed} from "./model{seed}.mjs";')
-        for f in found.functions:
+        for f in functions:
             given = ", ".join(json.dumps(np.ravel(v).tolist() if v.shape else float(v)) for v in f.test[0].values())
             one = f"model{seed}.{f.name}({given})"
             main.append(f"results.push({one if len(f.results) > 1 else f'[{one}]'});")
