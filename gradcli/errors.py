@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.wrapping import PIPE, cells, wrapped
 
@@ -38,8 +38,7 @@ class Source:
         return line, offset - self._line_starts[line]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of a source."""
 
     source: Source

@@ -44,13 +44,14 @@ def graph_svg(graph: Graph) -> str | None:
     """
     import numpy as np
 
-    from gradcli.explain.picture import View, picture
+    from gradcli.explain.picture import View, least_boxes, picture
     from gradcli.report.pictures.svg import render
 
+    if len(graph.nodes) > _BOXES and least_boxes(graph) > _BOXES:
+        return None
     alone = [name for name, y in graph.outputs.items() if not y.shape and name.isidentifier()]
     v = {alone[0]: np.ones(())} if len(alone) == len(graph.outputs) == 1 else None
-    found = picture(graph, View(list(graph.inputs), None, v))
-    return render(found, _DIGITS) if len(found.boxes) <= _BOXES else None
+    return render(picture(graph, View(list(graph.inputs), None, v)), _DIGITS)
 
 
 def jacobian_latex(found: SymbolicJacobian) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import unicodedata
 from collections.abc import Iterator
 
@@ -15,6 +14,8 @@ TIED = "\u00a0"  # a space at which prose is broken only where there is no other
 
 def page_width() -> int:
     """Return the columns of a page: those of COLUMNS, of the terminal, or 80."""
+    import shutil  # which imports compression
+
     return max(_NARROW, shutil.get_terminal_size((PIPE, 24)).columns)
 
 

@@ -56,6 +56,7 @@ _SIMPLER: dict[str, Callable[..., Any]] = {
     "div": lambda a, b: a / b,
 }
 _OFF = 1e-6  # what a number is from 0 on that is not rounding
+_POINTS = ((0.3, 0.07, 1), (1.3, 0.11, -1), (-2.1, 0.13, 1))  # the first number, what the next has more, their signs
 _LOGARITHMS = ("log1p", "expm1", "log2", "log10")
 
 
@@ -138,12 +139,27 @@ def is_refuted(expr: Any) -> bool:
     """Tell whether numbers in the place of the variables show that a formula is not 0.
 
     >>> x = sympy.Symbol("x")
-    >>> is_refuted(x**2 - x), is_refuted(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1)
+    >>> is_refuted(x**2 - x), is_refuted(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1), is_refuted(_STEP(x) - 1)
+    (True, False, True)
+    """
+    expr = plain(expr)
+    names = sorted(expr.free_symbols, key=str)
+    for start, step, sign in _POINTS:
+        numbers = {s: sympy.Float((start + step * k) * sign**k) for k, s in enumerate(names)}
+        value = expr.xreplace(numbers).replace(_STEP, _step).evalf(15)
+        if value.is_number and value.is_real and abs(value) > _OFF:
+            return True
+    return False
+
+
+def is_nothing(expr: Any) -> bool:
+    """Tell whether algebra shows that a formula is 0, after a look at numbers: most that are not are refuted at once.
+
+    >>> x = sympy.Symbol("x")
+    >>> is_nothing(x**x - x * x ** (x - 1)), is_nothing(x**x - x)
     (True, False)
     """
-    numbers = {s: sympy.Float(0.3 + 0.07 * k) for k, s in enumerate(sorted(expr.free_symbols, key=str))}
-    value = plain(expr).xreplace(numbers).evalf(15)
-    return bool(value.is_number and value.is_real and abs(value) > _OFF)
+    return expr == 0 or (not is_refuted(expr) and is_zero(expr))
 
 
 def _idempotent(expr: Any, steps: list[Any]) -> Any:

@@ -66,7 +66,6 @@ def backward(
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
-    from gradcli.explain.pages import Choice, backward_pages
     from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
@@ -92,6 +91,8 @@ def backward(
     if result.forgotten and not kept and asked.page == "table":
         notes.add("note", _forgotten(result.forgotten))
     if asked.page:
+        from gradcli.explain.pages import Choice, backward_pages
+
         chosen = Choice(pages.only, pages.jacobian)
         show(render_pages(backward_pages(result, chosen), look), notes)
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from gradcli.cli.options import Asked, Pages, SystemCommand, page_options
@@ -26,6 +24,10 @@ Examples:
     help="Read statements from FILE; - is standard input.",
 )  # fmt: skip
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
+@click.option(
+    "--points", metavar="FILE", type=click.Path(allow_dash=True),
+    help="Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.",
+)  # fmt: skip
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=click.FloatRange(0, 1, min_open=True), default=1e-6, show_default=True,
@@ -44,6 +46,7 @@ def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
     at: tuple[str, ...],
+    points: str | None,
     shapes: tuple[str, ...],
     tolerance: float,
     trials: int,
@@ -58,32 +61,18 @@ def check(
     finite differences are asked too.  A wrong one is told with what is wrong.  The exit status is 0 when all are right,
     and 1 when one is not.
     """
-    from gradcli.cli.claims import cases
+    from gradcli.cli.checked import checked
     from gradcli.cli.outcome import show
-    from gradcli.cli.situation import read_situation, read_sources
-    from gradcli.errors import InputError, Notes
+    from gradcli.cli.situation import read_sources
+    from gradcli.errors import Notes
     from gradcli.explain.check import Settings
-    from gradcli.explain.check import check as explained
     from gradcli.explain.check_page import check_page
-    from gradcli.lang.claims import read_claims, restored
-    from gradcli.lang.system import read_system
     from gradcli.report.data_lines import json_lines
     from gradcli.report.render import render_pages
 
+    look = pages.look(style)
     asked = Asked(statement, files, at, shapes, None, None, style)
-    sources = read_sources(asked)
-    rest, claims = read_claims(sources)
-    if not claims:
-        raise InputError(
-            "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
-        )
-    try:
-        system = read_system(rest)
-        situation = read_situation(system, replace(asked, outputs=",".join(system.assigned)))
-    except InputError as error:
-        raise restored(error, sources, rest) from None
-    found = cases(claims, situation.graph, system.outputs)
-    points = situation.points if at else []
-    result = explained(situation.graph, found, Settings(points, trials, seed, tolerance))
-    show(render_pages([check_page(result)], pages.look(style)) if asked.page else json_lines(result), Notes())
-    return NO if result.wrong else DONE
+    sources = read_sources(asked, ["--points"] * (points == "-"))
+    result = checked(sources, asked, points, Settings((), trials, seed, tolerance))
+    show(render_pages([check_page(result)], look) if asked.page else json_lines(result), Notes())
+    return DONE if result.right else NO

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradcli.errors import InputError, Source, Span
-from gradcli.explain.trials import Case, derivative
+from gradcli.explain.claim import Case, derivative
 from gradcli.graph.construct import index, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,11 +18,15 @@ import click
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.cli.script_check import Calls
+    from gradcli.cli.script_document import Document
+    from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
     from gradcli.pytorch.session import Ending, Script
-    from gradcli.pytorch.trace import Recorded
 
 _WIDTH = 80
+_ROOM = 3000  # calls inside of calls
+_PRINTED = 10**7  # characters in a document
 
 
 @dataclass(frozen=True)
@@ -33,16 +39,29 @@ class Wishes:
     steps: bool = False
     style: str = "table"
     output: str | None = None
+    check: bool = False
 
 
-@dataclass
-class _Waiting:
-    """A call that is being explained: what was recorded before it, and where it stands."""
+class _Kept(io.StringIO):
+    """What a script prints, for a document: an endless one is cut off."""
 
-    line: int
-    code: str
-    recorded: Recorded | None
-    trouble: str = ""
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep a text, as far as there is room."""
+        if self.left > 0:
+            super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
+            self.left -= len(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """Return what was printed since."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
 
 
 class Explainer:
@@ -52,10 +71,13 @@ class Explainer:
         self.script = script
         self.wishes = wishes
         self.seen: Counter[int] = Counter()
-        self.waiting: _Waiting | None = None
-        self.parts: list[tuple[str, str]] = []  # of a document: its kind, and its text
+        self.warned: set[int] = set()
+        self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
+        self.document: Document | None = None
         self.out = sys.stdout
-        self.printed = io.StringIO()
+        self.printed = _Kept()
+        self.calls: Calls | None = None
+        self.kept: list[str] = []  # for --output, of what goes to standard output otherwise
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -63,49 +85,74 @@ class Explainer:
         from gradcli.pytorch.autograd import Listeners
         from gradcli.pytorch.record import Recorder
 
+        if self.wishes.check:
+            with self._checking():
+                yield
+            return
         if self.wishes.quiet:
             yield
             return
-        Recorder.explains = True
+        Recorder.explains, Recorder.stepped = True, self.stepped
         Listeners.before, Listeners.done = self.begins, self.is_done
         if self.wishes.style == "json":
             sys.stdout = sys.stderr
-        elif self.document:
+        elif self.wishes.style != "table":
+            from gradcli.cli.script_document import Document
+
+            self.document = Document(self.script, self.wishes.style)
             sys.stdout = self.printed
         try:
             yield
         finally:
-            Recorder.explains = False
+            Recorder.explains, Recorder.stepped = False, None
             Listeners.before = Listeners.done = None
             sys.stdout = self.out
 
-    @property
-    def document(self) -> bool:
-        """Whether all becomes one document."""
-        return self.wishes.style in ("latex", "markdown")
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Take down the calls of own functions while the script runs."""
+        from gradcli.cli.script_check import Calls
+        from gradcli.pytorch.record import Recorder
+
+        self.calls = Calls()
+        Recorder.applied = self.calls.add
+        if self.wishes.style == "json":
+            sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            Recorder.applied = None
+            sys.stdout = self.out
 
     # Calls
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""
+        from gradcli.cli.script_told import Told
         from gradcli.errors import InputError
-        from gradcli.pytorch.session import source_line
-        from gradcli.pytorch.trace import names_of, recorded, script_frame
+        from gradcli.pytorch.naming import names_of, script_frame
+        from gradcli.pytorch.trace import recorded
 
         frame = script_frame()
         line = self._line(frame)
-        self.seen[line] += 1
-        self.waiting = None
-        if self.wishes.lines and line not in self.wishes.lines:
+        if not self._is_wanted(line):
             return
-        if self.seen[line] > 1 and not (self.wishes.every or self.wishes.lines or self.wishes.style == "json"):
-            return
-        waiting = _Waiting(line, source_line(self.script, line), None)
+        told = Told(self.script, line, names_of(frame), steps=self.wishes.steps)
         try:
-            waiting.recorded = recorded(call.roots, names_of(frame), self.script.source, call.implicit)
+            with room():
+                told.recorded = recorded(call, told.names, self.script.source)
         except InputError as error:
-            waiting.trouble = error.message
-        self.waiting = waiting
+            told.trouble = error.message
+        except Exception as error:  # the script goes on, whatever we cannot explain
+            told.trouble = fault(error)
+        self.waiting[id(call)] = told
+
+    def _is_wanted(self, line: int) -> bool:
+        """Count a line, and tell whether it is to be explained this time."""
+        self.seen[line] += 1
+        if self.wishes.lines and line not in self.wishes.lines:
+            return False
+        return self.seen[line] == 1 or self.wishes.every or self.wishes.style == "json"
 
     def _line(self, frame: Any) -> int:
         """Return the line of the script itself, where the call stands in another file."""
@@ -117,37 +164,109 @@ class Explainer:
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        waiting = self.waiting
-        if waiting is None:
+        from gradcli.cli.script_pages import page
+        from gradcli.cli.script_rows import row
+
+        told = self.waiting.pop(id(call), None)
+        if told is None:
+            self._warn(call)
             return
-        from gradcli.cli.script_pages import page, row
+        if self.wishes.style == "json":
+            self._print(json.dumps(row(call, told)))
+            self._warn(call)
+            return
+        from gradcli.report.render import Look, render_pages
+
+        try:
+            with room():
+                text = render_pages([page(call, told)], Look(self.wishes.style))
+        except Exception as error:
+            told.recorded, told.trouble = None, fault(error)
+            text = render_pages([page(call, told)], Look(self.wishes.style))
+        self._show(told.line, [text.rstrip("\n")])
+
+    def _warn(self, call: Call) -> None:
+        """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
+        import numpy as np
+
+        from gradcli.cli.script_gradients import not_finite
+        from gradcli.cli.script_told import Told
+        from gradcli.pytorch.naming import names_of, script_frame
+
+        if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
+            return
+        frame = script_frame()
+        line = self._line(frame)
+        if line not in self.warned:
+            self.warned.add(line)
+            times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
+            flush()
+            for text in not_finite(call, Told(self.script, line, names_of(frame))):
+                tell(f"warning: line {line}{times}: {text}")
+
+    def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
+        """Tell what an optimizer did with the gradients."""
+        from gradcli.pytorch.naming import names_of, script_frame
 
         if self.wishes.style == "json":
-            flush()
-            if waiting.recorded is not None:
-                print(json.dumps(row(call, waiting.recorded, waiting.line, waiting.code)), file=self.out, flush=True)
             return
-        text = page(call, waiting.recorded, self.wishes, waiting.trouble)
-        title = f"line {waiting.line}: {waiting.code}"
-        if self.document:
+        frame = script_frame()
+        line = self._line(frame)
+        if self._is_wanted(line):
+            from gradcli.cli.script_steps import step_lines
+
+            names = names_of(frame)
+            lines = step_lines(optimizer, done, lambda p: names.get(id(p), "p"))
+            self._show(line, lines, brief=True)
+
+    def _show(self, line: int, lines: Sequence[str], brief: bool = False) -> None:
+        """Show a page below its line, or a few lines behind it."""
+        from gradcli.cli.script_places import code_at
+
+        code = code_at(self.script, line)
+        if self.document is not None:
             self._keep_printed()
-            self.parts.append(("page", f"{title}\n{text}"))
-            return
-        click.echo(_framed(title, text))
+            if brief:
+                self.document.words("\n".join([f"line {line}, {code}: {lines[0]}", *lines[1:]]))
+            else:
+                self.document.page(f"line {line}: {code}", "\n".join(lines))
+        elif brief:
+            self._print("\n".join([f"line {line}, {code}: {lines[0]}", *(f"  {text}" for text in lines[1:])]))
+        else:
+            self._print(_framed(f"line {line}: {code}", "\n".join(lines)))
+
+    def _print(self, text: str) -> None:
+        """Print to standard output, in its place among what the script prints, or keep it for the file."""
+        flush()
+        if self.wishes.output is not None:
+            self.kept.append(text)
+        else:
+            click.echo(text, file=self.out)
+            self.out.flush()
 
     def _keep_printed(self) -> None:
-        if self.printed.getvalue():
-            self.parts.append(("output", self.printed.getvalue()))
-            self.printed.seek(0)
-            self.printed.truncate()
+        if self.document is not None:
+            self.document.output(self.printed.taken())
 
     # The end
+
+    def check(self) -> None:
+        """Refuse a file that cannot be written, before the script runs."""
+        if self.wishes.output is not None:
+            from gradcli.data.replacement import check_target
+
+            check_target(self.wishes.output)
+
+    def interrupted(self) -> None:
+        """Tell of what was reached until the script was interrupted."""
+        flush()
+        self.again()
 
     def lacking(self, error: Any) -> None:
         """Tell what gradcli's torch lacks."""
         from gradcli.pytorch.session import line_of, source_line
 
-        sys.stdout.flush()
+        flush()
         line = line_of(error)
         hint = f"\n  {error.hint}" if error.hint else ""
         code = source_line(self.script, line)
@@ -158,70 +277,98 @@ class Explainer:
         """Tell how the script ended, where it did not end well, and write the document."""
         from gradcli.pytorch.session import traceback_text
 
-        with_output = self.document and not self.wishes.quiet
-        if with_output:
-            self._keep_printed()
         flush()
         if ending.error is not None:
-            sys.stderr.write(traceback_text(ending.error))
+            text = traceback_text(ending.error)
+            if ending.hook is None:
+                sys.stderr.write(text)
+            else:  # the script shows errors itself
+                ending.hook(type(ending.error), ending.error, ending.error.__traceback__)
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
-                text = why(ending.error, self.script)
-                if text:
-                    tell(text)
-        if not self.wishes.quiet and self.wishes.style == "table" and not self.wishes.every:
-            for line, count in sorted(self.seen.items()):
-                if count > 1 and not self.wishes.lines:
-                    tell(
-                        f"note: line {line} was reached {count - 1:,} more time{'s' * (count > 2)}; --all explains each"
-                    )
-        if with_output:
-            self._write(_document(self.script, self.parts, self.wishes.style))
+                told = why(ending.error, self.script)
+                if told:
+                    tell(told)
+                self._keep_printed()
+                if self.document is not None:
+                    self.document.words(text + told)
+        self.again()
+        self._write()
 
-    def _write(self, text: str) -> None:
-        if self.wishes.output is None:
-            click.echo(text.rstrip("\n"))
+    def verdicts(self) -> bool:
+        """Tell what was found of the script's own functions; return whether one is wrong."""
+        from gradcli.explain.check_page import check_page
+        from gradcli.report.data_lines import json_lines
+        from gradcli.report.render import Look, render_pages
+
+        assert self.calls is not None
+        result = self.calls.result()
+        if not result.verdicts:
+            tell("note: the script calls no autograd.Function, so that there is nothing to check")
+        elif self.wishes.style == "json":
+            self._print("\n".join(json_lines(result)))
         else:
+            self._print(render_pages([check_page(result)], Look(self.wishes.style)).rstrip("\n"))
+        self._write()
+        return result.wrong
+
+    def again(self) -> None:
+        """Tell which lines were reached again."""
+        if self.wishes.quiet or self.wishes.every or self.wishes.style != "table":
+            return
+        for line in sorted(self.wishes.lines - self.seen.keys()):
+            there = f"; at {_listed(sorted(self.seen))} something is" if self.seen else ""
+            tell(f"note: nothing at line {line} is explained{there}")
+        for line, count in sorted(self.seen.items()):
+            if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
+                tell(f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them")
+
+    def _write(self) -> None:
+        """Write the document, or what was kept for a file."""
+        if self.wishes.quiet and not self.kept:
+            return
+        self._keep_printed()
+        text = self.document.whole() if self.document is not None else "\n".join(self.kept)
+        if self.wishes.output is not None:
             from gradcli.data.replacement import write_whole
 
-            write_whole(self.wishes.output, text.encode())
+            write_whole(self.wishes.output, (text.rstrip("\n") + "\n").encode())
+        elif self.document is not None:
+            click.echo(text.rstrip("\n"))
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Let an explanation recurse, however deep the script is, and whatever limit it has set."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _ROOM)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _listed(lines: Sequence[int]) -> str:
+    if len(lines) == 1:
+        return f"line {lines[0]}"
+    return f"lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+
+
+def fault(error: Exception) -> str:
+    """Return in words that an explanation failed."""
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    return f"a fault of gradcli's, please report it: {type(error).__name__}: {error}"
 
 
 def _framed(title: str, text: str) -> str:
     """Return a page between two lines, the upper one with its title."""
     width = _columns()
+    title = title if len(title) <= width - 8 else title[: width - 9].rstrip() + "…"
     head = f"── {title} "
     return f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}"
 
 
 def _columns() -> int:
-    import shutil
-
     return min(120, shutil.get_terminal_size((_WIDTH, 24)).columns)
-
-
-def _document(script: Script, parts: list[tuple[str, str]], style: str) -> str:
-    """Return a script, what it printed and its pages as one document."""
-    fences = {"markdown": ("```{}\n{}\n```\n", "### {}\n"), "latex": (_VERBATIM, "\\subsection*{{{}}}\n")}
-    fence, heading = fences[style]
-    found = [fence.format("python", script.source.rstrip("\n"))]
-    for kind, text in parts:
-        if kind == "output":
-            found.append(fence.format("text", text.rstrip("\n")))
-        else:
-            title, _, body = text.partition("\n")
-            found += [
-                heading.format(f"`{title}`" if style == "markdown" else _escaped(title)),
-                body.rstrip("\n") + "\n",
-            ]
-    return "\n".join(found)
-
-
-_VERBATIM = "% {}\n\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n"
-
-
-def _escaped(text: str) -> str:
-    for character in "\\{}$&#_%^~":
-        text = text.replace(character, rf"\char{ord(character)}{{}}" if character in "\\^~{}" else f"\\{character}")
-    return rf"\texttt{{{text}}}"

@@ -13,6 +13,7 @@ Examples:
   gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
   gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
   gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
+  gradcli export "y=x**3" --to numpy --shape x=5 --what jacobian --sparse
 """
 
 
@@ -32,10 +33,11 @@ Examples:
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants.")
 @click.option("--outputs", metavar="NAMES", help="The outputs, in this order.")
+@click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write the file FILE, in place of standard output.")
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
-    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, output: str | None,
+    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, sparse: bool, output: str | None,
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
 
@@ -45,12 +47,14 @@ def export(
     """
     from importlib import import_module
 
-    from gradcli.cli.outcome import show
+    from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.errors import InputError, Notes
-    from gradcli.export import program
+    from gradcli.export.kinds import KINDS, check, mostly_zero
+    from gradcli.export.program import Wanted, program
 
-    kinds = _kinds(what, program.WHAT)
+    kinds = _kinds(what, tuple(KINDS))
+    matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
         raise InputError(f"--name: `{name}` is no name of a function", hint="letters, digits and `_`")
     if len(at) > 1:
@@ -58,23 +62,25 @@ def export(
     asked = Asked(expr, files, at, shapes, wrt, outputs, None)
     situation = read_situation(read_asked(asked), asked)
     graph = situation.graph
-    program.check(graph, kinds)
+    check(graph, kinds)
+    if sparse and not matrices:
+        raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what")
     language = import_module(f"gradcli.export.{to}")
     if name in language.RESERVED:
         raise InputError(f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_")
-    wanted = program.Wanted(
-        name,
-        kinds,
-        situation.wrt,
-        situation.points[0] if situation.points else None,
-        to in ("c", "javascript"),
-        language.RESERVED | {name},
-    )
-    text = language.source(program.program(graph, _statements(graph), wanted))
+    point = situation.points[0] if situation.points else None
+    reserved = language.RESERVED | {name}
+    wanted = Wanted(name, kinds, situation.wrt, point, to in ("c", "javascript"), reserved, sparse)
+    text = language.source(program(graph, _statements(graph), wanted))
+    notes = Notes()
+    for kind in () if sparse else matrices:
+        if told := mostly_zero(kind, graph, situation.wrt):
+            notes.add("note", told)
     if output in (None, "-"):
-        show(text, Notes())
+        show(text, notes)
     else:
         _write(output or "", text)
+        tell_notes(notes)
 
 
 def _kinds(what: str, known: tuple[str, ...]) -> list[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradcli.cli.cotangents import Call
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
+    from gradcli.graph.graph import Graph
 
 STYLES = ("text", "svg", "dot", "mermaid", "tikz")
 LAID_OUT = 10_000  # boxes
@@ -67,16 +68,13 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     view = View(columns(situation, asked), at, _call(situation, cotangents, notes), not every)
+    if style in ("svg", "tikz"):
+        _check_size(situation.graph, view.fold)
     found = picture(situation.graph, view)
     arrows = sum(len(box.arrows) for box in found.boxes)
     if style == "mermaid" and arrows > MERMAID:
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
-        )
-    if style in ("svg", "tikz") and len(found.boxes) > LAID_OUT:
-        raise InputError(
-            f"the picture would have {len(found.boxes):,} boxes, and more than {LAID_OUT:,} are not laid out",
-            hint="choose some with --outputs; -f text has a line for each",
         )
     drawn = render_picture(found, style, rounded)
     if output is None or output == "-":
@@ -84,6 +82,18 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     else:
         write_whole(output, drawn.encode())
         tell_notes(notes)
+
+
+def _check_size(graph: Graph, fold: bool) -> None:
+    """Refuse a picture that nobody could look at before it is computed, which takes long."""
+    from gradcli.errors import InputError
+    from gradcli.explain.picture import least_boxes
+
+    if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold)) > LAID_OUT:
+        raise InputError(
+            f"the picture would have {boxes:,} boxes, and more than {LAID_OUT:,} are not laid out",
+            hint="choose some with --outputs; -f text has a line for each",
+        )
 
 
 def _style(style: str | None, output: str | None) -> str:

@@ -36,7 +36,6 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
-    from gradcli.explain.pages import Choice, jacobian_pages
     from gradcli.report.render import render_data, render_pages
 
     notes = Notes()
@@ -64,6 +63,8 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     wanted = Wanted(page and (steps or "steps" in pages.only), page)
     result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)
     if asked.page:
+        from gradcli.explain.pages import Choice, jacobian_pages
+
         show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
     else:
         show(render_data(result, f"{asked.style}"), notes)

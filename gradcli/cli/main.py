@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 import click
 
-from gradcli.cli.backward import backward
-from gradcli.cli.check import check
-from gradcli.cli.explain import explain
-from gradcli.cli.export import export
-from gradcli.cli.graph import graph
-from gradcli.cli.hessian import hessian
-from gradcli.cli.jacobian import jacobian
-from gradcli.cli.jvp import jvp
 from gradcli.cli.memory import watched
-from gradcli.cli.outcome import run as run_command
-from gradcli.cli.run import run
+from gradcli.cli.outcome import run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
 from gradcli.cli.streams import hold_closed
 from gradcli.version import VERSION
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+COMMANDS = ("backward", "check", "explain", "export", "graph", "hessian", "jacobian", "jvp", "run")
+
+
+class Commands(click.Group):
+    """The group of the commands; each is imported from the file of its name when it is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, or None where there is none; then all are at hand, to say which is meant."""
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                self.add_command(getattr(import_module(f"gradcli.cli.{name}"), name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, message="gradcli %(version)s")
 def gradcli() -> None:
     """Explain gradients, with your numbers beside your formulas.
@@ -40,13 +50,9 @@ def gradcli() -> None:
     """
 
 
-for command in (backward, jacobian, run, check, graph, hessian, jvp, export, explain):
-    gradcli.add_command(command)
-
-
 def main() -> None:
     """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
-    leave(watched(lambda: tidily(lambda: run_command(gradcli))))
+    leave(watched(lambda: tidily(lambda: run(gradcli))))

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import re
-import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gradcli.cli import script_mends as mends
+from gradcli.cli import script_updates as updates
+from gradcli.cli.script_messages import BY_TEXT
+from gradcli.cli.script_places import lines_in_words
+from gradcli.cli.script_scene import BEFORE, Scene, Told, scene_of
+from gradcli.cli.script_source import Text
+
 if TYPE_CHECKING:
+    from gradcli.cli.script_source import Change
+    from gradcli.pytorch.record import Line
     from gradcli.pytorch.session import Script
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Where an error arose: the script, the line, and what the script calls its tensors there."""
-
-    script: Script
-    line: int
-    frame: Any
-    names: Mapping[int, str]
-
-    def code(self, line: int) -> str:
-        """Return a line of the script with its number: line 3, `y = x.exp()`."""
-        from gradcli.pytorch.session import source_line
-
-        text = source_line(self.script, line)
-        return f"line {line}, `{text}`," if text else f"line {line}"
-
-    def name(self, x: Any, otherwise: str = "it") -> str:
-        """Return what the script calls a tensor, or the step that made one."""
-        return self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None))) or otherwise
 
 
 def why(error: BaseException, script: Script) -> str:
@@ -38,52 +24,62 @@ def why(error: BaseException, script: Script) -> str:
     from gradcli.guide.messages import find
 
     found = find(str(error))
-    return "\n".join(filter(None, [_why(error, script), f"more: gradcli explain {found.topic.name}" if found else ""]))
+    told = explained(error, script)
+    lines = _written(told, script) if told is not None else []
+    return "\n".join([*lines, *([f"more: gradcli explain {found.topic.name}"] if found else [])])
 
 
-def _why(error: BaseException, script: Script) -> str:
-    scene = _scene(error, script)
+def explained(error: BaseException, script: Script) -> Told | None:
+    """Return what is to be said of an error, or of the one that it was made of; None where that is nothing."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        if (told := _explained(found, script)) is not None:
+            return told
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return None
+
+
+def _explained(error: BaseException, script: Script) -> Told | None:
+    scene = scene_of(error, script)
     if scene is None:
-        return ""
+        return None
     kind = getattr(error, "kind", None)
-    found: Told | None
     if kind in _BY_KIND:
-        found = _BY_KIND[kind](scene, *error.subjects)  # type: ignore[attr-defined]
-    else:
-        text = str(error)
-        found = next((tell(scene, text) for part, tell in _BY_TEXT.items() if part in text), None)
-    return _told(*found) if found else ""
+        return _BY_KIND[kind](scene, *error.subjects)  # type: ignore[attr-defined]
+    return next((tell(scene) for part, tell in BY_TEXT.items() if re.search(part, scene.message)), None)
 
 
-def _told(reason: str, mend: str) -> str:
-    """Return the two as paragraphs, their lines broken."""
-    from textwrap import fill
+def _written(told: Told, script: Script) -> list[str]:
+    """Return the two as paragraphs, their lines broken, and the lines to change as they are to be."""
+    lines = _filled("why: ", told.reason)
+    lines += _filled("mend:", told.mend + (":" if told.changes else "."))
+    for change in told.changes:
+        head = f"      {lines_in_words(script, _places(change))}: "
+        shown = change.shown()
+        lines += [head + shown[0], *(" " * len(head) + line for line in shown[1:])]
+    return lines
 
-    width = min(100, _columns())
-    return "\n".join(
-        fill(f"{head} {text}", width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
-        for head, text in (("why:", reason), ("mend:", mend))
-    )
+
+def _places(change: Change) -> list[Line]:
+    from gradcli.pytorch.record import Line
+
+    found = [Line(number) for number in range(change.first, change.last + 1)]
+    for line in found:
+        line.file = change.file
+    return found
 
 
-def _columns() -> int:
+def _filled(head: str, words: str) -> list[str]:
     import shutil
+    from textwrap import wrap
 
-    return shutil.get_terminal_size((80, 24)).columns
-
-
-def _scene(error: BaseException, script: Script) -> Scene | None:
-    """Return the place in the script where an error arose: the innermost one in its own file."""
-    from gradcli.pytorch.trace import names_of
-
-    found = None
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename == script.name:
-            found = frame, line
-    return None if found is None else Scene(script, found[1], found[0], names_of(found[0]))
+    width = min(100, shutil.get_terminal_size((80, 24)).columns)
+    return wrap(f"{head} {words}", width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
 
 
-Told = tuple[str, str]
+# Errors that know what they are about
 
 
 def _second(scene: Scene, step: Any) -> Told:
@@ -91,41 +87,83 @@ def _second(scene: Scene, step: Any) -> Told:
         f"the backward at {scene.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
         f"{scene.code(step.line)} kept numbers, and they are gone."
     )
-    mend = (
-        f"backward(retain_graph=True) at line {step.freed}, if the graph is to serve twice; or compute the loss again "
-        "before the second backward, as a training loop does."
-    )
-    return reason, mend
+    text = scene.text()
+    same = int(step.freed) == int(scene.line)
+    carried, changes = updates.detached_at_the_end(text, scene.line, scene.frame) if same else ("", [])
+    if changes:
+        said = f" {carried} carries the graph of one round into the next one"
+        return Told(
+            reason + said.capitalize() + ".",
+            f"cut it off where the next round begins anew, {carried}.detach()",
+            changes,
+        )
+    changes = mends.with_argument(scene.text(step.freed), step.freed, "backward", "retain_graph=True")
+    changes = changes or mends.with_argument(scene.text(step.freed), step.freed, "grad", "retain_graph=True")
+    mend = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
+    return Told(reason, mend, changes)
 
 
 def _in_place(scene: Scene, step: Any, memory: Any, version: int) -> Told:
-    changed = (
-        f"{scene.code(memory.changed[0])} changed them in place" if memory.changed else "they were changed in place"
-    )
-    reason = (
-        f"{step.name()} of {scene.code(step.line)} needs numbers for its backward, and {changed} after that "
-        f"(version {memory.version}, where {version} was expected)."
-    )
-    if memory.changed and memory.changed[1] == "step":
-        mend = (
-            f"call every backward before the optimizer's step at line {memory.changed[0]}, or compute the loss again "
-            "after it, with the new parameters."
+    if not memory.changed:
+        reason = (
+            f"{step.name()} of {scene.code(step.line)} needs numbers for its backward, and they were changed since."
         )
-    else:
-        mend = "the change out of place: y = y + 1 instead of y += 1, torch.where or masked_fill instead of y[i] = …"
-    return reason, mend
+        return Told(reason, "the change out of place: y = y + 1 instead of y += 1")
+    line, how = memory.changed
+    reason = (
+        f"{step.name()} of {scene.code(step.line)} needs numbers for its backward, and {scene.code(line)} changed them "
+        f"in place after that (version {memory.version}, where {version} was expected)."
+    )
+    text = scene.text(line)
+    leaf = how == "step" or _unrecorded(text, line)
+    if not leaf:
+        changes = updates.out_of_place(text, line)
+        return Told(reason, "the change out of place, so that the old numbers stay", changes)
+    carried, changes = updates.detached_at_the_end(scene.text(), scene.line, scene.frame)
+    if changes:
+        said = f" {carried} carries the graph of one round into the next one, with the weights of before."
+        return Told(
+            reason + said.capitalize(), f"cut it off where the next round begins anew, {carried}.detach()", changes
+        )
+    what = "the optimizer's step" if how == "step" else "the change"
+    mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
+    return Told(reason, mend, updates.moved(text, line, scene.line))
+
+
+def _unrecorded(text: Text, line: int) -> bool:
+    """Tell whether a line changes numbers where nothing is recorded: a parameter's."""
+    import ast
+
+    statement = text.at(line)
+    blocks = [text.text(item.context_expr) for node in text.around(line, ast.With) for item in node.items]
+    return any("no_grad" in block for block in blocks) or (statement is not None and ".data" in text.text(statement))
 
 
 def _no_root(scene: Scene, y: Any) -> Told:
-    name = scene.name(y, "what backward is called on")
+    name = scene.name(y, "the output")
     if y._detached is not None:
-        line, how = y._detached
-        reason = f"the thread from {name} back to what requires a gradient was lost at {scene.code(line)} by {how}."
-        more = "; such a block is for what needs no gradient." if how == "no_grad()" else "."
-        mend = f"compute {name} without {how.partition(',')[0]}{more}"
-        return reason, mend
+        return _lost(scene, name, *y._detached)
+    line, how, changes = mends.without_item(scene.text(), name, scene.line)
+    if changes:
+        reason = f"the thread from {name} back to what requires a gradient was lost at line {line} by .{how}(): that"
+        return Told(f"{reason} is a number, without a history.", f"compute {name} without .{how}()", changes)
     reason = f"nothing that {name} was computed from requires a gradient, so that there is no graph to go back through."
-    return reason, "requires_grad=True where the input is made, or x.requires_grad_() before it is used."
+    changes = mends.thawed(scene.text())
+    if changes:
+        said = f"nothing that {name} was computed from requires a gradient: it was told so."
+        return Told(said, "let some of the parameters require one", changes)
+    changes = mends.requiring(scene.text(), name, scene.line, y._a.dtype.kind != "f")
+    return Told(reason, "let the input require one, where it is made" + ("" if changes else BEFORE), changes)
+
+
+def _lost(scene: Scene, name: str, line: int, how: str) -> Told:
+    reason = f"the thread from {name} back to what requires a gradient was lost at {scene.code(line)} by {how}."
+    changes = mends.connected(scene.text(line), line, how)
+    if how.endswith("no gradient"):
+        mend = f"a loss without {how.partition(',')[0]}: what jumps from number to number has no slope to follow"
+    else:
+        mend = f"compute {name} without {how}" + ("; such a block is for what needs no gradient" * (how == "no_grad()"))
+    return Told(reason, mend, changes)
 
 
 def _scalar(scene: Scene, y: Any) -> Told:
@@ -134,19 +172,21 @@ def _scalar(scene: Scene, y: Any) -> Told:
     reason = (
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
     )
-    return (
-        reason,
-        f"{name}.sum().backward(), or {name}.backward(v) with v = ∂L/∂{name}; torch.ones_like({name}) is the sum.",
-    )
+    mend = f"the gradient of their sum, or of another mean of them: {name}.backward(v) with v = ∂L/∂{name}"
+    return Told(reason, mend, mends.summed(scene.text(), scene.line))
 
 
 def _shape(scene: Scene, y: Any, v: Any) -> Told:
-    name = scene.name(y, "y")
+    name, weight = scene.name(y, "y"), scene.name(v, "v")
     reason = (
         f"v holds ∂L/∂{name}, a weight for each element of {name}: its shape is that of {name}, {_size(y)}, and here "
-        f"{scene.name(v, 'v')} has {_size(v)}."
+        f"{weight} has {_size(v)}."
     )
-    return reason, f"a v of the shape {_size(y)}" + ("; a scalar takes one number." if not y.shape else ".")
+    made = scene.text().assigned(weight, int(scene.line))
+    if made is not None:
+        reason += f" It comes from line {made.lineno}, `{scene.text().text(made)}`."
+    mend = f"a v of the shape {_size(y)}" + ("; a scalar takes one number" if not y.shape else "")
+    return Told(reason, mend, mends.other_weight(scene.text(), scene.line, y, v))
 
 
 def _size(x: Any) -> str:
@@ -156,24 +196,25 @@ def _size(x: Any) -> str:
 def _unused(scene: Scene, x: Any, roots: Any) -> Told:
     name, outputs = scene.name(x, "the input"), ", ".join(scene.name(y, "the output") for y in roots)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
-    return (
-        reason,
-        "allow_unused=True gives None for it, materialize_grads=True gives zeros; or use it in the computation.",
-    )
+    mend = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
+    return Told(reason, mend, mends.with_argument(scene.text(), scene.line, "grad", "allow_unused=True"))
 
 
 def _no_grad(scene: Scene, x: Any) -> Told:
     name = scene.name(x, "it")
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
-    return reason, f"requires_grad=True where {name} is made, before anything is computed from it."
+    changes = mends.requiring(scene.text(), name, scene.line, x._a.dtype.kind != "f")
+    return Told(reason, f"let {name} require one where it is made, before anything is computed from it", changes)
 
 
 def _nan(scene: Scene, step: Any) -> Told:
     reason = f"the derivative of {step.name()} at {scene.code(step.line)} is not a number where its input is."
-    return (
-        reason,
-        "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late.",
-    )
+    mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
+    return Told(reason, mend)
+
+
+def _count(scene: Scene) -> Told:
+    return Told("each output needs a weight of its own, and each weight an output.", "as many of one as of the other")
 
 
 _BY_KIND: dict[str, Callable[..., Told]] = {
@@ -185,66 +226,5 @@ _BY_KIND: dict[str, Callable[..., Told]] = {
     "unused": _unused,
     "no grad": _no_grad,
     "nan": _nan,
-}
-
-
-def _leaf(scene: Scene, text: str) -> Told:
-    reason = (
-        f"{scene.code(scene.line)} would change a leaf where it stands, and what was computed from its old numbers "
-        "could not be differentiated any more."
-    )
-    return reason, "an update of parameters stands in `with torch.no_grad():`; otherwise out of place: y = x + 1."
-
-
-def _numpy(scene: Scene, text: str) -> Told:
-    return (
-        "NumPy knows no graph: what it computes could not be differentiated.",
-        ".detach().numpy(), for plain numbers.",
-    )
-
-
-def _none(scene: Scene, text: str) -> Told | None:
-    from gradcli.pytorch.session import source_line
-    from gradcli.pytorch.tensor import Tensor
-
-    found = re.search(r"([A-Za-z_][\w.]*?)\.grad\b", source_line(scene.script, scene.line))
-    if found is None:
-        return None
-    name, value = found[1], scene.frame
-    for k, part in enumerate(name.split(".")):
-        scope = {**value.f_globals, **value.f_locals} if k == 0 else None
-        value = scope.get(part) if scope is not None else getattr(value, part, None)
-    if not isinstance(value, Tensor):
-        return None
-    if not value.requires_grad:
-        return f"{name}.grad is None: {name} does not require a gradient.", f"requires_grad=True where {name} is made."
-    if not value.is_leaf:
-        reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
-        return (
-            reason,
-            f"{name}.retain_grad() before the backward, or the gradient of the leaf that it was computed from.",
-        )
-    return (
-        f"{name}.grad is None: no backward has reached {name} yet.",
-        f"backward() first; {name}.grad = None needs none.",
-    )
-
-
-def _optimizer(scene: Scene, text: str) -> Told:
-    reason = "an optimizer changes leaves: what is computed from them would be overwritten by the next computation."
-    return reason, "give it the tensor made with requires_grad=True, and compute the other one from it in each step."
-
-
-def _needs(scene: Scene, text: str) -> Told:
-    reason = "gradients flow only through what requires one, or is computed from what does."
-    return reason, "requires_grad=True where the input is made."
-
-
-_BY_TEXT: dict[str, Callable[[Scene, str], Told | None]] = {
-    "leaf Variable that requires grad": _leaf,
-    "Can't call numpy()": _numpy,
-    "'NoneType' object": _none,
-    "can't optimize a non-leaf": _optimizer,
-    "can't retain_grad on": _needs,
-    "cannot register a hook on": _needs,
+    "count": _count,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable
 from pathlib import Path
@@ -65,6 +64,8 @@ def _npy(path: Path, file: BinaryIO) -> Array:
 
 
 def _csv(path: Path, file: BinaryIO) -> Array:
+    import csv
+
     text = read_text(file, str(path), MAX_BYTES)
     rows: list[list[float]] = []
     for number, row in enumerate(csv.reader(io.StringIO(text, newline=None)), 1):

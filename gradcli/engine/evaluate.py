@@ -39,36 +39,40 @@ def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
-    """Return the values of the wanted nodes of a graph, in the layout of `evaluate`."""
+    """Return the values of the wanted nodes of a graph, in the layout of `evaluate`.
+
+    Complex `values` are kept, for a complex step: of operations that are not analytic their results mean nothing.
+    """
     wanted = list(wanted)
-    simpler = lower(scheduled(wanted))
+    nodes = graph.order(wanted)
+    simpler = lower(nodes)
     kept = [simpler[n] for n in wanted]
-    nodes = scheduled(kept)
+    if any(simpler[n] is not n for n in nodes):
+        nodes = scheduled(kept)
     last = last_readers(nodes, kept)
     given = {node: values[name] for name, node in graph.inputs.items() if name in values}
-    results = {node: np.asarray(value, dtype=node.dtype) for node, value in given.items()}
+    results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in given.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
             if node.op == "const":
                 results[node] = constant(node)
             elif node.op != "input":
-                results[node] = forward(node)(*(results[a] for a in node.args))
+                results[node] = forward(node)(*[results[a] for a in node.args])
             for done in last.get(node, ()):
                 del results[done]
     return {n: results[simpler[n]] for n in wanted}
 
 
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Return for each node those whose values nobody reads after it; the `kept` ones are read at the end."""
-    last = {node: node for node in nodes}
-    for node in nodes:
-        last.update(dict.fromkeys(node.args, node))
-    for node in kept:
-        last.pop(node, None)
-    places: dict[Node, list[Node]] = {}
-    for node, reader in last.items():
-        places.setdefault(reader, []).append(node)
-    return places
+    """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
+    read = set(kept)
+    last: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        for a in node.args:
+            if a not in read:
+                read.add(a)
+                last.setdefault(node, []).append(a)
+    return last
 
 
 def constant(node: Node) -> Array:

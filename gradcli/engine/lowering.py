@@ -11,6 +11,7 @@ from gradcli.graph.operations import OPERATIONS
 
 _SIGNED = frozenset(["add", "sub", "mul", "div"])
 _COMPOSITE = {op: row.for_engines for op, row in OPERATIONS.items() if row.for_engines is not None}
+_LOWERED = _SIGNED | {"neg"} | _COMPOSITE.keys()
 
 
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
@@ -24,9 +25,14 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     div(const, cos), shape ()
     """
     new: dict[Node, Node] = {}
+    changed: set[Node] = set()
     for node in nodes:
-        args = tuple(new[a] for a in node.args)
-        new[node] = _lowered(node if args == node.args else replace(node, args=args))
+        simpler = node if changed.isdisjoint(node.args) else replace(node, args=tuple(new[a] for a in node.args))
+        if node.op in _LOWERED:
+            simpler = _lowered(simpler)
+        if simpler is not node:
+            changed.add(node)
+        new[node] = simpler
     return new
 
 
@@ -80,7 +86,9 @@ def _twos(node: Node, a: Node, b: Node) -> Node:
 
 def _half(node: Node) -> Node | None:
     """Return x for 2·x."""
-    for two, x in (node.args, node.args[::-1]) if node.op == "mul" else ():
+    if node.op != "mul":
+        return None
+    for two, x in (node.args, node.args[::-1]):
         if is_const(two, 2) and x.shape == node.shape:
             return x
     return None

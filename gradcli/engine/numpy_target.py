@@ -27,16 +27,18 @@ Array = np.ndarray[Any, Any]
 
 def forward(node: Node) -> Callable[..., Array]:
     """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments, and `out`."""
-    row = OPERATIONS[node.op]
-    if row.broadcasts:
-        return _elementwise(node.op)
-    function = NUMPY.get(node.op) or row.move
+    found = _elementwise(node.op)
+    if found is not None:
+        return found
+    function = NUMPY.get(node.op) or OPERATIONS[node.op].move
     assert function is not None  # a test has every primitive operation
     return partial(function, *node.settings)
 
 
 @cache
-def _elementwise(op: str) -> Callable[..., Array]:
+def _elementwise(op: str) -> Callable[..., Array] | None:
+    if not OPERATIONS[op].broadcasts:
+        return None
     name = NAMES.get(op, op)
     function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
     return function
@@ -60,7 +62,7 @@ def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = Non
     result = np.empty(shape, dtype=x.dtype) if out is None else out
     result[...] = 0
     at, sums = grouped(axis, places, x)
-    result[at] = sums
+    result[at] += sums  # -0 becomes 0
     return result
 
 

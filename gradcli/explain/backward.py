@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
-from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.shared import check_entries, dimensions, formulas_of, style, symbolic
-from gradcli.explain.steps import retained_formulas
-from gradcli.explain.trace import Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.vjp import Sweep, sweep
+
+if TYPE_CHECKING:
+    from gradcli.engine.jacobian import NumericJacobian
+    from gradcli.explain.trace import Trace
 
 SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
 SHOWN_ENTRIES = 36  # of a Jacobian that is shown beside a gradient
@@ -59,14 +59,12 @@ def backward(
     found_symbolic = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
-    rows, columns = dimensions(graph, wrt)
-    small = rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
-    if not points or (wanted.page and (small or wanted.jacobian)):
+    if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
         found_symbolic = symbolic(graph, wrt)
     common = (graph, tuple(wrt), found_symbolic, *style(graph, calls[0]))
     if points:
-        numeric = None if found_symbolic is None else NumericJacobian(graph, wrt)
+        numeric = None if found_symbolic is None else _numeric_jacobian(graph, wrt)
         found = _Numbers(graph, wrt, swept, wanted, numeric, notes).points(points, calls)
     else:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, found_symbolic)]
@@ -82,6 +80,18 @@ def backward(
         retained=wanted.retain,
         forgotten=tuple(forgotten),
     )
+
+
+def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
+    """Tell whether J is shown beside a gradient unasked."""
+    rows, columns = dimensions(graph, wrt)
+    return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
+
+
+def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
+    from gradcli.engine.jacobian import NumericJacobian
+
+    return NumericJacobian(graph, wrt)
 
 
 @dataclass(frozen=True)
@@ -130,6 +140,8 @@ class _Numbers:
             for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
                 self.notes.add("warning", text)
         if self.wanted.page:
+            from gradcli.explain.corners import note_corners
+
             note_corners(self.graph, at, self.notes)
         matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
@@ -147,6 +159,8 @@ class _Numbers:
         """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
         if not self.wanted.steps and not (self.wanted.page and len(self.graph.nodes) <= TRACED):
             return None
+        from gradcli.explain.trace import numeric_trace
+
         return numeric_trace(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
@@ -154,6 +168,8 @@ class _Numbers:
         small = [n for n in self.wanted.retain if self.graph.names[n].size <= SHOWN_RETAINED]
         if not self.wanted.page or not small or formulas_of(self.graph) > SHOWN_FORMULAS:
             return {}
+        from gradcli.explain.steps import retained_formulas
+
         with suppress(InputError):  # too deep to be written
             return retained_formulas(self.swept, calls, small)
         return {}
@@ -169,6 +185,8 @@ def _in_formulas(
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
     from gradcli.algebra.functions import exact_number
+    from gradcli.explain.steps import retained_formulas
+    from gradcli.explain.trace import symbolic_trace
 
     terms: dict[int, list[Any]] = {}
     found: list[Call] = []

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradcli.explain.arithmetic import products
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
-from gradcli.explain.sections import Equal, Grid, Math, Name, Section, Sum, Text, Value
+from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
 from gradcli.explain.weights import array_of
 
 _CALLS = 20  # that are shown
@@ -27,7 +27,19 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
     titles = tuple(f"{name}.grad after it" for name in result.wrt)
     header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles))
-    return Section("calls", (Grid(header, tuple(rows)), *_sentences(result, point)))
+    return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
+
+
+def _meaning(result: BackwardResult) -> Text:
+    """Return what v is in each call."""
+    (output, y), *others = result.graph.outputs.items()
+    if others:
+        return Text(("Each call has its own v, the derivatives of its own L by the outputs, and adds vᵀJ to .grad.",))
+    name = "loss" if output == "L" else "L"
+    product = Product(("v", Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
+    return Text(
+        ("Each call has its own ", Equal((Name("v"), Partial(name, output))), ", and adds ", product, " to .grad.")
+    )
 
 
 def _own(result: BackwardResult, point: BackwardPoint, call: int, name: str) -> Math:

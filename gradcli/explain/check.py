@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
 from gradcli.explain.proof import Proof, entry_name, prove
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.shared import style
-from gradcli.explain.trials import Case, Trials, differences, drawn, given
+from gradcli.explain.trials import Tally, drawn, given
+from gradcli.explain.witness import difference
 from gradcli.graph.graph import Graph
 
-_WHY = {
+WHY = {
     "corner": "the system has a corner there, and no derivative",
     "not finite": "the system or its derivative is not finite there",
     "far": "finite differences cannot tell what the derivative is there",
@@ -26,8 +28,10 @@ _WHY = {
 class Verdict:
     """What was found of one claim.
 
-    `by` is `proof` or `points`, `points` how many counted.  Of a wrong one, `entry` is where the error was found, `at`
-    the point, `yours`, `true` and `difference` the numbers there, and `why` what is wrong.
+    `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
+    at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
+    `place` its number among those that were given, `yours`, `true` and `difference` the numbers there, `error` about
+    how far the last may be off, and `why` what is wrong.
     """
 
     claim: str
@@ -35,23 +39,33 @@ class Verdict:
     verdict: str
     by: str
     points: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     wrong: int = 0
     formula: str = ""
     entry: str = ""
     at: Named | None = None
+    place: int = 0
     yours: float = 0.0
     true: float = 0.0
     difference: float = 0.0
+    error: float = 0.0
     why: str = ""
+
+    @property
+    def counted(self) -> int:
+        """How many points say something."""
+        return self.points - sum(self.left_out.values())
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
         found: dict[str, Any] = {"claim": self.claim, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
-            found["points"] = self.points
+            found["points"] = self.counted
         if self.at is not None:
-            found |= {"entry": self.entry, "at": self.at, "yours": self.yours, "is": self.true}
-            found["difference"] = self.difference
+            found |= {"wrong": self.wrong, "entry": self.entry, "at": self.at}
+            found |= {"point": self.place} if self.place else {}
+            found |= {"yours": self.yours, "is": self.true, "difference": self.difference}
+            found["difference_error"] = self.error
         if self.why:
             found["why"] = self.why
         if self.formula:
@@ -61,15 +75,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CheckResult(Shown):
-    """The result of `gradcli check`."""
+    """The result of `gradcli check`; `source` is what the points stood in, if in a file."""
 
     verdicts: tuple[Verdict, ...] = ()
-    seed: int = 0
+    source: str = ""
 
     @property
-    def wrong(self) -> bool:
-        """Whether a claim is not right."""
-        return any(v.verdict != "right" for v in self.verdicts)
+    def right(self) -> bool:
+        """Whether all claims are right."""
+        return all(v.verdict == "right" for v in self.verdicts)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a claim."""
@@ -94,63 +108,87 @@ class Settings:
 @np.errstate(all="ignore")
 def check(graph: Graph, cases: Sequence[Case], settings: Settings) -> CheckResult:
     """Return the verdict of each claim; `graph` is the system's."""
-    shown = Shown(graph, tuple(graph.inputs), None, *style(graph))
-    found = tuple(_verdict(shown, case, settings) for case in cases)
-    return CheckResult(graph, tuple(graph.inputs), None, *style(graph), found, settings.seed)
+    points = settings.points
+    joined = {name: np.stack([p[name] for p in points], axis=-1) for name in (points[0] if points else ())}
+    found = []
+    for case in cases:
+        trials = given(case, joined, settings.seed) if joined else drawn(case, settings.trials, settings.seed)
+        found.append(_verdict(graph, case, Tally(settings.tolerance).add(trials), settings))
+    return _result(graph, found)
 
 
-def _verdict(shown: Shown, case: Case, settings: Settings) -> Verdict:
-    shown = Shown(case.graph, (), None, shown.decimals, shown.taken)
-    trials = (
-        given(case, settings.points, settings.seed) if settings.points else drawn(case, settings.trials, settings.seed)
+@np.errstate(all="ignore")
+def check_blocks(
+    graph: Graph, cases: Sequence[Case], blocks: Iterable[Named], settings: Settings, source: str
+) -> CheckResult:
+    """Return the verdict of each claim at many points, which come in blocks and are called `source`.
+
+    A block has what the claims' graphs have for inputs, with its points along the last axis; cotangents may be missing.
+    """
+    tallies = [Tally(settings.tolerance) for _ in cases]
+    for block in blocks:
+        for case, tally in zip(cases, tallies, strict=True):
+            points = {name: value for name, value in block.items() if name in case.graph.inputs}
+            tally.add(given(case, points, settings.seed, tally.points))
+    return _result(
+        graph, [_verdict(graph, c, t, settings, source) for c, t in zip(cases, tallies, strict=True)], source
     )
-    counted = np.flatnonzero(trials.counted)
-    errors = trials.errors.max(axis=0, initial=0)
-    wrong = [int(k) for k in counted if errors[k] > settings.tolerance]
-    if wrong:
-        return _wrong(shown, case, trials, wrong, settings)
+
+
+def _result(graph: Graph, found: Sequence[Verdict], source: str = "") -> CheckResult:
+    return CheckResult(graph, tuple(graph.inputs), None, *style(graph), tuple(found), source)
+
+
+def _verdict(graph: Graph, case: Case, tally: Tally, settings: Settings, source: str = "") -> Verdict:
+    shown = Shown(case.graph, (), None, *style(graph))
+    if tally.wrong:
+        return _wrong(shown, case, tally, bool(settings.points) or bool(source))
     exact = settings.tolerance <= Settings.tolerance
     proof = prove(shown, case.truth, case.yours) if exact else Proof()
+    found = Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
     if proof.proved:
-        return Verdict(case.text, case.said, "right", "proof", len(counted), formula=proof.formula)
-    if len(counted):
-        return Verdict(case.text, case.said, "right", "points", len(counted), formula=proof.formula)
-    return _undecided(case, trials, proof)
+        return replace(found, by="proof")
+    return found if tally.counted else replace(found, verdict="undecided", why=_undecided(tally, source))
 
 
-def _undecided(case: Case, trials: Trials, proof: Proof) -> Verdict:
-    if not trials.why:
-        why = "no point was found where the system, its derivative and the claim are finite: give one with --at"
-    else:
-        why = _WHY[trials.why[0]]
-    return Verdict(case.text, case.said, "undecided", "points", 0, formula=proof.formula, why=why)
+def _undecided(tally: Tally, source: str) -> str:
+    """Return why no point says anything."""
+    if tally.why:
+        return WHY[tally.why.most_common(1)[0][0]]
+    if source:
+        return f"{source} holds no points"
+    return "no point was found where the system and its derivative are finite: give one with --at"
 
 
-def _wrong(shown: Shown, case: Case, trials: Trials, wrong: Sequence[int], settings: Settings) -> Verdict:
+def _wrong(shown: Shown, case: Case, tally: Tally, numbered: bool) -> Verdict:
     """Return the verdict on a wrong claim, with the plainest point that shows it."""
+    trials = tally.kept
+    assert trials is not None
+    wrong = np.flatnonzero(trials.wrong(tally.tolerance)).tolist()
     errors = trials.errors
     worst = errors[:, wrong].max(axis=0)
     telling = [k for k, e in zip(wrong, worst, strict=True) if e >= min(0.01, worst.max())]
     point = min(telling, key=lambda k: _plainness(trials.at(k)))
     entry = int(errors[:, point].argmax())
-    here = {name: value[..., None] for name, value in trials.at(point).items()}
-    value = differences(case, here, np.array([entry]))[0]
+    value, error = difference(case, trials.at(point), entry)
     proof = prove(shown, case.truth, case.yours, entry)
-    why = diagnose(case, trials, settings.tolerance, proof, entry)
     return Verdict(
         case.text,
         case.said,
         "wrong",
         "points",
-        int(trials.counted.sum()),
-        len(wrong),
+        tally.points,
+        dict(tally.why),
+        tally.wrong,
         proof.formula,
         entry_name(case.truth.shape, entry),
         trials.at(point),
+        int(trials.places[point]) + 1 if numbered and tally.points > 1 else 0,
         float(trials.yours[entry, point]),
         float(trials.truth[entry, point]),
-        float(value[0]),
-        why,
+        value,
+        error,
+        diagnose(case, trials, tally.tolerance, proof, entry),
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gradcli.explain.check import CheckResult, Verdict
-from gradcli.explain.sections import Math, Name, Page, Section, Text, Value
+from gradcli.explain.check import WHY, CheckResult, Verdict
+from gradcli.explain.sections import Formula, Math, Name, Page, Section, Text, Value
+
+_EXACT = 1e-6  # an error of a finite difference that nobody sees
 
 
 def check_page(result: CheckResult) -> Page:
@@ -20,38 +22,57 @@ def _sections(result: CheckResult) -> Iterator[Section]:
     plain: list[Text] = []
     for v in result.verdicts:
         if v.at is None:
-            plain.append(Text((f"{v.claim} = {v.said}   {v.verdict}: {_ground(v)}",)))
+            plain.append(Text((_claim(v), f"   {v.verdict}: {_ground(v, result.source)}")))
             continue
         if plain:
             yield Section("claims", tuple(plain))
             plain = []
-        yield Section("claims", tuple(_told(v)), (f"{v.claim} = {v.said}   wrong: {v.why}",))
+        title = (_claim(v), f"   wrong: {v.why}")
+        yield Section("claims", tuple(_told(v, result.source)), title)
     if plain:
         yield Section("claims", tuple(plain))
 
 
-def _told(v: Verdict) -> Iterator[Text]:
+def _claim(v: Verdict) -> Formula:
+    text = f"{v.claim} = {v.said}"
+    return Formula(text, text)
+
+
+def _told(v: Verdict, source: str) -> Iterator[Text]:
+    """Yield the right derivative, a point with the three numbers there, and how often the claim is wrong."""
     assert v.at is not None
     entry = f"{v.entry} " if v.entry else ""
     if v.formula:
-        yield Text((f"{entry}is {v.formula}",))
+        yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
     parts: list[Math] = [] if v.formula else [entry]
+    before = f"at point {v.place:,}, " if v.place else "at "
     for k, (name, value) in enumerate(v.at.items()):
-        parts += [", " if k else "at ", Name(name), " = ", Value(value)]
+        parts += [", " if k else before, Name(name), " = ", Value(value)]
     told = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
-    yield Text((*parts, *(part for word, number in told for part in (word, Value(np.asarray(number))))))
-    if v.wrong < v.points:
-        yield Text((f"wrong at {v.wrong} of {_points(v.points)}",))
+    parts += [part for word, number in told for part in (word, Value(np.asarray(number)))]
+    if v.error > _EXACT * max(1.0, abs(v.difference)):
+        parts += [" ± ", Value(np.asarray(float(f"{v.error:.1g}")))]
+    yield Text(tuple(parts))
+    if v.wrong < v.counted or source:
+        yield Text((f"wrong at {v.wrong:,} of {_points(v, source)}{_without(v)}",))
 
 
-def _ground(v: Verdict) -> str:
+def _ground(v: Verdict, source: str) -> str:
     """Return why a claim is right, or why nothing is decided."""
     if v.verdict != "right":
         return v.why
+    counted = f"at {_points(v, source)}"
     if v.by == "proof":
-        return "proved" + (f", and finite differences agree at {_points(v.points)}" if v.points else "")
-    return f"at {_points(v.points)}, as finite differences say too; that is no proof"
+        return "proved" + (f", and finite differences agree {counted}{_without(v)}" if v.counted else "")
+    return f"{counted}, as finite differences say too{_without(v)}; that is no proof"
 
 
-def _points(count: int) -> str:
-    return f"{count} point{'s' * (count != 1)}"
+def _points(v: Verdict, source: str) -> str:
+    of = f" of {source}" if source else ""
+    return f"{v.counted:,} point{'s' * (v.counted != 1)}{of}"
+
+
+def _without(v: Verdict) -> str:
+    """Return how many points did not count, and why."""
+    told = [f"{n:,} more {'do' if n > 1 else 'does'} not count: {WHY[w]}" for w, n in sorted(v.left_out.items())]
+    return f" ({'; '.join(told)})" if told else ""

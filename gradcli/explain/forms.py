@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +18,13 @@ from gradcli.graph.names import bar
 from gradcli.graph.node import Exact, Node
 from gradcli.notation.nodes import written_size
 
+if TYPE_CHECKING:
+    from gradcli.explain.elementwise_form import ElementwiseForm
+
 _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates
 _LONG = 40  # operations in one that is not written
+_ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
+_PARTS = 300  # nodes of a gradient that is shortened
 _UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
 
 
@@ -29,15 +36,19 @@ class Forms:
     adjoints: Mapping[str, Math]
 
 
-def forms(result: BackwardResult, v: Named) -> Forms:
-    """Return the gradients of the leaves wanted as formulas; none for a system of scalars."""
-    if not any(n.shape for n in result.graph.nodes):
+def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None) -> Forms:
+    """Return the gradients of the leaves wanted as formulas; none for a system of scalars.
+
+    `called` are what some of the cotangents are called; a system that has such is written in formulas always.
+    """
+    called = called or {}
+    if not called and not any(n.shape for n in result.graph.nodes):
         return Forms({}, {})
-    known = {
-        node: number for name, node in result.swept.cotangents.items() if (number := _uniform(v[name])) is not None
-    }
+    cotangents = result.swept.cotangents
+    rest = len(v) - len(called)
+    known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
     names = dict(result.graph.labels)
-    names |= {node: "v" if len(v) == 1 else f"v_{name}" for name, node in result.swept.cotangents.items()}
+    names |= {n: called.get(name, "v" if rest == 1 else f"v_{name}") for name, n in cotangents.items()}
     return _Writer(result, known, names).forms()
 
 
@@ -49,26 +60,17 @@ def _uniform(v: Array) -> Exact | None:
     return int(number) if number.is_integer() else Decimal(repr(number))
 
 
-@dataclass(frozen=True)
 class _Writer:
-    result: BackwardResult
-    known: Mapping[Node, Exact]
-    names: Mapping[Node, str]
+    """Writes the gradients in terms of what the user named, or of adjoints of that, too."""
 
-    def forms(self) -> Forms:
-        found: dict[str, Node] = {}
-        bars = self.bars()
-        for name in self.result.wrt:
-            gradient = self.result.swept.gradients[name]
-            direct = matrix_form(gradient, self.names, self.known)
-            by_adjoints = matrix_form(gradient, {**self.names, **bars}, self.known)
-            found[name] = direct if written_size(direct, self.names) <= _SHORT else by_adjoints
-        names = {**self.names, **bars}
-        readable = {n: g for n, g in found.items() if _is_readable(g, names)}
-        adjoints = self.adjoints(bars, readable)
-        return Forms({name: _math(node, names) for name, node in readable.items()}, adjoints)
+    def __init__(self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str]) -> None:
+        self.result = result
+        self.known = known
+        self.names = names
+        self.bars = self._bars()
+        self.all_names = {**names, **self.bars}
 
-    def bars(self) -> dict[Node, str]:
+    def _bars(self) -> dict[Node, str]:
         """Return the adjoints of the intermediates that the user named."""
         swept, graph = self.result.swept, self.result.graph
         found: dict[Node, str] = {}
@@ -78,25 +80,94 @@ class _Writer:
                 found.setdefault(adjoint, bar(name))
         return found
 
-    def adjoints(self, bars: Mapping[Node, str], wanted: Mapping[str, Node]) -> dict[str, Math]:
-        """Return the formulas of the adjoints that others mention, each in terms of those of later nodes."""
-        names = {**self.names, **bars}
+    def forms(self) -> Forms:
+        gradients = {name: self.result.swept.gradients[name] for name in self.result.wrt}
+        direct = {name: self.direct(g) for name, g in gradients.items()}
+        if all(written_size(form, self.names) <= _SHORT for form in direct.values()):
+            return self.readable(direct)
+        # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
+        size = partial(written_size, names=self.all_names)
+        by_adjoints = {name: min(direct[name], self.by_adjoints(g), key=size) for name, g in gradients.items()}
+        told = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
+        return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
+
+    def readable(self, found: Mapping[str, Node]) -> Forms:
+        """Return forms that say something, and the adjoints that they mention."""
+        shown = {
+            name: form
+            for name, form in found.items()
+            if form.op != "const"
+            and not self.picks(form)
+            and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
+        }
+        others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
+        return Forms(
+            {name: _math(form, self.all_names) for name, form in shown.items()},
+            {self.bars[n]: _math(form, others[n]) for n, form in self.adjoints(shown.values()).items()},
+        )
+
+    def picks(self, form: Node) -> bool:
+        """Tell whether a formula names elements of v: a column of J says that better."""
+        seeds = self.result.swept.cotangents.values()
+        return any(n.op == "index" and n.args[0] in seeds for n in scheduled([form], self.names))
+
+    # Forms of nodes
+
+    @cached_property
+    def algebra(self) -> bool:
+        """Whether there is something to shorten, which takes SymPy, and not too much."""
+        parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
+        return len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts)
+
+    @cached_property
+    def _direct(self) -> ElementwiseForm:
+        return self._elementwise(self.names)
+
+    @cached_property
+    def _by_adjoints(self) -> ElementwiseForm:
+        return self._elementwise(self.all_names)
+
+    def _elementwise(self, names: Mapping[Node, str]) -> ElementwiseForm:
+        from gradcli.explain.elementwise_form import ElementwiseForm
+
+        adjoints = [n for n in names if n not in self.result.graph.labels and n not in self.known]
+        return ElementwiseForm(names, self.known, adjoints)
+
+    def direct(self, node: Node) -> Node:
+        """Return the form of a node in terms of what the user named, and of v."""
+        return matrix_form(self._direct(node) if self.algebra else node, self.names, self.known)
+
+    def by_adjoints(self, node: Node) -> Node:
+        """Return the form of a node in terms of adjoints, too."""
+        return matrix_form(self._by_adjoints(node) if self.algebra else node, self.all_names, self.known)
+
+    @cache  # noqa: B019 - it lives as long as a page
+    def definition(self, adjoint: Node) -> Node:
+        """Return the form of an adjoint that has a name, in terms of others."""
+        others = {n: name for n, name in self.all_names.items() if n is not adjoint}
+        later = matrix_form(self._by_adjoints.definition(adjoint) if self.algebra else adjoint, others, self.known)
+        return min(self.direct(adjoint), later, key=partial(written_size, names=others))
+
+    def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
+        """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
         found: dict[Node, Node] = {}
-        pending = list(wanted.values())
+        pending, seen = list(wanted), set(self.names)
         while pending:
-            for n in scheduled([pending.pop()], names):
-                for used in (a for a in (n, *n.args) if a in bars and a not in found and n not in names):
-                    others = {k: name for k, name in names.items() if k is not used}
-                    found[used] = matrix_form(used, others, self.known)
-                    pending.append(found[used])
-        order = [node for node in bars if node in found]
-        return {bars[n]: _math(found[n], {k: v for k, v in names.items() if k is not n}) for n in reversed(order)}
+            node = pending.pop()
+            if node not in seen:
+                seen.add(node)
+                if node in self.bars:
+                    found[node] = self.definition(node)
+                    pending.append(found[node])
+                else:
+                    pending += node.args
+        return {n: found[n] for n in reversed(list(self.bars)) if n in found}
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
-    """Tell whether a formula says something, can be typed, and is not too long."""
-    untold = any(n.op in _UNTOLD for n in scheduled([node], names))
-    return node.op != "const" and not untold and written_size(node, names) <= _LONG
+    """Tell whether a formula can be typed, and is not too long."""
+    untold = any(n.op in _UNTOLD for n in scheduled([node], names) if n not in names)
+    return not untold and written_size(node, names) <= _LONG
 
 
 def _math(node: Node, names: Mapping[Node, str]) -> Math:

@@ -13,6 +13,7 @@ from gradcli.explain.weights import flat, loss_name
 from gradcli.graph.names import bar
 
 WHOLE = 12  # elements of a gradient that is written out in formulas
+_COLUMNS = 12  # of a J beside which sums are written out, too
 _READABLE = 120  # characters of all of them
 
 
@@ -38,7 +39,8 @@ def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> l
     name = next(iter(written.adjoints))
     meaning = Partial(loss_name(result.graph.outputs, point.calls[0].v), name.replace("\u0304", ""))
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
-    return [Text(("with the adjoints (", Name(name), " = ", meaning, ")")), Equations(lines)]
+    several = "s" if len(lines) > 1 else ""
+    return [Text((f"with the adjoint{several} (", Name(name), " = ", meaning, ")")), Equations(lines)]
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:
@@ -81,6 +83,8 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
     if told or (form is not None and not result.numeric):
         return formulas
+    if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
+        return formulas  # J and vᵀJ say it, above
     return [*formulas, *list(products(result, point.jacobian, v, name))[-1 if form else 0 :]]
 
 

@@ -66,9 +66,9 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     """Return what the eigenvalues say of the point, as words and numbers; nothing of a large H.
 
     >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
-    ('minimum: the gradient is 0, and all eigenvalues are positive: ', Value(array=array([1., 2.])))
+    ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.])), ' are positive')
     >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
-    'curved both ways: eigenvalues: '
+    'curved both ways: the eigenvalues '
     """
     if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
         return ()
@@ -79,24 +79,20 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     at_rest = float(np.abs(gradient).max(initial=0)) <= limit
     if not (up or down):
         return ("all eigenvalues are 0: H says nothing of the curvature",)
-    return f"{_kind(up, down, flat, at_rest)}: ", Value(values)
+    kind, said = _kind(up, down, flat, at_rest)
+    return f"{kind} ", Value(values), f" {said}"
 
 
-def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> str:
-    """Return what a point is, by the signs of the eigenvalues, and whether the gradient is 0."""
+def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
+    """Return what a point is, by the signs of the eigenvalues: what stands before them, and what behind."""
+    still = "the gradient is 0, and the eigenvalues"
     if up and down:
-        saddle = "saddle point: the gradient is 0, and eigenvalues are of both signs"
-        return saddle if at_rest else "curved both ways: eigenvalues"
+        return f"saddle point: {still}" if at_rest else "curved both ways: the eigenvalues", "have both signs"
     sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
     if flat:
-        return (
-            f"H cannot tell whether this is a {kind}: eigenvalues"
-            if at_rest
-            else f"curved {way}, and flat: eigenvalues"
-        )
-    if at_rest:
-        return f"{kind}: the gradient is 0, and all eigenvalues are {sign}"
-    return f"curved {way} in every direction: all eigenvalues are {sign}"
+        said = f"{sign} or 0"
+        return (f"maybe a {kind}: {still}" if at_rest else f"curved {way} or flat: the eigenvalues"), f"are {said}"
+    return f"{kind}: {still}" if at_rest else f"curved {way} in every direction: the eigenvalues", f"are {sign}"
 
 
 def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:

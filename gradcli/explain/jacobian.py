@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import JacobianPoint, JacobianResult, Named
 from gradcli.explain.shared import check_entries, outputs_at, style, symbolic
-from gradcli.explain.trace import Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
+
+if TYPE_CHECKING:
+    from gradcli.explain.trace import Trace
 
 MAX_STEPPED_ROWS = 6  # of J
 
@@ -52,6 +54,8 @@ def jacobian(
             if not np.isfinite(matrix).all():
                 notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
         if wanted.page:
+            from gradcli.explain.corners import note_corners
+
             note_corners(graph, at, notes)
         found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
     without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
@@ -60,6 +64,8 @@ def jacobian(
 
 def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:
     """Return the trace of a call for each of the first rows of J."""
+    from gradcli.explain.trace import numeric_trace
+
     vectors = list(islice(one_hots(graph), MAX_STEPPED_ROWS))
     seeds = {f"{name}.v": np.stack([v[name] for v in vectors], axis=-1) for name in graph.outputs}
     inputs = {n: v[..., None] for n, v in at.items()} | seeds
@@ -67,6 +73,8 @@ def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:
 
 
 def _rows_in_formulas(graph: Graph, wrt: Sequence[str]) -> Trace:
+    from gradcli.explain.trace import symbolic_trace
+
     return symbolic_trace(graph, sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS)))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Exact, Node, const, fold
@@ -90,7 +91,8 @@ def _written(term: Term, like: Node) -> Node:
     product = parts[0]
     for part in parts[1:]:
         product = Node("mul", (product, part), part.shape or product.shape)
-    for divisor in term.divisors:
+    if term.divisors:
+        divisor = reduce(lambda a, b: Node("mul", (a, b), ()), term.divisors)
         product = Node("div", (product, divisor), product.shape)
     return product if term.number >= 0 else Node("neg", (product,), product.shape)
 
@@ -195,8 +197,12 @@ def _outer(node: Node, a: Term, b: Term) -> Term | None:
 
 
 def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
-    """Return a choice between 0 and a term as that term chosen."""
-    if condition.body is None or b.body is None or a.body is not None or a.number:
+    """Return a choice between 0 and a term as that term chosen, and what two terms share in front."""
+    if condition.body is None or b.body is None:
+        return None
+    if a.body is not None and (a.number, a.scalars, a.divisors) == (b.number, b.scalars, b.divisors):
+        return replace(b, body=replace(node, args=(condition.body, a.body, b.body)))
+    if a.body is not None or a.number:
         return None
     return replace(b, body=replace(node, args=(condition.body, const(0), b.body)))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.explain.backward import SHOWN_ENTRIES
 from gradcli.explain.calls import calls_section
+from gradcli.explain.extent import shown_sections
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
@@ -17,6 +18,7 @@ from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
 from gradcli.explain.sections import Code, Page, Section, Text
+from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
@@ -120,14 +122,16 @@ def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choic
     at, values = (None, {}) if point is None else (point.at, point.value)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
-        "jacobian": lambda: [
-            *jacobian_sections(result, None if point is None else point.jacobian),
-            *_calls_for_rows(result),
-        ],
+        "jacobian": lambda: [*_whole_or_shown(result, point, choice), *_calls_for_rows(result)],
         "steps": lambda: _rows(result, result.trace if point is None else point.trace),
     }
     unwanted = {"system"} if point is not None and point.trace is not None else set()
     return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+
+
+def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> list[Section]:
+    matrix = None if point is None else point.jacobian
+    return jacobian_sections(result, matrix) if "jacobian" in choice.only else shown_sections(result, matrix)
 
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:
@@ -137,7 +141,8 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
         return []
     y = result.symbolic.rows[0]
     said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
-    return [Section("jacobian", (Text((said,)),))]
+    told = sweeps_told(result, result.trace is not None or any(p.trace is not None for p in result.points))
+    return [Section("jacobian", (Text((said,)), *((Text((told,)),) if told else ())))]
 
 
 def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from gradcli.explain.repeats import Repeat, repeats
+from gradcli.explain.folding import Fold, folds, leaves_alike
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule
 from gradcli.explain.sections import Computed, Equal, Formula, Math, Name, Partial, Value, Words
@@ -47,7 +47,8 @@ class Box:
     """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
 
     Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
-    alike stand in this box: repetitions, of which it has the last one's value, or leaves.
+    alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
+    all values if they are single numbers, and in `ends` the first one's and the last one's name.
     """
 
     name: str
@@ -60,28 +61,30 @@ class Box:
     arrows: tuple[Arrow, ...]
     others: tuple[str, ...] = ()
     times: int = 1
-
-    @property
-    def several(self) -> bool:
-        """Whether these are several leaves."""
-        return self.times > 1 and not self.arrows
+    ends: tuple[str, ...] = ()
 
     def equation(self) -> list[Math]:
         """Return the sides of what the box says of its value."""
-        sides: list[Math] = [*map(Name, self.others), self.name if self.several else Name(self.name)]
+        sides: list[Math] = [*map(Name, self.others), self._named(self.ends or (self.name,))]
         if self.formula is not None:
             sides.append(self.formula)
         if self.value is not None:
             sides.append(Value(self.value))
         elif self.shape:
-            sides[-1] = Words((sides[-1], f"  ({'each ' * self.several}{shape_text(self.shape)})"))
+            sides[-1] = Words((sides[-1], f"  ({'each ' * bool(self.ends)}{shape_text(self.shape)})"))
         return sides
 
     def reverse(self) -> list[Math]:
         """Return the sides of what the box says of its adjoint, if anything."""
         if self.adjoint is None:
             return []
-        return [Name(bar(self.name)), self.adjoint if isinstance(self.adjoint, str) else Value(self.adjoint)]
+        name = self._named([bar(name) for name in self.ends or (self.name,)])
+        return [name, self.adjoint if isinstance(self.adjoint, str) else Value(self.adjoint)]
+
+    def _named(self, names: Sequence[str]) -> Math:
+        if not self.ends:
+            return Name(names[0])
+        return Words((Name(names[0]), ", …, " if self.times > 2 else ", ", Name(names[-1])))
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,25 @@ class View:
     at: Named | None = None
     v: Named | None = None
     fold: bool = True
+
+
+def least_boxes(graph: Graph, fold: bool = True) -> int:
+    """Return how many boxes a picture has at least, without drawing it: leaves that a folded part reads do not count.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> least_boxes(Graph.of({"x": x}, {"y": x * x + 1}))
+    3
+    """
+    computed = _computed(graph, node_names(graph))
+    parts = folds(graph, computed, fold)
+    shown = [part.nodes[0] for part in parts if part.times == 1]
+    return len(parts) + len({a for n in shown for a in n.args if a.op == "input"})
+
+
+def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
+    """Return the nodes that have a box, but for the leaves."""
+    return [n for n in graph.nodes if n.op != "input" and n in names]
 
 
 @np.errstate(all="ignore")
@@ -166,17 +188,12 @@ class _Drawing:
         self.swept = swept
         self.trace = _trace(graph, swept, view)
         self.names = self.trace.names
+        self.named = frozenset(self.names.values())
         self.outputs = frozenset(graph.outputs.values())
-        self.computed = [n for n in graph.nodes if n.op != "input" and n in self.names]
-        self.folded: dict[Node, Repeat] = {}
-        for repeat in repeats(graph, self.computed) if view.fold else []:
-            self.folded |= dict.fromkeys(self.computed[repeat.start : repeat.stop], repeat)
+        self.parts = folds(graph, _computed(graph, self.names), view.fold)
+        self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
         self.place: dict[Node, int] = {}
         self.found: list[Box] = []
-        self.readers: dict[Node, set[Node]] = {}
-        for n in self.computed:
-            for a in n.args:
-                self.readers.setdefault(a, set()).add(n)
         self.also: dict[Node, list[str]] = {}
         for name, n in {**graph.names, **graph.outputs}.items():
             self.also.setdefault(n, []).append(name)
@@ -193,9 +210,11 @@ class _Drawing:
 
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""
-        for n in self.computed:
-            if n not in self.place:
-                self._compute(n)
+        for fold in self.parts:
+            if fold.times > 1:
+                self._fold(fold)
+            else:
+                self._compute(fold.nodes[0])
         for n in self.graph.inputs.values():
             if n not in self.place:
                 self._leaf(n)
@@ -222,16 +241,13 @@ class _Drawing:
         if node not in self.swept.adjoints and node not in self.trace.calls[0].adjoints:
             return NOT_COMPUTED
         found = self.trace.calls[0].adjoints.get(node)
-        return found if found is None or found.dtype != object or readable(found) else None
+        return found if found is None or found.dtype != object or readable(found, self.named) else None
 
     def _leaf(self, node: Node) -> None:
         self._add(self._box(node, None, ()), [node])
 
     def _compute(self, node: Node) -> None:
-        """Add the box of a node, or of the repetition that it belongs to, behind those that it needs."""
-        if (repeat := self.folded.get(node)) is not None:
-            self._fold(repeat)
-            return
+        """Add the box of a node, behind those of the leaves that it is the first to read."""
         arrows = list(self._arrows(node))
         self._add(self._box(node, Computed(node, self.names), arrows), [node])
 
@@ -245,49 +261,49 @@ class _Drawing:
             found = [self._local(Edge(node, k)) for k, a in enumerate(node.args) if a is argument]
             yield Arrow(self.place[argument], _joined([math for math in found if math is not None]))
 
-    def _fold(self, repeat: Repeat) -> None:
-        """Add one box for all parts of a repetition."""
-        nodes = self.computed[repeat.start : repeat.stop]
-        inside, first = set(nodes), nodes[: repeat.period]
+    def _fold(self, fold: Fold) -> None:
+        """Add one box for all parts that are alike."""
+        nodes, inside = fold.nodes, set(fold.nodes)
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
-        own = self._own_leaves(nodes, repeat.period)
-        for group in own.values():
-            self._add(self._group(group), group)
+        for argument in outside:
+            if (group := self.groups.get(argument)) and argument not in self.place:
+                self._add(self._group(group, f"{len(group):,} leaves", ()), group)
         arrows = []
         for argument in dict.fromkeys(outside):
             if argument not in self.place:
                 self._leaf(argument)
         for source in dict.fromkeys(self.place[a] for a in outside):
             arrows.append(Arrow(source, None))
+        if fold.side_by_side:
+            formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))
+            self._add(self._group(nodes, formula, arrows), nodes)
+            return
         last = nodes[-1]
-        if repeat.period == 1 and len(arrows) == 1 and (slope := self._slope_of_all(nodes)) is not None:
+        if fold.period == 1 and len(set(outside)) == 1 and (slope := self._slope_of_all(nodes)) is not None:
             arrows = [Arrow(arrows[0].source, Equal((Partial(self.names[last], self.names[outside[0]]), slope)))]
-        self._add(self._box(last, self._part(first, repeat), arrows, repeat.times), nodes)
+        self._add(self._box(last, self._part(fold), arrows, fold.times), nodes)
 
-    def _own_leaves(self, nodes: Sequence[Node], period: int) -> dict[tuple[int, int], list[Node]]:
-        """Return the leaves that each part of a repetition has for itself, by where they stand in it."""
-        groups: dict[tuple[int, int], list[Node]] = {}
-        for i, n in enumerate(nodes):
-            for k, a in enumerate(n.args):
-                if a.op == "input" and len(self.readers[a]) == 1 and a not in self.outputs:
-                    groups.setdefault((i % period, k), []).append(a)
-        return {place: group for place, group in groups.items() if len(group) > 1}
+    def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
+        """Return the box of several that stand side by side, with all their values and adjoints."""
+        boxes = [self._box(n, formula, arrows, len(nodes)) for n in nodes]
+        values, adjoints = [box.value for box in boxes], [box.adjoint for box in boxes]
+        ends = (boxes[0].name, boxes[-1].name)
+        name = (", …, " if len(nodes) > 2 else ", ").join(ends)
+        box = replace(boxes[0], name=name, value=_stacked(values), others=(), ends=ends)
+        none = all(isinstance(a, str) for a in adjoints)
+        return box if none else replace(box, adjoint=_stacked(adjoints))
 
-    def _group(self, leaves: Sequence[Node]) -> Box:
-        first, last = self.names[leaves[0]], self.names[leaves[-1]]
-        name = f"{first}, …, {last}" if len(leaves) > 2 else f"{first}, {last}"
-        return Box(name, "leaf", "", f"{len(leaves):,} leaves", leaves[0].shape, None, None, (), times=len(leaves))
-
-    def _part(self, first: Sequence[Node], repeat: Repeat) -> Math:
+    def _part(self, fold: Fold) -> Math:
         """Return what a repeated part computes, and how often."""
-        node, times = first[-1], f", {repeat.times:,} times"
-        if repeat.period == 1 and len(node.args) == 1 and not OPERATIONS[node.op].infix:
+        first = fold.nodes[: fold.period]
+        node, times = first[-1], f", {fold.times:,} times"
+        if fold.period == 1 and len(node.args) == 1 and not OPERATIONS[node.op].infix:
             return f"{node.op}{times}"
         inside = set(first)
         names = {n: name for n, name in self.names.items() if n not in inside}
-        if repeat.period <= _WRITTEN and written_size(node, names) <= _WRITTEN:
+        if fold.period <= _WRITTEN and written_size(node, names) <= _WRITTEN:
             return Words((Computed(node, names), times))
-        return f"{repeat.period} operations{times}"
+        return f"{fold.period} operations{times}"
 
     def _slope_of_all(self, nodes: Sequence[Node]) -> Value | None:
         """Return the derivative of a chain of numbers: the product of its slopes."""
@@ -296,9 +312,16 @@ class _Drawing:
         return Value(np.asarray(np.prod(known))) if len(known) == len(slopes) else None
 
 
-def readable(formulas: Array) -> bool:
-    """Tell whether an array of formulas is short enough to be read in a picture."""
-    return sum(int(e.count_ops()) for e in formulas.reshape(-1)) <= _LONG
+def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
+    """Return single numbers as an array; None where one of them is missing, or a formula, or an array."""
+    found = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype != object and not a.shape]
+    return np.stack(found) if len(found) == len(arrays) else None
+
+
+def readable(formulas: Array, named: frozenset[str]) -> bool:
+    """Tell whether an array of formulas is short enough to be read in a picture, which has all that they name."""
+    flat = formulas.reshape(-1)
+    return sum(int(e.count_ops()) for e in flat) <= _LONG and {s.name for e in flat for s in e.free_symbols} <= named
 
 
 def _joined(locals_: Sequence[Math]) -> Math | None:

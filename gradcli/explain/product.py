@@ -25,12 +25,12 @@ def jacobian_sections(
 ) -> list[Section]:
     """Return J, at a point with its numbers; with a call, also its v and the product vᵀJ.
 
-    If `brief`, formulas that are long to read are left out beside numbers.
+    If `brief`, formulas are left out beside numbers; with a call, those alone that are long to read.
     """
     symbolic = result.symbolic
     assert symbolic is not None
     where = _where(result, () if call is None else result.graph.names)
-    if brief and matrix is not None and (where or _is_long(result)):
+    if brief and matrix is not None and (call is None or where or _is_long(result)):
         cells: Mapping[tuple[int, int], Math] = _numbers(matrix)
         where = []
     else:
@@ -88,10 +88,11 @@ def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Ma
     if matrix is None:
         return {place: Value(np.asarray(e, dtype=object)) for place, e in entries.items()}
     places = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
-    return {(i, j): _cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(places)}
+    return {(i, j): cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(places)}
 
 
-def _cell(entry: Any, number: float) -> Math:
+def cell(entry: Any, number: float) -> Math:
+    """Return an entry of J: its formula with its number."""
     value = Value(np.asarray(float(number)))
     if entry is None:  # terms cancel in the formula, and not in numbers
         return Equal((_ZERO, value))

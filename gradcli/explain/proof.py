@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,10 +43,12 @@ def prove(shown: Shown, truth: Node, yours: Node, wrong: int | None = None) -> P
     import gradcli.algebra.equality
     import gradcli.notation.formulas  # noqa: F401  # what the child needs is loaded once
     from gradcli.algebra.bounded import within
+    from gradcli.algebra.formulas import TooDeepError
 
     def work(report: Callable[[Proof], None]) -> None:
-        for found in _found(shown, truth, yours, wrong):
-            report(found)
+        with suppress(TooDeepError):
+            for found in _found(shown, truth, yours, wrong):
+                report(found)
 
     return within(SECONDS, work) or Proof()
 
@@ -84,20 +87,38 @@ def _of_a_right_one(shown: Shown, truth: Node, yours: Node) -> Iterator[Proof]:
 
 
 def _proved(graph: Graph, truth: Node, yours: Node) -> bool:
-    """Tell whether both are equal for any values of the system's first intermediates, whatever these are made of.
+    """Tell whether both are equal for any values of some of the system's intermediates, whatever these are made of.
 
-    Formulas in them are short.  What is found equal so, is equal.
+    Formulas in them are short.  What is found equal so, is equal.  What is not may be so because one is made of another
+    in a way that counts: those are taken that leave both equal in numbers, one after the other.
     """
-    from gradcli.algebra.equality import is_refuted, is_zero
+    from gradcli.algebra.equality import is_zero
 
     named = [(name, n) for name, n in graph.names.items() if n.args and "[" not in name][:_NAMED]
-    for count in range(len(named), -1, -1):
-        known = {n: name for name, n in named[:count]}
+    known = {n: name for name, n in named}
+    differences = _differences(graph, truth, yours, known)
+    if differences is None:
+        known = {}
+        for name, n in named:
+            if (found := _differences(graph, truth, yours, {**known, n: name})) is not None:
+                known[n], differences = name, found
+    if differences is not None and all(is_zero(d, patient=False) for d in differences):
+        return True
+    whole = _differences(graph, truth, yours, {}) if known else differences
+    return whole is not None and all(is_zero(d, patient=False) for d in whole)
+
+
+def _differences(graph: Graph, truth: Node, yours: Node, known: Mapping[Node, str]) -> list[Any] | None:
+    """Return what the claim's elements differ by from the derivative's; None where numbers show that they do."""
+    from gradcli.algebra.equality import is_refuted
+    from gradcli.algebra.formulas import TooDeepError
+
+    try:
         right, said = (_entries(graph, node, known) for node in (truth, yours))
-        differences = [a - b for a, b in zip(said, right, strict=True)]
-        if not any(map(is_refuted, differences)) and all(is_zero(d, patient=False) for d in differences):
-            return True
-    return False
+    except TooDeepError:
+        return None
+    found = [a - b for a, b in zip(said, right, strict=True)]
+    return None if any(map(is_refuted, found)) else found
 
 
 def _entries(graph: Graph, node: Node, known: Mapping[Node, str]) -> list[Any]:
@@ -129,10 +150,9 @@ def _differing(shown: Shown, said: Any, right: Any) -> str:
     from gradcli.algebra.display import tidy
 
     forms = list(dict.fromkeys([right, tidy(right)]))
-    for form in forms:
-        if found := _differing_terms(shown, said, form):
-            return found
-    return _as_written(shown, said, forms)
+    if found := _as_written(shown, said, forms):
+        return found
+    return next((found for form in forms if (found := _differing_terms(shown, said, form))), "")
 
 
 def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
@@ -155,24 +175,22 @@ def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
     """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
     import sympy
 
-    from gradcli.algebra.equality import is_refuted, is_zero
-
-    def vanishes(expr: Any) -> bool:  # numbers are quick to show that it does not
-        return not is_refuted(expr) and is_zero(expr)
+    from gradcli.algebra.equality import is_nothing
 
     for term in sympy.Add.make_args(said):
-        if term != said and vanishes(said - term - forms[0]):
+        if term != said and is_nothing(said - term - forms[0]):
             return f"too many: {_signed(shown, [term])}"
     for form in forms:
         for term in sympy.Add.make_args(form):
-            if term != form and vanishes(form - term - said):
+            if term != form and is_nothing(form - term - said):
                 return f"missing: {_signed(shown, [term])}"
     return ""
 
 
 def _wrong_term(shown: Shown, mine: Any, its: Any) -> str:
-    ratio = mine / its
-    if ratio == -1:
+    from gradcli.algebra.equality import is_nothing
+
+    if is_nothing(mine + its):
         return f"the sign of the term {shown.formula(abs(its) if its.is_number else its)}"
     return f"the term {shown.formula(mine)} should be {shown.formula(its)}"
 

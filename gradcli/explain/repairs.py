@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from gradcli.graph.construct import reduce, swap
+from gradcli.errors import InputError
+from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import broadcast_shapes
 from gradcli.graph.substitute import substituted
 
 _MAX_NODES = 300  # of a claim that is mended
@@ -24,22 +27,53 @@ Changes = Iterator[tuple[str, Node]]
 Write = Callable[[Node], str]
 
 
-def repairs(claim: Node, graph: Graph, write: Write, likely: bool) -> Changes:
-    """Yield claims in which one node is changed, each with what was wrong if it is right.
+def repairs(claim: Node, graph: Graph, system: Sequence[Node], write: Write, likely: bool) -> Changes:
+    """Yield claims in which one node is changed, everywhere or at one place, each with what was wrong if it is right.
 
     The `likely` mistakes are in exponents, axes, transposes, inputs and indices, the others in functions, signs and
-    constants.
+    constants.  `system` are the nodes that the claim is about.
     """
     nodes = scheduled([claim])
     if len(nodes) > _MAX_NODES:
         return
-    kinds = (_exponents, _axes, _transposes, _inputs, _indices) if likely else (_functions, _signs, _constants)
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for arg in dict.fromkeys(node.args):
+            readers.setdefault(arg, []).append(node)
+    kinds = (_exponents, _axes, _transposes, _inputs, _indices) if likely else (_functions, _terms, _signs, _constants)
     for kind in kinds:
         for node in nodes:
-            for text, other in kind(node, graph, write):
-                if other.shape == node.shape:
-                    (whole,) = substituted([claim], {node: other})
-                    yield text, whole
+            own = readers.get(node, [])
+            changes = [*kind(node, graph, write), *(_forgotten(node, system, write) if kind is _functions else ())]
+            for text, other in changes:
+                if _fits(other, node, own):
+                    yield text, substituted([claim], {node: other})[0]
+                    for reader in own if len(own) > 1 else ():
+                        changed = replace(reader, args=tuple(other if a is node else a for a in reader.args))
+                        yield text, substituted([claim], {reader: changed})[0]
+
+
+def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
+    """Tell whether a node can take the place of another: its shape is the same, or broadcast to the same."""
+    if other.shape == node.shape:
+        return True
+    for reader in readers:
+        shapes = [other.shape if a is node else a.shape for a in reader.args]
+        try:
+            if not OPERATIONS[reader.op].broadcasts or broadcast_shapes(shapes) != reader.shape:
+                return False
+        except InputError:
+            return False
+    return bool(readers)
+
+
+def _forgotten(node: Node, system: Sequence[Node], write: Write) -> Changes:
+    """Yield what the system has as a function of a node: the function may be forgotten; and the other way round."""
+    for other in system:
+        if len(other.args) == 1 and other.args[0] is node and OPERATIONS[other.op].broadcasts:
+            yield f"a function is forgotten: {write(node)} should be {write(other)}", other
+    if len(node.args) == 1 and node in system and OPERATIONS[node.op].broadcasts:
+        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
 
 
 def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
@@ -50,19 +84,25 @@ def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _axes(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op not in ("sum", "mean") or len(node.settings[0]) != 1:
+    inner = node.args[0] if node.op == "reshape" else node  # what keeps the axis is a sum in another shape
+    if inner.op not in ("sum", "mean") or len(inner.settings[0]) != 1:
         return
-    (own,) = node.settings[0]
-    for axis in range(len(node.args[0].shape)):
+    (own,) = inner.settings[0]
+    whole = inner.args[0].shape
+    kept = node is not inner
+    if kept and node.shape != (*whole[:own], 1, *whole[own + 1 :]):
+        return
+    for axis in range(len(whole)):
         if axis != own:
             text = f"summed over the wrong axis: over {own}, where it should be over {axis}"
-            yield text, reduce(node.op, node.args[0], (axis,))
+            other = reduce(inner.op, inner.args[0], (axis,))
+            yield text, reshape(other, (*whole[:axis], 1, *whole[axis + 1 :])) if kept else other
 
 
 def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
     if node.op == "transpose":
         yield f"transposed: {write(node)} should be {write(node.args[0])}", node.args[0]
-    elif len(node.shape) == 2 and node.shape[0] == node.shape[1] and node.op in ("input", "matmul", "outer"):
+    elif len(node.shape) == 2 and node.shape[0] == node.shape[1]:
         yield f"transposed: {write(node)} should be {write(swap(node))}", swap(node)
     if node.op == "matmul" and node.args[0].shape == node.args[1].shape == node.shape:
         other = replace(node, args=node.args[::-1])
@@ -83,9 +123,12 @@ def _functions(node: Node, graph: Graph, write: Write) -> Changes:
         yield f"{write(node)} should be {write(other)}", other
 
 
-def _signs(node: Node, graph: Graph, write: Write) -> Changes:
+def _terms(node: Node, graph: Graph, write: Write) -> Changes:
     if node.op in _SIGNS:
         yield f"the sign of the term {write(node.args[1])}", replace(node, op=_SIGNS[node.op])
+
+
+def _signs(node: Node, graph: Graph, write: Write) -> Changes:
     if node.args and node.dtype != "bool":
         yield f"the sign of {write(node)}", -node
 

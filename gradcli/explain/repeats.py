@@ -36,12 +36,13 @@ class Repeat(NamedTuple):
         return self.period * (self.times - 1)
 
 
-def repeats(graph: Graph, nodes: Sequence[Node]) -> list[Repeat]:
+def repeats(graph: Graph, nodes: Sequence[Node], least: int = LEAST, varying: bool = False) -> list[Repeat]:
     """Return the parts of a list of computed nodes that are repeated, in their order; none overlaps another.
 
     The parts are alike: each reads of the one before it what that one reads of its own predecessor, or a leaf of its
     own of the same shape, or what all of them read.  The first may read anything in the predecessor's place.  Nothing
-    else uses what they compute, but for the last of them.
+    else uses what they compute, but for the last of them.  At least `least` operations are worth it; `varying` numbers
+    of the same shape are alike.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = y = leaf()
@@ -51,7 +52,7 @@ def repeats(graph: Graph, nodes: Sequence[Node]) -> list[Repeat]:
     >>> repeats(graph, graph.nodes[1:])
     [Repeat(start=0, period=1, times=3000)]
     """
-    search = _Search(graph, nodes)
+    search = _Search(graph, nodes, least, varying)
     found: list[Repeat] = []
     taken = np.zeros(len(nodes), dtype=bool)
     for repeat in sorted(search.candidates(), key=lambda r: (-r.saved, r.period, r.start)):
@@ -64,8 +65,8 @@ def repeats(graph: Graph, nodes: Sequence[Node]) -> list[Repeat]:
 class _Search:
     """What repetitions are looked for with: a number for each node, the same for nodes that are alike."""
 
-    def __init__(self, graph: Graph, nodes: Sequence[Node]) -> None:
-        self.nodes = nodes
+    def __init__(self, graph: Graph, nodes: Sequence[Node], least: int, varying: bool) -> None:
+        self.nodes, self.least, self.varying = nodes, least, varying
         self.place: Places = {n: i for i, n in enumerate(nodes)}
         self.users: dict[Node, list[int]] = {}
         for n in graph.nodes:
@@ -86,7 +87,7 @@ class _Search:
         if a in self.place:
             return self.place[node] - self.place[a]
         if a.op == "const":
-            return ("const", a.shape, repr(a.settings))
+            return ("const", a.shape, "" if self.varying else repr(a.settings))
         return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
 
     def candidates(self) -> Iterator[Repeat]:
@@ -94,7 +95,7 @@ class _Search:
         for period in range(1, min(PERIOD, len(self.nodes) // TIMES) + 1):
             for start, stop in _stretches(self.codes[period:] == self.codes[:-period]):
                 # The first may look different: it reads something else, in the predecessor's place.
-                if stop - start >= period * (TIMES - 2) and stop - start + 2 * period >= LEAST:
+                if stop - start >= period * (TIMES - 2) and stop - start + 2 * period >= self.least:
                     yield from self._closed(self._aligned(start, stop + period, period))
 
     def _aligned(self, start: int, stop: int, period: int) -> Repeat:
@@ -134,7 +135,7 @@ class _Search:
             beyond = start + (k + 2) * period
             used = any(u >= beyond for n in self._part(start + k * period, period) for u in self.users.get(n, ()))
             if used or k == times - 1:
-                if k + 1 - begun >= TIMES and (k + 1 - begun) * period >= LEAST:
+                if k + 1 - begun >= TIMES and (k + 1 - begun) * period >= self.least:
                     yield Repeat(start + begun * period, period, k + 1 - begun)
                 begun = k + 1
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from gradcli.explain.results import Array
 from gradcli.graph.node import Node
@@ -30,10 +31,11 @@ class Grad:
 
 @dataclass(frozen=True)
 class Partial:
-    """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x."""
+    """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x.  One of a higher order is by one variable."""
 
     of: str
     by: str
+    order: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,14 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Polynomial:
+    """Σ c_k·x^k of the coefficients, from k = 0 on; those that are known exactly are fractions."""
+
+    coefficients: tuple[Fraction | float, ...]
+    variable: str
+
+
+@dataclass(frozen=True)
 class Listed:
     """An array written out: a list, of lists where it has several dimensions."""
 
@@ -107,7 +117,22 @@ class Equal:
     sides: tuple[Math, ...]
 
 
-Math = str | Name | Grad | Partial | Value | Computed | Formula | Added | Words | Product | Sum | Listed | Equal
+Math = (
+    str
+    | Name
+    | Grad
+    | Partial
+    | Value
+    | Computed
+    | Formula
+    | Added
+    | Words
+    | Product
+    | Sum
+    | Polynomial
+    | Listed
+    | Equal
+)
 
 
 # Kinds of section

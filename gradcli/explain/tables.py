@@ -48,7 +48,7 @@ def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     """Return the title of a reverse table: what an adjoint is, and how it comes about."""
     x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
     adjoint = Equal((Name(bar(x)), Partial(loss_name(trace.graph.outputs, v), x)))
-    return ("reverse, last line first: the adjoint ", adjoint, " adds up adjoint · derivative")
+    return ("reverse, last line first: ", adjoint, " adds up adjoint · derivative")
 
 
 def forward_section(trace: Trace) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import factorial
 from typing import Any
 
@@ -12,7 +13,19 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named, Shown
-from gradcli.explain.sections import Equations, Line, Math, Name, Page, Product, Section, Sum, Value
+from gradcli.explain.sections import (
+    Equations,
+    Formula,
+    Line,
+    Math,
+    Name,
+    Page,
+    Partial,
+    Polynomial,
+    Section,
+    Text,
+    Value,
+)
 from gradcli.explain.shared import style
 from gradcli.explain.system import point_parts, system_section
 from gradcli.graph.graph import Graph, scheduled
@@ -20,6 +33,7 @@ from gradcli.graph.hessian import gradient, scalar_output
 from gradcli.graph.node import Node
 from gradcli.graph.passes import representatives
 
+_LONG = 10**6  # of a fraction, whose numbers are written
 MAX_NODES = 20_000  # of a derivative: each is longer than the one before
 
 
@@ -28,13 +42,14 @@ class TaylorResult(Shown):
     """The result of `gradcli jacobian --order N`: the derivatives from the first on, as formulas and at each point.
 
     A formula that is too long to be written is None.  `values[p]` are the output's value and the derivatives at
-    point p.
+    point p, `coefficients[p]` those of the Taylor polynomial there, as fractions where they are known exactly.
     """
 
     output: str
     derivatives: tuple[Any, ...]
     points: tuple[Named, ...] = ()
     values: tuple[Array, ...] = ()
+    coefficients: tuple[tuple[Fraction | float, ...], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -50,9 +65,9 @@ class TaylorResult(Shown):
         """Yield an object a point; a single one without a point."""
         texts = [None if e is None else self.formula(e) for e in self.derivatives]
         common = {"derivatives": dict(zip(self.names, texts, strict=True))}
-        for at, found in zip(self.points, self.values, strict=True):
+        for at, found, exact in zip(self.points, self.values, self.coefficients, strict=True):
+            taylor = [float(c) for c in exact]
             numbers = dict(zip(self.names, found[1:].tolist(), strict=True))
-            taylor = [value / factorial(k) for k, value in enumerate(found.tolist())]
             yield common | {"at": at, "value": {self.output: float(found[0])}, "values": numbers, "taylor": taylor}
         if not self.points:
             yield common
@@ -67,31 +82,31 @@ class TaylorResult(Shown):
 
     def pages(self) -> list[Page]:
         """Return a page for each point."""
-        points: list[tuple[Named | None, Array | None]] = [*zip(self.points, self.values, strict=True)]
-        return [Page(tuple(self._sections(*p)), self.decimals, self.taken) for p in points or [(None, None)]]
+        points: list[int | None] = [*range(len(self.points))]
+        return [Page(tuple(self._sections(p)), self.decimals, self.taken) for p in points or [None]]
 
-    def _sections(self, at: Named | None, found: Array | None) -> Iterator[Section]:
-        value = {} if found is None else {self.output: found[0]}
-        yield system_section(self, at, value)
+    def _sections(self, p: int | None) -> Iterator[Section]:
+        at, found = (None, None) if p is None else (self.points[p], self.values[p])
+        yield system_section(self, at, {} if found is None else {self.output: found[0]})
         lines = []
         for k, name in zip(self._orders, self.names, strict=True):
             expr = self.derivatives[k - 1]
             formula: Math = "too long to write" if expr is None else Value(np.asarray(expr, dtype=object))
             number: tuple[Math, ...] = () if found is None else (Value(found[k]),)
-            lines.append(Line((name, *(() if expr is None and number else (formula,)), *number)))
+            left = Formula(name, Partial(self.output, self.wrt[0], k))
+            lines.append(Line((left, *(() if expr is None and number else (formula,)), *number)))
         yield Section("jacobian", (Equations(tuple(lines)),))
-        if at is not None and found is not None:
-            yield self._polynomial(at, found)
+        if at is not None and p is not None:
+            yield self._polynomial(at, self.coefficients[p])
 
-    def _polynomial(self, at: Named, found: Array) -> Section:
+    def _polynomial(self, at: Named, coefficients: tuple[Fraction | float, ...]) -> Section:
         """Return Σ f⁽ᵏ⁾/k!·hᵏ, the output at a distance h of the point."""
+        if not np.isfinite([float(c) for c in coefficients]).all():
+            return Section("jacobian", (Text(("no Taylor polynomial: a derivative is not finite here",)),))
         h = "h" if "h" not in self.taken else "δ"
-        terms: list[Math] = [Value(found[0])]
-        for k in self._orders:
-            if found[k] != 0:
-                terms.append(Product((Value(found[k] / factorial(k)), Name(h) if k == 1 else f"{h}**{k}")))
         title = ("Taylor polynomial ", *point_parts(at), ", in the distance ", Name(h), " from there")
-        return Section("jacobian", (Equations((Line((Name(self.output), Sum(tuple(terms)))),)),), title)
+        line = Line((Name(self.output), Polynomial(coefficients, h)))
+        return Section("jacobian", (Equations((line,)),), title)
 
 
 @np.errstate(all="ignore")
@@ -110,8 +125,27 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
     for at in points:
         numbers = values_of(graph, {name: value[..., None] for name, value in at.items()}, [y, *nodes])
         found.append(np.array([float(numbers[n][..., 0]) for n in (y, *nodes)]) + 0.0)
-    formulas = tuple(_formula(graph, n) for n in nodes)
-    return TaylorResult(graph, tuple(wrt), None, *style(graph), output, formulas, tuple(points), tuple(found))
+    formulas = tuple(_formula(graph, n) for n in (y, *nodes))
+    exact = tuple(tuple(_coefficients(formulas, at, v)) for at, v in zip(points, found, strict=True))
+    return TaylorResult(
+        graph, tuple(wrt), None, *style(graph), output, formulas[1:], tuple(points), tuple(found), exact
+    )
+
+
+def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator[Fraction | float]:
+    """Yield f⁽ᵏ⁾/k!, a fraction where algebra has one; at decimals, what is a short decimal is that."""
+    from gradcli.algebra.equality import plain
+    from gradcli.algebra.functions import exact_number
+
+    numbers = {name: exact_number(float(value)) for name, value in at.items() if not value.shape}
+    whole = all(n.is_Integer for n in numbers.values())
+    for k, (expr, value) in enumerate(zip(formulas, values.tolist(), strict=True)):
+        found = None if expr is None else plain(expr).subs(numbers)
+        exact = Fraction(int(found.p), int(found.q)) / factorial(k) if found is not None and found.is_Rational else None
+        if exact is None or max(abs(exact.numerator), exact.denominator) > _LONG:
+            yield value / factorial(k)
+        else:
+            yield exact if whole or _LONG % exact.denominator else float(exact)
 
 
 def _nodes(graph: Graph, output: str, x: str, order: int) -> list[Node]:

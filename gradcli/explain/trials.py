@@ -1,20 +1,17 @@
-"""Points at which a claim is tried, and the numbers there: the right derivative's, the claim's, the differences'."""
+"""Points at which a claim is tried, and the numbers there: the right derivative's and the claim's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from gradcli.engine.differences import along
-from gradcli.engine.evaluate import values_of
+from gradcli.explain.claim import Case, numbers
 from gradcli.explain.results import Array, Named
-from gradcli.graph.graph import Graph
-from gradcli.graph.jacobian import jacobian
-from gradcli.graph.node import Node, const, leaf
-from gradcli.graph.substitute import substituted
+from gradcli.explain.witness import agreement
 
 _CANDIDATES = 400  # points that are drawn at a time
 _NUMBERS = 4_000_000  # that are worked out at a time
@@ -22,73 +19,27 @@ _SCALES = (1.0, 0.5, 2.0, 1.0, 0.3, 5.0)
 _FAR = 5  # powers of 10 up to which numbers are drawn where nothing near is in the domain
 _ROUNDS = 10
 _LARGE = 1e8  # numbers that leave no digits for a comparison
-_TRUSTED = 1e-3  # how far finite differences may be off where they speak for anything
-
-
-@dataclass(frozen=True)
-class Case:
-    """A claim as nodes: `yours` against `truth`, the derivative of `base` by `by`, of its entries at `key` alone.
-
-    `text` is the claim's left side and `said` its right side.  `graph` has the leaves as its inputs, and the cotangents
-    of a pullback; `by` is one of them, or an intermediate.
-    """
-
-    text: str
-    said: str
-    graph: Graph
-    base: Node
-    by: Node
-    key: tuple[int | slice, ...]
-    truth: Node
-    yours: Node
-
-    @cached_property
-    def cut(self) -> tuple[Node, Node]:
-        """The base as a function of `by`, whatever that is computed from, and the leaf that stands for it."""
-        return cut(self.base, self.by)
-
-    @cached_property
-    def places(self) -> Array:
-        """For each entry of the claim its place in the whole derivative, counted through base and by."""
-        whole = np.arange(self.base.size * self.by.size).reshape((*self.base.shape, *self.by.shape))
-        return np.asarray(whole[self.key]).reshape(-1)
-
-
-def cut(base: Node, by: Node) -> tuple[Node, Node]:
-    """Return what computes `base` from a leaf in the place of `by`, and that leaf."""
-    if by.op == "input":
-        return base, by
-    stand_in = leaf(by.shape)
-    return substituted([base], {by: stand_in})[0], stand_in
-
-
-def derivative(graph: Graph, base: Node, by: Node) -> Node:
-    """Return ∂base/∂by, of the shape of base followed by that of by, which is a leaf or an intermediate.
-
-    >>> x = leaf()
-    >>> h = 2 * x
-    >>> derivative(Graph.of({"x": x}, {}), h**2, h)
-    mul(const, mul), shape ()
-    """
-    y, x = cut(base, by)
-    inputs = {**graph.inputs, "\0by": x}
-    found = jacobian(Graph.of(inputs, {"": y}), ["\0by"]).outputs
-    node = next(iter(found.values()), None) or const(0, (*base.shape, *by.shape))
-    return node if x is by else substituted([node], {x: by})[0]
+_KEPT = 100  # wrong points, and right ones, that a diagnosis looks at
 
 
 @dataclass(frozen=True)
 class Trials:
     """What was tried: the points, along the last axis, and for each the entries of both, flat.
 
-    `counted` tells at which points the comparison says something; `why` at which not: `corner`, `not finite`, `far`.
+    `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `places` are the numbers of
+    the points among all that are tried.
     """
 
     points: Named
     truth: Array  # (entries, points)
     yours: Array
-    counted: Array
     why: tuple[str, ...]
+    places: Array
+
+    @cached_property
+    def counted(self) -> Array:
+        """At which points the comparison says something."""
+        return np.array([not w for w in self.why], dtype=bool)
 
     @cached_property
     def errors(self) -> Array:
@@ -99,6 +50,10 @@ class Trials:
         same = (self.yours == self.truth) | (np.isnan(self.yours) & np.isnan(self.truth))
         return np.where(same, 0, np.nan_to_num(error, nan=np.inf))
 
+    def wrong(self, tolerance: float) -> Array:
+        """Tell at which of the points that count the claim is wrong."""
+        return np.asarray(self.counted & (self.errors.max(axis=0, initial=0) > tolerance))
+
     def at(self, point: int) -> Named:
         """Return one of the points."""
         return {name: value[..., point] for name, value in self.points.items()}
@@ -107,46 +62,88 @@ class Trials:
         """Return some of the points."""
         picked = {name: value[..., points] for name, value in self.points.items()}
         whys = tuple(self.why[k] for k in points)
-        return Trials(picked, self.truth[:, points], self.yours[:, points], self.counted[points], whys)
+        return Trials(picked, self.truth[:, points], self.yours[:, points], whys, self.places[points])
+
+    def followed_by(self, other: Trials) -> Trials:
+        """Return these trials and others."""
+        points = {name: np.concatenate([v, other.points[name]], axis=-1) for name, v in self.points.items()}
+        truth, yours = (
+            np.concatenate(pair, axis=-1) for pair in ((self.truth, other.truth), (self.yours, other.yours))
+        )
+        return Trials(points, truth, yours, self.why + other.why, np.concatenate([self.places, other.places]))
 
 
-def numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
-    """Return the values of nodes at points as arrays of shape (elements, points)."""
+@dataclass
+class Tally:
+    """How many points were tried, counted and wrong, why others said nothing, and some of both kinds to look at."""
+
+    tolerance: float
+    points: int = 0
+    counted: int = 0
+    wrong: int = 0
+    why: Counter[str] = field(default_factory=Counter)
+    kept: Trials | None = None
+
+    def add(self, found: Trials) -> Tally:
+        """Add what was found at more points."""
+        wrong = found.wrong(self.tolerance)
+        self.points += len(found.why)
+        self.counted += int(found.counted.sum())
+        self.wrong += int(wrong.sum())
+        self.why.update(w for w in found.why if w)
+        room = int(np.clip(_NUMBERS // (4 * max(1, len(found.truth))), 1, _KEPT))
+        before = np.zeros(0, dtype=bool) if self.kept is None else self.kept.wrong(self.tolerance)
+        more = [
+            np.flatnonzero(kind)[: max(0, room - had)]
+            for kind, had in ((wrong, int(before.sum())), (found.counted & ~wrong, int((~before).sum())))
+        ]
+        some = found.chosen(np.sort(np.concatenate(more)))
+        self.kept = some if self.kept is None else self.kept.followed_by(some)
+        return self
+
+
+def given(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
+    """Return the trials at points that the user gave, the first of which has that number; cotangents are drawn."""
     count = next(iter(points.values())).shape[-1]
-    found = values_of(graph, points, nodes)
-    return [np.broadcast_to(found[n], (*n.shape, count)).reshape(n.size, count).astype(float) for n in nodes]
-
-
-def given(case: Case, points: Sequence[Named], seed: int) -> Trials:
-    """Return the trials at points that the user gave; cotangents are drawn."""
-    missing = {name: x.shape for name, x in case.graph.inputs.items() if name not in points[0]}
-    random = _draw(np.random.default_rng(seed), missing, len(points))
-    own = {name: np.stack([p[name] for p in points], axis=-1) for name in points[0]}
-    return _tried(case, {name: (own | random)[name] for name in case.graph.inputs})
+    missing = {name: x.shape for name, x in case.graph.inputs.items() if name not in points}
+    whole = points | _draw(np.random.default_rng([seed, first]), missing, count)
+    return tried(case, {name: whole[name] for name in case.graph.inputs}, seed, first)
 
 
 def drawn(case: Case, count: int, seed: int) -> Trials:
     """Return trials at that many random points, of both signs and several magnitudes, within the domain of all.
 
     Points of the domain are found by drawing more than are wanted, and from farther away where nothing near is in it.
+    Where the claim is finite nowhere, the domain is that of the system alone.
     """
     random = np.random.default_rng(seed)
     inputs = {name: x.shape for name, x in case.graph.inputs.items()}
     total = sum(x.size for x in case.graph.inputs.values()) + 2 * case.truth.size + 4 * case.base.size
     many = int(np.clip(_NUMBERS // max(1, total), count, _CANDIDATES))
     kept: list[Named] = []
+    others: list[Named] = []
     for tries in range(_ROUNDS):
         points = _draw(random, inputs, many, far=tries > 1)
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
-        whole = np.concatenate([truth, yours, base])
-        fine = np.isfinite(whole).all(axis=0) & (np.abs(whole).max(axis=0, initial=0) < _LARGE)
-        kept.append({name: value[..., fine] for name, value in points.items()})
-        if sum(next(iter(p.values())).shape[-1] for p in kept) >= 2 * count:
+        fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)
+        for found, chosen in ((kept, fine & said), (others, fine & ~said)):
+            found.append({name: value[..., chosen] for name, value in points.items()})
+        if _count(kept) >= 2 * count:
             break
-    joined = {name: np.concatenate([p[name] for p in kept], axis=-1)[..., : 2 * count] for name in inputs}
-    found = _tried(case, joined)
-    some = np.flatnonzero(found.counted)[:count]
-    return found.chosen(some if len(some) else np.arange(min(count, len(found.counted))))
+    found = kept if _count(kept) else others
+    joined = {name: np.concatenate([p[name] for p in found], axis=-1)[..., : 2 * count] for name in inputs}
+    trials = tried(case, joined, seed)
+    some = np.flatnonzero(trials.counted)[:count]
+    return trials.chosen(some if len(some) else np.arange(min(count, len(trials.why))))
+
+
+def _moderate(values: Array) -> Array:
+    """Tell at which points all values are finite, and small enough to be compared."""
+    return np.asarray(np.isfinite(values).all(axis=0) & (np.abs(values).max(axis=0, initial=0) < _LARGE))
+
+
+def _count(found: Iterable[Named]) -> int:
+    return sum(next(iter(p.values())).shape[-1] for p in found)
 
 
 def _draw(random: np.random.Generator, inputs: Mapping[str, tuple[int, ...]], count: int, far: bool = False) -> Named:
@@ -174,41 +171,10 @@ def _two_digits(values: Array) -> Array:
     return np.array([float(f"{e:.2g}") for e in rounded.reshape(-1)]).reshape(values.shape)
 
 
-def _tried(case: Case, points: Named) -> Trials:
+def tried(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
+    """Return what the claim and the derivative are at points, and where the comparison says something."""
     truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
-    count = truth.shape[-1]
-    if not count:
-        return Trials(points, truth, yours, np.zeros(0, dtype=bool), ())
     finite = np.isfinite(base).all(axis=0) & np.isfinite(truth).all(axis=0)
-    entry = np.arange(count) % max(1, len(case.places))
-    value, error, corner = differences(case, points, entry)
-    expected = truth[entry, np.arange(count)] if len(truth) else np.zeros(count)
-    with np.errstate(all="ignore"):
-        off = np.abs(value - expected) / np.maximum(1, np.abs(expected))
-        trusted = off <= _TRUSTED + error / np.maximum(1, np.abs(expected))
-    why = np.where(~finite, "not finite", np.where(corner, "corner", np.where(trusted, "", "far")))
-    return Trials(points, truth, yours, why == "", tuple(why.tolist()))
-
-
-def differences(case: Case, points: Named, entries: Array) -> tuple[Array, Array, Array]:
-    """Return at each point the finite difference of one entry, its error, and whether the base has a corner there."""
-    y, x = case.cut
-    count = len(entries)
-    place = case.places[entries]
-    row, column = place // case.by.size, place % case.by.size
-    (at,) = numbers(case.graph, points, [case.by])
-    direction = np.zeros_like(at)
-    direction[column, np.arange(count)] = 1
-    inputs = {**case.graph.inputs, "\0by": x}
-    graph = Graph.of(inputs, {"": y})
-
-    def function(moved: Array) -> Array:
-        repeat = moved.shape[-1] // count
-        others = {name: np.tile(value, repeat) for name, value in points.items()}
-        own = {"\0by": moved.reshape((*x.shape, -1))}
-        found = values_of(graph, others | own, [y])[y]
-        found = np.broadcast_to(found, (*y.shape, moved.shape[-1])).reshape(y.size, -1)
-        return np.asarray(found[np.tile(row, repeat), np.arange(moved.shape[-1])])
-
-    found = along(function, at, direction)
-    return found.value, found.error, found.corner
+    agree, corner = agreement(case, points, truth, seed)
+    why = np.where(~finite, "not finite", np.where(corner, "corner", np.where(agree, "", "far")))
+    return Trials(points, truth, yours, tuple(why.tolist()), first + np.arange(truth.shape[-1]))

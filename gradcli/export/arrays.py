@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,11 +14,13 @@ from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
-_LOOSE = ("argsort",)  # operations whose rule may be a sum
-_LONG = 60  # characters of an expression that gets a name
+_LISTED = ("scatter", "stack", "concatenate")  # whose arguments may stand on lines of their own
+_LONG = 68  # characters of an expression, at most, where it can be parted
+_SHORT = 40
 ATOM = 9
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
-_INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "pow": "**", "mod": " % ", "floor_divide": " // "}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floor_divide": "//"}
+_SIMPLE = re.compile(r"-?[\w.]+")  # a name or a number
 
 
 class Text(NamedTuple):
@@ -45,15 +48,15 @@ Rule = Callable[["ArrayWriter", Node, Sequence[Argument]], str]
 class ArrayLanguage:
     """A target: its name, the rule of each operation, how arrays of numbers are written.
 
-    `comparisons` are the signs of conditions, `result` is how a number is written as a result, and `scalar` as an
+    `comparisons` are the signs of conditions, `result` is how a result is written, and `scalar` a number that is an
     argument of a function.
     """
 
     name: str
     rules: Mapping[str, Rule | str]
-    array: Callable[[Node], str]
+    array: Callable[[ArrayWriter, Node], str]
     comparisons: Mapping[str, str]
-    result: Callable[[str], str]
+    result: Callable[[ArrayWriter, Node, str], str]
     scalar: Callable[[str], str] = str
 
 
@@ -68,12 +71,35 @@ class ArrayWriter:
 
     def __post_init__(self) -> None:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
+        inputs = set(self.function.arguments.values())
+        self.varying: set[Node] = set()  # nodes that differ from point to point
+        for node in self.function.nodes:
+            if node in inputs or any(a in self.varying for a in node.args):
+                self.varying.add(node)
+        self.uses_points = False
+        self.result_names = {n: name for name, n in self.function.results.items()}
+
+    def points(self) -> str:
+        """Return the name of the points' shape, which the function is to begin with."""
+        self.uses_points = True
+        return "points"
+
+    def own_name(self, node: Node) -> str | None:
+        """Return the name of a node: the user's, or that of the result that it is."""
+        name = self.function.names.get(node)
+        if name is None and (own := self.result_names.get(node)) not in self.function.names.values():
+            return own
+        return name
 
     def write(self) -> list[str]:
         """Return the lines that compute the results, which `done` has at the end."""
         for node in self.function.nodes:
             self.done[node] = self.kept(node, self.expression(node))
         return self.lines
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append(text)
 
     def kept(self, node: Node, found: Text) -> Text:
         """Return an expression, or the name that it gets: the user's, or a new one where it is read again or long."""
@@ -83,13 +109,13 @@ class ArrayWriter:
         short = self.function.readers[node] < 2 and len(found.text) < _LONG
         if name is None and (short or found.text.isidentifier()):
             return found
-        return self.named(found.text, name)
+        return self.named(found.text, self.own_name(node))
 
     def named(self, text: str, name: str | None = None) -> Text:
         """Write an assignment, and return the name."""
         name = name or next(self.fresh)
         if text != name:
-            self.lines.append(f"{name} = {text}")
+            self.line(f"{name} = {text}")
         return Text(name)
 
     def expression(self, node: Node) -> Text:
@@ -99,11 +125,9 @@ class ArrayWriter:
         if node.op == "const":
             return self.constant(node)
         args = [self.done[a] for a in node.args]
-        if node.op in _INFIX and node.op in self.language.rules and self.language.rules[node.op] == "infix":
-            level = _LEVELS[node.op]
-            a = _bracketed(args[0], level + (node.op == "pow"))
-            b = _bracketed(args[1], level + (node.op != "add" and node.op != "pow"), later=True)
-            return Text(f"{a}{_INFIX[node.op]}{b}", level)
+        args = args if node.op in _LISTED else self.parted(args)
+        if node.op in _INFIX and self.language.rules.get(node.op) == "infix":
+            return _infix(node.op, *args)
         if node.op == "neg":
             return Text(f"-{_bracketed(args[0], 3)}", 2)
         if node.op in self.language.comparisons:
@@ -115,8 +139,24 @@ class ArrayWriter:
             raise refused(node.op, self.language.name)
         texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
-            return Text(rule.format(*texts), 0 if rule == "{}" else ATOM)
-        return Text(rule(self, node, texts), 0 if node.op in _LOOSE else ATOM)
+            return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
+        text = rule(self, node, texts)
+        return Text(text, ATOM if is_atom(text) else 0)
+
+    def short(self, text: str) -> str:
+        """Return a text, or the name that it gets if it is long."""
+        return text if len(text) < _SHORT else self.named(text).text
+
+    def parted(self, args: list[Text]) -> list[Text]:
+        """Return arguments, the longest of which get names until they are not too long together."""
+        args = list(args)
+        while sum(len(a.text) + 3 for a in args) > _LONG:
+            compound = [i for i, a in enumerate(args) if not _SIMPLE.fullmatch(a.text)]
+            if not compound:
+                break
+            longest = max(compound, key=lambda i: len(args[i].text))
+            args[longest] = self.named(args[longest].text)
+        return args
 
     def argument(self, node: Node, found: Text) -> Argument:
         """Return an argument of a function."""
@@ -128,17 +168,51 @@ class ArrayWriter:
     def constant(self, node: Node) -> Text:
         """Return a number, or an array of numbers."""
         if node.shape:
-            return Text(self.language.array(node))
-        text = number_text(number(node.values[0]), self.language.name)
+            return Text(self.language.array(self, node))
+        text = number_text(number(node.values[0]))
         return Text(text, 2 if text.startswith("-") else ATOM)
 
 
-def number_text(value: float, language: str) -> str:
-    """Return a number with all its digits."""
+def is_atom(text: str) -> bool:
+    """Tell whether a text is a name, a number or a call, an index or a chain of them.
+
+    >>> is_atom("f(a + b).g[1]"), is_atom("a + f(b)"), is_atom("(a == b)")
+    (True, False, True)
+    """
+    depth = 0
+    for c in text:
+        depth += (c in "([") - (c in ")]")
+        if not depth and c in " -+*/":
+            return False
+    return True
+
+
+def number_text(value: float) -> str:
+    """Return a number with all its digits.
+
+    >>> number_text(2), number_text(float("inf"))
+    ('2.0', 'float("inf")')
+    """
     text = repr(float(value))
-    if text in ("inf", "-inf", "nan"):
-        return f"float('{text}')"
-    return text.removesuffix(".0") + "." if text.endswith(".0") else text
+    return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
+
+
+def shape_text(sizes: Sequence[str]) -> str:
+    """Return a tuple of sizes.
+
+    >>> shape_text(["3"]), shape_text(["2", "3"])
+    ('(3,)', '(2, 3)')
+    """
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
+
+
+def _infix(op: str, a: Text, b: Text) -> Text:
+    level = _LEVELS[op]
+    left = _bracketed(a, level + (op == "pow"))
+    right = _bracketed(b, level + (op != "pow"), later=True)
+    right = right.removesuffix(".0") if op == "pow" else right
+    plain = op == "pow" and _SIMPLE.fullmatch(left) and _SIMPLE.fullmatch(right)
+    return Text(f"{left}**{right}" if plain else f"{left} {_INFIX[op]} {right}", level)
 
 
 def _bracketed(found: Text, level: int, later: bool = False) -> str:

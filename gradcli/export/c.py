@@ -7,67 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.export.loop_rules import STRUCTURAL
+from gradcli.export.helpers import HELPERS, needed
+from gradcli.export.layout import filled
+from gradcli.export.line_rules import STRUCTURAL as OF_LINES
+from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
-from gradcli.export.program import Function, Program, size_text
+from gradcli.export.number_rules import rules
+from gradcli.export.program import Function, Program, about_lines
 from gradcli.graph.node import Node
 
+_OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
 RULES: dict[str, str] = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{}*{}",
-    "div": "{}/{}",
-    "neg": "-{}",
+    **rules(str, str),
+    **{op: f"{_OWN.get(op, op)}({{}})" for op in ("abs", "round", "erf", "erfc", "gamma", "lgamma")},
     "pow": "pow({}, {})",
-    "identity": "{}",
-    "mod": "gradcli_mod({}, {})",
-    "floor_divide": "gradcli_floor_divide({}, {})",
-    **{
-        op: f"{op}({{}})"
-        for op in ("sqrt", "cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan")
-    },
-    **{op: f"{op}({{}})" for op in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
-    **{op: f"{op}({{}})" for op in ("erf", "erfc", "lgamma", "floor", "ceil")},
-    "gamma": "tgamma({})",
-    "digamma": "refused",
-    "polygamma": "refused",
-    "round": "rint({})",
-    "abs": "fabs({})",
-    "atan2": "atan2({}, {})",
-    "hypot": "hypot({}, {})",
-    "softplus": "gradcli_softplus({})",
-    "where": "{} ? {} : {}",
-    "maximum": "gradcli_maximum({}, {})",
-    "minimum": "gradcli_minimum({}, {})",
-    "clamp": "gradcli_minimum(gradcli_maximum({}, {}), {})",
-    "heaviside": "gradcli_heaviside({}, {})",
-    "sign": "gradcli_sign({})",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "gt": "{} > {}",
-    "ge": "{} >= {}",
+    "maximum": "larger({}, {})",
+    "minimum": "smaller({}, {})",
+    "clamp": "smaller(larger({}, {}), {})",
     "eq": "{} == {}",
     "ne": "{} != {}",
-    "and": "{} && {}",
-    "or": "{} || {}",
-    "not": "!{}",
-}
-HELPERS = {
-    "gradcli_mod": "(double a, double b) { double r = fmod(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; }",
-    "gradcli_floor_divide": "(double a, double b) { double r = fmod(a, b);\n"
-    "    return rint((a - (r != 0 && (r < 0) != (b < 0) ? r + b : r))/b); }",
-    "gradcli_softplus": "(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))) + 0*x; }",
-    "gradcli_maximum": "(double a, double b) { return a > b || a != a ? a : b; }",
-    "gradcli_minimum": "(double a, double b) { return a < b || a != a ? a : b; }",
-    "gradcli_heaviside": "(double x, double h) { return x < 0 ? 0 : x > 0 ? 1 : x == 0 ? h : x; }",
-    "gradcli_sign": "(double x) { return (double)(x > 0) - (double)(x < 0); }",
 }
 # What a function's names must not be: words of C's, of its library, and what the file uses.
 _WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main printf
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main printf PI
 j0 j1 jn y0 y1 yn gamma signgam exp log sin cos tan pow sqrt fabs floor ceil div abs remainder index time
-NAN INFINITY NULL wrong close_to erf erfc lgamma tgamma hypot cbrt fmod rint round
+asin acos atan atan2 sinh cosh tanh asinh acosh atanh expm1 log1p log2 log10 exp2 exp10 logb scalb significand drem
+NAN INFINITY NULL wrong close_to erf erfc lgamma tgamma hypot cbrt fmod rint round trunc fmax fmin fma ldexp frexp modf
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(HELPERS)
 
@@ -87,15 +53,19 @@ LANGUAGE = NumberLanguage(
     name="c",
     rules=RULES,
     array="double {name}[{size}];",
-    table="static const double {name}[{size}] = {{{numbers}}};",
-    places="static const int {name}[{size}] = {{{numbers}}};",
+    table="static const double {name}[{size}] = {{|}};",
+    places="static const int {name}[{size}] = {{|}};",
     scalar="const double {name} = {value};",
+    condition="const int {name} = {value};",
     variable="double {name} = {value};",
     loop="for (int {i} = 0; {i} < {n}; {i}++)",
+    whole="(int){}",
     number=number,
-    helpers=HELPERS,
-    starred=lambda name: f"*{name}",
-    structural=STRUCTURAL,
+    result="*{} = {{value}};".format,
+    helper=str,
+    structural={**OF_LOOPS, **OF_LINES},
+    zeroed=False,
+    indent="    ",
 )
 
 
@@ -103,39 +73,42 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [_function(f) for f in program.functions]
     text = "\n".join(line for lines in functions for line in lines)
-    used = [name for name in HELPERS if f"{name}(" in text]
-    head = ["/* The system below and its derivatives in C, written by gradcli.", ""]
-    head += [*(f"       {line.replace('*/', '* /')}" for line in program.system), "*/", "", "#include <math.h>"]
+    helpers = [["", *h.c()] for h in needed(text, HELPERS)]
+    turned = any("PI" in line for lines in helpers for line in lines)
     tested = _self_test(program)
+    head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
+    head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
     head += ["#include <stdio.h>"] if tested else []
-    helpers = [f"static double {name}{HELPERS[name]}" for name in used]
-    return (
-        "\n".join(
-            [
-                *head,
-                *([""] if helpers else []),
-                *helpers,
-                *(line for lines in functions for line in ["", *lines]),
-                *tested,
-            ]
-        )
-        + "\n"
-    )
+    head += ["", "static const double PI = 3.141592653589793;"] if turned else []
+    return "\n".join([*head, *(line for lines in [*helpers, *functions] for line in lines), *tested]) + "\n"
 
 
 def _function(function: Function) -> list[str]:
     writer = LoopWriter(LANGUAGE, function)
     written = writer.write()
-    unused = [name for name, n in function.arguments.items() if n not in function.nodes]
-    lines = [f"/* {function.about[:1].upper()}{function.about[1:]}."]
-    shapes = [
-        f"{name}: {size_text(n.shape)}" for name, n in {**function.arguments, **function.results}.items() if n.shape
-    ]
-    lines[0] += f" Row after row, {', '.join(shapes)}. */" if shapes else " */"
-    head = [*(_argument(name, n) for name, n in function.arguments.items())]
-    head += [f"double *{name}" for name in function.results]
-    lines += [*writer.tables, f"void {function.name}({', '.join(head)})", "{"]
-    return [*lines, *(f"    (void){name};" for name in unused), *written, "}"]
+    unused = [f"    (void){name};" for name, n in function.arguments.items() if n not in function.nodes]
+    about = about_lines(function)
+    lines = [f"/* {about[0]} */"] if len(about) == 1 else ["/*", *(f" * {line}".rstrip() for line in about), " */"]
+    arguments = [*(_argument(name, n) for name, n in function.arguments.items())]
+    arguments += [f"double *{name}" for name in function.results]
+    head = filled(f"void {function.name}(", ")", arguments)
+    return ["", *_pattern(function), *_spaced(writer.tables), *lines, *head, "{", *unused, *written, "}"]
+
+
+def _spaced(lines: list[str]) -> list[str]:
+    return [*lines, ""] if lines else []
+
+
+def _pattern(function: Function) -> list[str]:
+    """Return where the entries of a matrix stand that is given by them."""
+    if function.pattern is None:
+        return []
+    rows, columns = function.pattern.rows, function.pattern.columns
+    shape = " x ".join(map(str, function.pattern.shape))
+    lines = [f"/* Where the {len(rows)} entries of {function.name} stand in a matrix of {shape}. */"]
+    for name, numbers in (("rows", rows), ("columns", columns)):
+        lines += filled(f"const int {function.name}_{name}[{len(rows)}] = {{", "};", [str(k) for k in numbers])
+    return [*lines, ""]
 
 
 def _argument(name: str, node: Node) -> str:
@@ -146,14 +119,14 @@ def _self_test(program: Program) -> list[str]:
     """Return a main function that compares with gradcli's numbers, compiled with -DNAME_TEST."""
     if any(f.test is None for f in program.functions):
         return []
-    macro = f"{program.name.upper()}_TEST"
     lines = [
-        "", f"#ifdef {macro}",
+        "", f"#ifdef {program.name.upper()}_TEST",
         "static int close_to(const char *name, const double *found, const double *expected, int n)",
         "{",
         "    for (int i = 0; i < n; i++) {",
         "        double a = found[i], b = expected[i];",
-        "        if (a == b || (a != a && b != b) || fabs(a - b) <= 1e-12 + 1e-9*fabs(b)) continue;",
+        "        if (a == b || (a != a && b != b)) continue;",
+        "        if (fabs(a - b) <= 1e-12 + 1e-9 * fabs(b)) continue;",
         '        printf("%s[%d] is %.17g where gradcli has %.17g\\n", name, i, a, b);',
         "        return 0;",
         "    }",
@@ -176,18 +149,19 @@ def _tested(f: Function) -> list[str]:
     given = []
     for k, (name, node) in enumerate(f.arguments.items()):
         if node.shape:
-            lines.append(f"        const double in{k}[{node.size}] = {_braced(arguments[name])};")
+            lines += filled(f"        const double in{k}[{node.size}] = {{", "};", _numbers(arguments[name]))
         given.append(f"in{k}" if node.shape else number(float(arguments[name])))
     for k, (name, node) in enumerate(f.results.items()):
-        lines.append(
-            f"        double out{k}[{node.size}]; const double right{k}[{node.size}] = {_braced(expected[name])};"
-        )
+        lines.append(f"        double out{k}[{node.size}];")
+        lines += filled(f"        const double right{k}[{node.size}] = {{", "};", _numbers(expected[name]))
         given.append(f"out{k}")
-    lines.append(f"        {f.name}({', '.join(given)});")
+    lines += filled(f"        {f.name}(", ");", given)
     for k, (name, node) in enumerate(f.results.items()):
-        lines.append(f'        wrong |= !close_to("{f.name}: {name}", out{k}, right{k}, {node.size});')
+        lines += filled(
+            "        wrong |= !close_to(", ");", [f'"{f.name}: {name}"', f"out{k}", f"right{k}", str(node.size)]
+        )
     return [*lines, "    }"]
 
 
-def _braced(values: Any) -> str:
-    return "{" + ", ".join(number(float(v)) for v in np.asarray(values).reshape(-1)) + "}"
+def _numbers(values: Any) -> list[str]:
+    return [number(float(v)) for v in np.asarray(values).reshape(-1)]

@@ -8,125 +8,128 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.export.loop_rules import STRUCTURAL
+from gradcli.export.helpers import HELPERS_OF_JAVASCRIPT as HELPERS
+from gradcli.export.helpers import camel, needed
+from gradcli.export.layout import each_alone, filled
+from gradcli.export.line_rules import STRUCTURAL as OF_LINES
+from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
-from gradcli.export.program import Function, Program, size_text
+from gradcli.export.number_rules import rules
+from gradcli.export.program import Function, Program, about_lines
 
 RULES: dict[str, str] = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{}*{}",
-    "div": "{}/{}",
-    "neg": "-{}",
-    "pow": "power({}, {})",
-    "identity": "{}",
-    "mod": "modulo({}, {})",
-    "floor_divide": "floorDivide({}, {})",
-    **{
-        op: f"Math.{op}({{}})" for op in ("sqrt", "cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos")
-    },
-    **{
-        op: f"Math.{op}({{}})"
-        for op in ("tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
-    },
-    **{op: f"Math.{op}({{}})" for op in ("floor", "ceil", "abs")},
-    **dict.fromkeys(("erf", "erfc", "gamma", "lgamma", "digamma", "polygamma"), "refused"),
+    **rules("Math.{}".format, camel),
+    **{op: f"{op}({{}})" for op in ("erf", "erfc", "gamma", "lgamma")},
+    "abs": "Math.abs({})",
     "round": "roundEven({})",
-    "atan2": "Math.atan2({}, {})",
-    "hypot": "Math.hypot({}, {})",
-    "softplus": "softplus({})",
-    "where": "{} ? {} : {}",
+    "pow": "power({}, {})",
     "maximum": "Math.max({}, {})",
     "minimum": "Math.min({}, {})",
     "clamp": "Math.min(Math.max({}, {}), {})",
-    "heaviside": "heaviside({}, {})",
-    "sign": "sign({})",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "gt": "{} > {}",
-    "ge": "{} >= {}",
     "eq": "{} === {}",
     "ne": "{} !== {}",
-    "and": "{} && {}",
-    "or": "{} || {}",
-    "not": "!{}",
 }
-HELPERS = {
-    "power": "(a, b) => Math.abs(a) === 1 && (b !== b || Math.abs(b) === Infinity) && a === 1 ? 1 : a ** b",
-    "modulo": "(a, b) => { const r = a % b; return r !== 0 && r < 0 !== b < 0 ? r + b : r; }",
-    "floorDivide": "(a, b) => Math.round((a - modulo(a, b))/b)",
-    "roundEven": "(x) => { const r = Math.round(x); return Math.abs(x % 1) === 0.5 && r % 2 !== 0 ? r - 1 : r; }",
-    "softplus": "(x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))",
-    "heaviside": "(x, h) => x < 0 ? 0 : x > 0 ? 1 : x === 0 ? h : x",
-    "sign": "(x) => (x > 0 ? 1 : 0) - (x < 0 ? 1 : 0)",
+# What C's library has and JavaScript's has not.
+_LIBRARY = {
+    "power": ["function power(a, b) {", "  return a === 1 ? 1 : a ** b;", "}"],
+    "roundEven": [
+        "function roundEven(x) {",
+        "  const r = Math.round(x);",
+        "  return Math.abs(x % 1) === 0.5 && r % 2 !== 0 ? r - 1 : r;",
+        "}",
+    ],
 }
 _WORDS = """
 abstract arguments await boolean break byte case catch char class const continue debugger default delete do double
 else enum eval export extends false final finally float for function goto if implements import in instanceof int
 interface let long native new null package private protected public return short static super switch synchronized
 this throw throws transient true try typeof undefined var void volatile while with yield Math Infinity NaN
-Float64Array process console wrong closeTo started
+Float64Array process console wrong closeTo check started
 """
-RESERVED = frozenset(_WORDS.split()) | frozenset(HELPERS)
+RESERVED = frozenset(_WORDS.split()) | frozenset(map(camel, HELPERS)) | frozenset(_LIBRARY)
 
 
 def number(value: float) -> str:
     """Return a number with all its digits.
 
     >>> number(2.0), number(1e300), number(-math.inf)
-    ('2', '1e+300', '-Infinity')
+    ('2', '1e300', '-Infinity')
     """
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return "NaN" if math.isnan(value) else repr(float(value)).removesuffix(".0")
+    return "NaN" if math.isnan(value) else repr(float(value)).removesuffix(".0").replace("e+", "e")
 
 
 LANGUAGE = NumberLanguage(
     name="javascript",
     rules=RULES,
     array="const {name} = new Float64Array({size});",
-    table="const {name} = [{numbers}];",
-    places="const {name} = [{numbers}];",
+    table="const {name} = [|];",
+    places="const {name} = [|];",
     scalar="const {name} = {value};",
+    condition="const {name} = {value};",
     variable="let {name} = {value};",
     loop="for (let {i} = 0; {i} < {n}; {i}++)",
+    whole="{}",
     number=number,
-    helpers=HELPERS,
-    starred=lambda name: f"const {name}",
-    structural=STRUCTURAL,
+    result="const {} = {{value}};".format,
+    helper=camel,
+    structural={**OF_LOOPS, **OF_LINES},
+    zeroed=True,
+    indent="  ",
 )
 
 
 def source(program: Program) -> str:
     """Return the file."""
     functions = [_function(f) for f in program.functions]
-    text = "\n".join(line for lines in functions for line in lines)
-    text += "modulo(" * ("floorDivide(" in text)
-    helpers = [f"const {name} = {HELPERS[name]};" for name in HELPERS if f"{name}(" in text]
+    helpers = [["", *lines] for lines in _helpers("\n".join(line for lines in functions for line in lines))]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
-    head += [*(f"//     {line}" for line in program.system), *([""] if helpers else []), *helpers]
-    return "\n".join([*head, *(line for lines in functions for line in ["", *lines]), *_self_test(program)]) + "\n"
+    head += [f"//     {line}" for line in program.system]
+    return (
+        "\n".join([*head, *(line for lines in [*helpers, *functions] for line in lines), *_self_test(program)]) + "\n"
+    )
+
+
+def _helpers(text: str) -> list[list[str]]:
+    """Return the functions that a text calls."""
+    found = [h.javascript() for h in needed(text, HELPERS)]
+    text += "\n".join(line for lines in found for line in lines)
+    return [*(lines for name, lines in _LIBRARY.items() if f"{name}(" in text), *found]
 
 
 def _function(function: Function) -> list[str]:
     writer = LoopWriter(LANGUAGE, function)
-    arrays = [f"const {name} = new Float64Array({n.size});" for name, n in function.results.items() if n.shape]
+    arrays = [f"  const {name} = new Float64Array({n.size});" for name, n in function.results.items() if n.shape]
     written = writer.write()
-    shapes = [
-        f"{name}: {size_text(n.shape)}" for name, n in {**function.arguments, **function.results}.items() if n.shape
-    ]
-    about = f"// {function.about[:1].upper()}{function.about[1:]}."
     results = list(function.results)
-    returned = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
+    end = f"  return {results[0]};"
+    if len(results) == 1 and not function.results[results[0]].shape:
+        end = f"  return {written.pop().partition(' = ')[2]}"
+    head = each_alone(f"export function {function.name}(", ") {", list(function.arguments), "  ")
     return [
-        *writer.tables,
-        about + (f" Row after row, {', '.join(shapes)}." if shapes else ""),
-        f"export function {function.name}({', '.join(function.arguments)}) {{",
-        *(f"    {line}" for line in arrays),
+        "",
+        *_pattern(function),
+        *([*writer.tables, ""] if writer.tables else []),
+        *(f"// {line}".rstrip() for line in about_lines(function)),
+        *head,
+        *arrays,
         *written,
-        f"    return {returned};",
+        *([end] if len(results) == 1 else each_alone("  return [", "];", results, "  ")),
         "}",
     ]
+
+
+def _pattern(function: Function) -> list[str]:
+    """Return where the entries of a matrix stand that is given by them."""
+    if function.pattern is None:
+        return []
+    rows, columns = function.pattern.rows, function.pattern.columns
+    shape = " × ".join(map(str, function.pattern.shape))
+    lines = [f"// Where the {len(rows)} entries of {function.name} stand in a matrix of {shape}."]
+    for name, numbers in (("rows", rows), ("columns", columns)):
+        lines += filled(f"export const {function.name}_{name} = [", "];", [str(k) for k in numbers], "  ")
+    return [*lines, ""]
 
 
 def _self_test(program: Program) -> list[str]:
@@ -137,26 +140,39 @@ def _self_test(program: Program) -> list[str]:
         "",
         'const started = typeof process !== "undefined" && process.argv[1];',
         "if (started && import.meta.url === new URL(`file://${started}`).href) {",
-        "    let wrong = 0;",
-        "    const closeTo = (name, found, expected) => {",
-        "        const close = (a, b) => Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-12 + 1e-9*Math.abs(b);",
-        '        const flat = typeof found === "number" ? [found] : Array.from(found);',
-        "        if (flat.length === expected.length && flat.every((a, i) => close(a, expected[i]))) return;",
-        "        wrong = 1;",
-        "        console.log(`${name} is ${flat} where gradcli has ${expected}`);",
-        "    };",
+        "  let wrong = 0;",
+        "  const closeTo = (a, b) =>",
+        "    Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-12 + 1e-9 * Math.abs(b);",
+        "  const check = (name, found, expected) => {",
+        '    const flat = typeof found === "number" ? [found] : Array.from(found);',
+        "    if (flat.every((a, i) => closeTo(a, expected[i]))) return;",
+        "    wrong = 1;",
+        "    console.log(`${name} is ${flat} where gradcli has ${expected}`);",
+        "  };",
     ]
     for f in program.functions:
-        assert f.test is not None
-        arguments, expected = f.test
-        given = ", ".join(_literal(arguments[name], bool(n.shape)) for name, n in f.arguments.items())
-        names = [f"{f.name}: {name}" for name in f.results]
-        call = f"{f.name}({given})" if len(names) > 1 else f"[{f.name}({given})]"
-        right = ", ".join(_literal(expected[name], True) for name in f.results)
-        lines.append(f"    {call}.forEach((found, k) => closeTo({json.dumps(names)}[k], found, [{right}][k]));")
-    return [*lines, '    console.log(wrong ? "wrong" : "as gradcli has it");', "    process.exitCode = wrong;", "}"]
+        lines += _tested(f)
+    return [*lines, '  console.log(wrong ? "wrong" : "as gradcli has it");', "  process.exitCode = wrong;", "}"]
 
 
-def _literal(values: Any, listed: bool) -> str:
-    numbers = [number(float(v)) for v in np.asarray(values).reshape(-1)]
-    return f"[{', '.join(numbers)}]" if listed else numbers[0]
+def _tested(f: Function) -> list[str]:
+    assert f.test is not None
+    arguments, expected = f.test
+    lines = ["  {"]
+    given = []
+    for k, (name, n) in enumerate(f.arguments.items()):
+        numbers = _numbers(arguments[name])
+        if n.shape:
+            lines += filled(f"    const in{k} = [", "];", numbers, "  ")
+        given.append(f"in{k}" if n.shape else numbers[0])
+    several = len(f.results) > 1
+    lines += filled(f"    const found = {f.name}(", ");", given, "  ")
+    for k, name in enumerate(f.results):
+        lines += filled(f"    const right{k} = [", "];", _numbers(expected[name]), "  ")
+        one = f"found[{k}]" if several else "found"
+        lines.append(f"    check({json.dumps(f'{f.name}: {name}')}, {one}, right{k});")
+    return [*lines, "  }"]
+
+
+def _numbers(values: Any) -> list[str]:
+    return [number(float(v)) for v in np.asarray(values).reshape(-1)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.engine.evaluate import number
 from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule
-from gradcli.export.numpy import index_text
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
+from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, places_text
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -22,34 +23,86 @@ def _renamed(rule: Rule | str) -> Rule | str:
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     shape, keys = node.settings
-    text = f"jnp.zeros({shape})"
+    name = w.named(f"jnp.zeros({shape})", w.own_name(node)).text
     for key, part in zip(keys, args, strict=True):
-        text = w.named(f"{text}.at[{index_text(key)}].add({part})").text
-    return text
+        w.line(f"{name} = {name}.at[{index_text(key, shape)}].add({w.short(part)})")
+    return name
 
 
 def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
-    return f"jnp.zeros({node.shape}).at[{':, ' * axis}jnp.array({places.numbers.tolist()})].add({args[0]})"
+    zeros = w.named(f"jnp.zeros({node.shape})").text
+    at = w.short(f"jnp.array({places_text(places)})")
+    return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
+
+
+def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, places = node.settings
+    at = w.short(f"jnp.array({places_text(places)})")
+    return f"jnp.take({args[0]}, {at}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    places = f"jnp.arange({min(node.shape[:2])})"
-    return f"jnp.zeros({node.shape}).at[{places}, {places}].set({args[0]})"
+    places = w.named(f"jnp.arange({min(node.shape[:2])})").text
+    zeros = w.named(f"jnp.zeros({node.shape})").text
+    return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
+
+
+def _mask(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        (axis,) = node.settings
+        place = w.named(f"jnp.{op}({args[0]}, axis={axis}, keepdims=True)").text
+        rest = (1,) * (len(node.shape) - axis - 1)
+        return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
+
+    return rule
+
+
+def _median_mask(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    (axis,) = node.settings
+    middle = (node.shape[axis] - 1) // 2
+    place = w.named(f"jnp.take(jnp.argsort({args[0]}, axis={axis}), jnp.array([{middle}]), axis={axis})").text
+    rest = (1,) * (len(node.shape) - axis - 1)
+    return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
+
+
+def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, descending = node.settings
+    return f"jnp.argsort({args[0]}, axis={axis}{', descending=True' * descending})"
+
+
+def _reshape(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    key = inserted(node.args[0].shape, node.shape)
+    return f"jnp.reshape({args[0]}, {node.shape})" if key is None else f"{args[0].atom}[{key}]"
+
+
+def _stack(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+        return f"jnp.{op}([{', '.join(args)}]{axis})"
+
+    return rule
 
 
 def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     (axis,) = node.settings
     a, b = (w.named(f"list(jnp.moveaxis({x}, {axis}, 0))").text for x in args)
-    w.lines.append(f"for k in range(1, len({b})):")
-    w.lines.append(f"    {b}[k] = {b}[k] + {a}[k - 1]*{b}[k - 1]")
+    k = next(w.fresh)
+    w.line(f"for {k} in range(1, len({b})):")
+    w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
     return f"jnp.stack({b}, axis={axis})"
 
 
 def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     (axis,) = node.settings
-    order = f"jnp.argsort({args[1]}, axis={axis})"  # the inverse of an order
+    order = w.named(f"jnp.argsort({args[1]}, axis={axis})").text  # the inverse of an order
     return f"jnp.take_along_axis({args[0]}, {order}, axis={axis})"
+
+
+def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    order = node.args[0].value
+    whole = str(order) if isinstance(order, int) else f"{args[0].atom}.astype(int)"
+    return f"jax.scipy.special.polygamma({whole}, {args[1]})"
 
 
 RULES: dict[str, Rule | str] = {
@@ -59,29 +112,54 @@ RULES: dict[str, Rule | str] = {
     "gamma": "jax.scipy.special.gamma({})",
     "lgamma": "jax.scipy.special.gammaln({})",
     "digamma": "jax.scipy.special.digamma({})",
+    "polygamma": _polygamma,
     "recurrence": _recurrence,
     "scatter": _scatter,
     "put": _put,
+    "take": _take,
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,
+    "argsort": _argsort,
+    "argmax_mask": _mask("argmax"),
+    "argmin_mask": _mask("argmin"),
+    "argmedian_mask": _median_mask,
+    "matmul": "jnp.matmul({}, {})",
+    "einsum": lambda w, node, args: f'jnp.einsum("{einsum_text(node)}", {args[0]}, {args[1]})',
+    "det": "jnp.linalg.det({})",
+    "inv": "jnp.linalg.inv({})",
+    "solve": "jnp.linalg.solve({}, {})",
+    "reshape": _reshape,
+    "broadcast": lambda w, node, args: f"jnp.broadcast_to({args[0]}, {node.shape})",
+    "triu": lambda w, node, args: f"jnp.triu({args[0]}, {node.settings[0]})",
+    "tril": lambda w, node, args: f"jnp.tril({args[0]}, {node.settings[0]})",
+    "concatenate": _stack("concatenate"),
+    "stack": _stack("stack"),
 }
 
 
-def _array(node: Node) -> str:
-    return numpy.LANGUAGE.array(node).replace("np.", "jnp.")
+def _array(w: ArrayWriter, node: Node) -> str:
+    if node.value is not None:
+        return f"jnp.full({node.shape}, {number_text(number(node.value))})"
+    return f"jnp.array({numbers_text(node)})"
 
 
-LANGUAGE = ArrayLanguage("jax", RULES, _array, numpy.CONDITIONS, "jnp.array({})".format)
+def _result(w: ArrayWriter, node: Node, text: str) -> str:
+    return f"jnp.array({text})" if node.op == "const" and not node.shape else text
+
+
+LANGUAGE = ArrayLanguage("jax", RULES, _array, numpy.CONDITIONS, _result)
 
 
 def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    close = "jnp.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)"
-    tested = self_test(program, "jnp.array({}, dtype=float)", close)
+    tested = self_test(program, "jnp.array", "jnp")
     if tested:
-        tested.insert(4, '    jax.config.update("jax_enable_x64", True)')
-    return assembled(program, "JAX", ["import jax", "import jax.numpy as jnp"], functions, [*_custom(program), *tested])
+        at = tested.index("    right = True", tested.index("    import sys"))
+        tested.insert(at, '    jax.config.update("jax_enable_x64", True)')
+    imports = ["import jax", "import jax.numpy as jnp"]
+    about = ['For float64, call jax.config.update("jax_enable_x64", True) first.']
+    return assembled(program, "JAX", imports, functions, [*_custom(program), *tested], about)
 
 
 def _custom(program: Program) -> list[str]:
@@ -91,11 +169,13 @@ def _custom(program: Program) -> list[str]:
         return []
     name, several = program.name, len(value.results) > 1
     grads = f"{name}_vjp(*saved, {'*' * several}v)"
+    grads = grads if len(vjp.results) > 1 else f"({grads},)"
     return [
         "", "",
+        f"# {name} with its own derivative, for jax.grad and jax.jit.",
         f"{name}_op = jax.custom_vjp({name})",
         f"{name}_op.defvjp(",
         f"    lambda *inputs: ({name}(*inputs), inputs),",
-        f"    lambda saved, v: {grads if len(vjp.results) > 1 else f'({grads},)'},",
+        f"    lambda saved, v: {grads},",
         ")",
     ]  # fmt: skip

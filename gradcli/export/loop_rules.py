@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.export.loops import ATOM, UNROLLED, LoopWriter, Place
+from gradcli.export.loops import LEVELS, LoopWriter, Place
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -26,62 +26,44 @@ def _split(node: Node, x: Array, axes: Sequence[int]) -> tuple[Shape, Shape, Arr
     return tuple(x.shape[a] for a in rest), tuple(x.shape[a] for a in axes), turned
 
 
-def _fold(
-    w: LoopWriter, node: Node, shapes: tuple[Shape, Shape], grids: Sequence[Place], update: str, term: str
-) -> Place:
-    """Write a reduction: `update` joins the result so far with a `term` of the elements."""
+def _fold(w: LoopWriter, node: Node, shapes: tuple[Shape, Shape], grids: Sequence[Place], op: str) -> Place:
+    """Write a reduction: `op` joins the result so far with the elements, or with products of them."""
     outer, inner = shapes
-    place = (
-        w.taken(node)
-        if node.shape
-        else Place(w.function.names.get(node) or next(w.fresh), np.zeros((), dtype=int), True)
-    )
-    if size_of(outer) * size_of(inner) <= 4 * UNROLLED:
-        flat = [g.index.reshape(size_of(outer), size_of(inner)) for g in grids]
-        for k in range(size_of(outer)):
-            found = ""
-            for m in range(size_of(inner)):
-                own = term.format(*(_operand(g.seen(f[k, m : m + 1]), w) for g, f in zip(grids, flat, strict=True)))
-                found = update.format(found, own) if found else own
-                if "{0} > " in update and m:  # an extremum reads what it has so far several times
-                    name = next(w.fresh)
-                    w.line(w.language.scalar.format(name=name, value=found))
-                    found = name
-            w.line(
-                f"{w.text(place, k)} = {found};"
-                if node.shape
-                else w.language.scalar.format(name=place.base, value=found)
-            )
-        return place
-    start = [g.seen(g.index.reshape(*outer, -1)[..., 0]) for g in grids]
-    if not node.shape:
-        w.line(w.language.variable.format(name=place.base, value=w.language.number(0.0)))
+    place = w.taken(node) if node.shape else None
     counters = w.loops(outer)
-    target = w.counted(place, counters) if node.shape else place.base
-    extremum = "{0} > " in update or "{0} < " in update
-    first = "" if not extremum else term.format(*(w.counted(g, counters) if outer else w.text(g, 0) for g in start))
-    neutral = first if extremum else w.language.number(1.0 if "*" in update else 0.0)
-    w.line(f"{target} = {neutral};")
-    more = w.loops(inner)
-    own = term.format(*(w.counted(g.seen(g.index.reshape(*outer, *inner)), [*counters, *more]) for g in grids))
-    if extremum:
-        w.line(w.language.scalar.format(name=(name := next(w.fresh)), value=own))
-        own = name
-    w.line(f"{target} = {update.format(target, own)};")
-    w.close(inner)
+    if size_of(inner) == 1:
+        total = _product(w, grids, outer, inner, counters)
+    else:
+        start = {"add": w.language.number(0.0), "mul": w.language.number(1.0)}.get(op)
+        if start is None:
+            start = w.counted(grids[0].seen(grids[0].index.reshape(*outer, -1)[..., 0]), counters)
+        total = (w.function.names.get(node) if place is None else None) or next(w.fresh)
+        w.line(w.language.variable.format(name=total, value=start))
+        more = w.loops(inner)
+        own = _product(w, grids, outer, inner, [*counters, *more])
+        joined = f"{total} {'+' if op == 'add' else '*'}= {own}"
+        w.line(f"{joined if op in ('add', 'mul') else f'{total} = {w.language.rules[op].format(total, own)}'};")
+        w.close(inner)
+    if place is None:
+        return Place(total, np.zeros((), dtype=int), True)
+    w.line(f"{w.counted(place, counters)} = {total};")
     w.close(outer)
     return place
 
 
-def _operand(place: Place, w: LoopWriter) -> str:
-    text = w.text(place, 0)
-    return text if place.level == ATOM else f"({text})"
+def _product(w: LoopWriter, grids: Sequence[Place], outer: Shape, inner: Shape, counters: Sequence[str]) -> str:
+    texts = []
+    for g in grids:
+        own = [*counters, *["0"] * (len(outer) + len(inner) - len(counters))]
+        text = w.counted(g, own)
+        texts.append(text if g.level >= LEVELS["mul"] or len(grids) == 1 else f"({text})")
+    return " * ".join(texts)
 
 
-def _reduction(update: str) -> StructuralRule:
+def _reduction(op: str) -> StructuralRule:
     def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
         outer, inner, index = _split(node, args[0].index, node.settings[0])
-        return _fold(w, node, (outer, inner), [args[0].seen(index)], update, "{}")
+        return _fold(w, node, (outer, inner), [args[0].seen(index)], op)
 
     return rule
 
@@ -99,11 +81,9 @@ def _contraction(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     for own, place in zip((first, second), args, strict=True):
         index = place.index.transpose([list(own).index(label) for label in order if label in own])
         index = np.expand_dims(index, tuple(i for i, label in enumerate(order) if label not in own))
-        grids.append(place.seen(np.broadcast_to(index, shape)))
+        grids.append(place.seen(index))
     cut = len(result)
-    if not summed:
-        return _fold(w, node, (shape, (1,)), [g.seen(g.index[..., None]) for g in grids], "{} + {}", "{}*{}")
-    return _fold(w, node, (shape[:cut], shape[cut:]), grids, "{} + {}", "{}*{}")
+    return _fold(w, node, (shape[:cut], shape[cut:]), grids, "add")
 
 
 def _copies(w: LoopWriter, place: Place, parts: Iterator[tuple[Array, Place]], sign: str) -> Place:
@@ -178,44 +158,11 @@ def _scan(update: str) -> StructuralRule:
     return rule
 
 
-def _argument(better: str, mask: bool) -> StructuralRule:
-    """Return what writes where the first extremum stands along an axis, as a number or as a mask."""
-
-    def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-        (axis,) = node.settings
-        x = np.moveaxis(args[0].index, axis, -1)
-        place = w.taken(node) if node.shape else None
-        for k, own in enumerate(x.reshape(-1, x.shape[-1])):
-            best, value = next(w.fresh), next(w.fresh)
-            w.line(w.language.variable.format(name=value, value=args[0].at(int(own[0]))))
-            w.line(w.language.variable.format(name=best, value=w.language.number(0.0)))
-            for j in range(1, len(own)):
-                test = better.format(args[0].at(int(own[j])), value)
-                w.line(
-                    f"if ({test}) {{ {value} = {args[0].at(int(own[j]))}; {best} = {w.language.number(float(j))}; }}"
-                )
-            if place is None:
-                return Place(best, np.zeros((), dtype=int), True)
-            if mask:
-                line = np.moveaxis(place.index, axis, -1).reshape(-1, x.shape[-1])[k]
-                for j, element in enumerate(line):
-                    w.line(f"{place.at(int(element))} = ({best} == {w.language.number(float(j))}) ? 1 : 0;")
-            else:
-                w.line(f"{place.at(int(place.index.reshape(-1)[k]))} = {best};")
-        assert place is not None
-        return place
-
-    return rule
-
-
-_GREATER = "{0} > {1} || ({0} != {0} && {1} == {1})"
-_LESS = "{0} < {1} || ({0} != {0} && {1} == {1})"
-
 STRUCTURAL: dict[str, StructuralRule] = {
-    "sum": _reduction("{} + {}"),
-    "prod": _reduction("{}*{}"),
-    "max": _reduction("({0} > {1} || {0} != {0} ? {0} : {1})"),
-    "min": _reduction("({0} < {1} || {0} != {0} ? {0} : {1})"),
+    "sum": _reduction("add"),
+    "prod": _reduction("mul"),
+    "max": _reduction("maximum"),
+    "min": _reduction("minimum"),
     "matmul": _contraction,
     "einsum": _contraction,
     "concatenate": _joined,
@@ -225,14 +172,6 @@ STRUCTURAL: dict[str, StructuralRule] = {
     **dict.fromkeys(("from_diagonal", "triu", "tril", "take"), _moved),
     **dict.fromkeys(("transpose", "reshape", "broadcast", "index", "diagonal", "cast"), _moved),
     "cumsum": _scan("{0} + {1}"),
-    "cumprod": _scan("{0}*{1}"),
-    "recurrence": _scan("{1} + {2}*{0}"),
-    "argmax": _argument(_GREATER, False),
-    "argmin": _argument(_LESS, False),
-    "argmax_mask": _argument(_GREATER, True),
-    "argmin_mask": _argument(_LESS, True),
+    "cumprod": _scan("{0} * {1}"),
+    "recurrence": _scan("{1} + {2} * {0}"),
 }
-# Those that loops over numbers do not say: orders, and the linear algebra of large matrices.
-_ORDERS = "sort argsort take_along put_along median argmedian_mask"
-_MATRICES = "det inv solve cofactors prod_others"  # of which the small ones are written out
-NOT_IN_LOOPS = frozenset([*_ORDERS.split(), *_MATRICES.split()])

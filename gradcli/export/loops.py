@@ -6,7 +6,7 @@ Movement takes no steps: a view of an array, a transpose, a slice, is another wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,60 +14,69 @@ import numpy as np
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.arrays import refused
+from gradcli.export.layout import filled
 from gradcli.export.program import Function
 from gradcli.graph.names import fresh_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 
 Array = np.ndarray[Any, Any]
 
-UNROLLED = 16  # assignments that are written out rather than looped over
+UNROLLED = 4  # assignments that are written out rather than looped over
 MAX_NUMBERS = 100_000  # of all arrays of a function together: they stand on the stack
-_LONG = 80
+_LONG = 64
 ATOM = 9
+# How tightly C and JavaScript bind what a rule writes; what is none of these is a call.
+LEVELS = {
+    **dict.fromkeys(("add", "sub"), 5), **dict.fromkeys(("mul", "div"), 6), "neg": 7, "not": 7,
+    **dict.fromkeys(("lt", "le", "gt", "ge"), 4), "eq": 3, "ne": 3, "and": 2, "or": 1, "where": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the elements of an array are: `index` numbers them in the array `base`; no base has the one number itself.
+    """Where the elements of an array are: `index` numbers them in the array `base`; a scalar's base is its text.
 
-    `level` is how tightly a text without index binds.
+    `level` is how tightly such a text binds.  With a formula, an operation and where its arguments are, the elements
+    are in no array: they are worked out where they are read.
     """
 
     base: str
     index: Array
     scalar: bool = False
     level: int = ATOM
+    formula: tuple[Node, tuple[Place, ...]] | None = None
 
-    def at(self, element: int) -> str:
+    def at(self, element: int | str) -> str:
         """Return an element, by its number in `base`."""
         return self.base if self.scalar else f"{self.base}[{element}]"
 
     def seen(self, index: Array) -> Place:
         """Return the same elements, numbered in another way."""
-        return Place(self.base, index, self.scalar, self.level)
+        return replace(self, index=index)
 
 
 @dataclass(frozen=True)
 class NumberLanguage:
-    """A target: its name, what each operation of numbers is, and how it declares arrays, tables and loops.
-
-    `helpers` are functions that an operation may need, by the name that stands in its rule.
-    """
+    """A target: its name, what each operation of numbers is, and how it declares arrays, tables and loops."""
 
     name: str
     rules: Mapping[str, str]
     array: str  # of a name and a size
-    table: str  # of a name, a size and the numbers
+    table: str  # of a name and a size, before and behind a `|`
     places: str
     scalar: str  # of a name and a value
+    condition: str
     variable: str
     loop: str  # of a counter and a size
+    whole: str  # of a number that is an index
     number: Callable[[float], str]
-    helpers: Mapping[str, str]
-    starred: Callable[[str], str]  # a result that is a number
+    result: Callable[[str], str]  # one that is a number
+    helper: Callable[[str], str]  # the name of a function that the file brings along
     structural: Mapping[str, Callable[[LoopWriter, Node, Sequence[Place]], Place]]
+    indent: str
+    zeroed: bool  # whether the arrays of results are zeros at first
 
 
 @dataclass
@@ -78,7 +87,7 @@ class LoopWriter:
     function: Function
     lines: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)  # that the lines read
-    named_tables: list[tuple[str, str]] = field(default_factory=list)
+    named_tables: dict[tuple[str, ...], str] = field(default_factory=dict)
     done: dict[Node, Place] = field(default_factory=dict)
     depth: int = 1
     numbers: int = 0
@@ -86,8 +95,12 @@ class LoopWriter:
     def __post_init__(self) -> None:
         taken = {*self.function.names.values(), *self.function.results}
         self.fresh = fresh_names(taken)
-        self.counters = fresh_names(taken, "i")
+        self.counters = [c for c in "ijklmnopqrs" if c not in taken] + [f"{c}_" for c in "ijklmnopqrs"] * 3
+        self.own = {n: name for name, n in self.function.results.items() if self.function.readers[n] < 2 and n.shape}
         self.constants = fresh_names(taken, f"{self.function.name}_c")
+        # Numbers that larger nodes read, in a loop maybe: they are not worked out again and again.
+        self.looped = {a for n in self.function.nodes if n.size > 1 and n.op != "elements" for a in n.args}
+        self.reader = {a: n for n in self.function.nodes for a in n.args}
 
     def write(self) -> list[str]:
         """Return the lines of the function."""
@@ -96,24 +109,51 @@ class LoopWriter:
         for name, node in self.function.results.items():
             self.result(name, node)
         text = "\n".join(self.lines)
-        self.tables = [t for name, t in self.named_tables if f"{name}[" in text]
+        for (head, *numbers), name in self.named_tables.items():
+            if f"{name}[" in text:
+                start, end = head.format(name=name, size=len(numbers)).split("|")
+                self.tables += filled(start, end, numbers)
         return self.lines
+
+    def table(self, head: str, numbers: Sequence[str]) -> str:
+        """Return the name of a table of numbers, which functions share that have the same."""
+        key = (head, *numbers)
+        if key not in self.named_tables:
+            self.named_tables[key] = next(self.constants)
+        return self.named_tables[key]
 
     def result(self, name: str, node: Node) -> None:
         """Write a result to where the caller wants it."""
+        if node.op == "elements":
+            self.elements(name, node)
+            return
         place = self.done[node]
         if not node.shape:
-            self.line(f"{self.language.starred(name)} = {self.text(place, 0)};")
+            self.line(self.language.result(name).format(value=self.text(place, 0)))
+            return
+        if place.base == name:
             return
         out = Place(name, np.arange(node.size).reshape(node.shape))
         for target, value in self.each(node.shape, [out, place]):
             self.line(f"{target} = {value};")
 
+    def elements(self, name: str, node: Node) -> None:
+        """Write a result that is given by its elements: many zeros in a loop."""
+        zeros = sum(is_const(e, 0) for e in node.args)
+        if zeros > UNROLLED and not self.language.zeroed:
+            counter = self.counters[0]
+            self.line(f"{self.language.loop.format(i=counter, n=node.size)} {{")
+            self.line(f"{self.language.indent}{name}[{counter}] = {self.language.number(0.0)};")
+            self.line("}")
+        for k, e in enumerate(node.args):
+            if not is_const(e, 0) or not (self.language.zeroed or zeros > UNROLLED):
+                self.line(f"{name}[{k}] = {self.text(self.done[e], 0)};")
+
     # Lines and loops
 
     def line(self, text: str) -> None:
         """Write a line, indented by the loops around it."""
-        self.lines.append("    " * self.depth + text)
+        self.lines.append(self.language.indent * self.depth + text)
 
     def each(self, shape: Shape, places: Sequence[Place]) -> Iterator[list[str]]:
         """Yield the texts of elements, one after the other; of many, once, in a loop over the axes."""
@@ -130,7 +170,7 @@ class LoopWriter:
         """Open a loop for each axis of more than one element; return the counters, `0` for the others."""
         counters = []
         for n in shape:
-            counter = next(self.counters) if n > 1 else "0"
+            counter = self.counters[self.depth - 1] if n > 1 else "0"
             if n > 1:
                 self.line(self.language.loop.format(i=counter, n=n) + " {")
                 self.depth += 1
@@ -147,11 +187,20 @@ class LoopWriter:
     def text(self, place: Place, k: int) -> str:
         """Return the k-th element of a place; 0 where it has none there."""
         element = int(place.index.reshape(-1)[k])
+        if place.formula is not None:
+            node, args = place.formula
+            return self.expression(node, [a.seen(a.index.reshape(-1)[element : element + 1]) for a in args])
         return self.language.number(0.0) if element < 0 else place.at(element)
 
     def counted(self, place: Place, counters: Sequence[str]) -> str:
         """Return the element at these counters: its number is linear in them, or stands in a table."""
         index = place.index
+        if place.formula is not None:
+            node, args = place.formula
+            own = [a.seen(a.index.reshape(-1)[index]) for a in args]
+            return self.expression(node, [self.number(a, self.counted(a, counters)) for a in own])
+        if (index < 0).all():
+            return self.language.number(0.0)
         if place.scalar and (index >= 0).all():
             return place.base
         first = int(index.reshape(-1)[0])
@@ -166,25 +215,28 @@ class LoopWriter:
             ),
             np.zeros(index.shape, dtype=int),
         )
-        if (linear == index).all():
-            terms = [c if s == 1 else f"{s}*{c}" for c, s in zip(counters, steps, strict=True) if s]
+        if (linear == index).all() and (index >= 0).all():
+            terms = [
+                f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}"
+                for c, s in zip(counters, steps, strict=True)
+                if s
+            ]
             terms += [str(first)] if first or not terms else []
-            return place.at(" + ".join(terms).replace("+ -", "- "))  # type: ignore[arg-type]
-        table = next(self.constants)
-        numbers = ", ".join(map(str, index.reshape(-1)))
-        self.named_tables.append((table, self.language.places.format(name=table, size=index.size, numbers=numbers)))
-        weights = [size_of(index.shape[axis + 1 :]) for axis in range(index.ndim)]
-        flat = (
-            " + ".join(c if w == 1 else f"{w}*{c}" for c, w in zip(counters, weights, strict=True) if c != "0") or "0"
-        )
+            return place.at(" + ".join(terms).replace("+ -", "- "))
+        table = self.table(self.language.places, [str(k) for k in index.reshape(-1)])
+        axes = [(c, size_of(index.shape[k + 1 :])) for k, c in enumerate(counters) if c != "0" and index.shape[k] > 1]
+        flat = " + ".join(c if weight == 1 else f"{weight} * {c}" for c, weight in axes) or "0"
+        element = place.at(f"{table}[{flat}]")
         if (index < 0).any():
-            return f"({table}[{flat}] < 0 ? {self.language.number(0.0)} : {place.at(f'{table}[{flat}]')})"  # type: ignore[arg-type]
-        return place.at(f"{table}[{flat}]")  # type: ignore[arg-type]
+            return f"({table}[{flat}] < 0 ? {self.language.number(0.0)} : {element})"
+        return element
 
     # Places
 
     def taken(self, node: Node) -> Place:
-        """Return an array for a node, under the user's name or a new one."""
+        """Return an array for a node: the result's that it is, or one under the user's name or a new one."""
+        if node in self.own and node not in self.function.names:
+            return Place(self.own[node], np.arange(node.size).reshape(node.shape))
         self.numbers += node.size
         if self.numbers > MAX_NUMBERS:
             raise InputError(
@@ -198,17 +250,16 @@ class LoopWriter:
     def kept(self, node: Node, text: str, level: int) -> Place:
         """Return the place of a number: its expression, or the name that it gets where it is read again or long."""
         name = self.function.names.get(node)
-        if name is None and self.function.readers[node] < 2 and len(text) < _LONG and not self.looped(node):
+        if name is None and self.function.readers[node] < 2 and len(text) < _LONG and node not in self.looped:
             return Place(text, np.zeros((), dtype=int), True, level)
+        return self.named(text, name, node.dtype == "bool")
+
+    def named(self, text: str, name: str | None = None, condition: bool = False) -> Place:
+        """Write a declaration of a number, and return its place."""
         name = name or next(self.fresh)
-        kind = "condition" if node.dtype == "bool" else "scalar"
-        declared = self.language.scalar if kind == "scalar" else self.language.variable
+        declared = self.language.condition if condition else self.language.scalar
         self.line(declared.format(name=name, value=text))
         return Place(name, np.zeros((), dtype=int), True)
-
-    def looped(self, node: Node) -> bool:
-        """Tell whether larger nodes may read this number in a loop: it is not worked out again and again."""
-        return any(node in n.args and n.size > 1 for n in self.function.nodes)
 
     # Nodes
 
@@ -219,9 +270,11 @@ class LoopWriter:
             return Place(name, np.arange(node.size).reshape(node.shape), not node.shape)
         if node.op == "const":
             return self.constant(node)
+        if node.op == "elements":
+            return Place("", np.zeros(node.shape, dtype=int))
         args = [self.done[a] for a in node.args]
-        row = OPERATIONS[node.op]
-        if row.broadcasts:
+        row = OPERATIONS.get(node.op)
+        if row is None or row.broadcasts:
             return self.elementwise(node, args)
         if row.move is not None and row.kind != "scatter" and len(args) == 1:
             moved = row.move(*node.settings, args[0].index[..., None] + 1)[..., 0] - 1
@@ -236,10 +289,8 @@ class LoopWriter:
         """Return numbers as they stand, or as a table."""
         if node.value is not None:
             text = self.language.number(number(node.value))
-            return Place(text, np.zeros(node.shape, dtype=int), True, 2 if text.startswith("-") else ATOM)
-        table = next(self.constants)
-        numbers = ", ".join(self.language.number(number(v)) for v in node.values)
-        self.named_tables.append((table, self.language.table.format(name=table, size=node.size, numbers=numbers)))
+            return Place(text, np.zeros(node.shape, dtype=int), True, 7 if text.startswith("-") else ATOM)
+        table = self.table(self.language.table, [self.language.number(number(v)) for v in node.values])
         return Place(table, np.arange(node.size).reshape(node.shape))
 
     def elementwise(self, node: Node, args: Sequence[Place]) -> Place:
@@ -248,19 +299,54 @@ class LoopWriter:
         if rule == "refused":
             raise refused(node.op, self.language.name)
         if not node.shape:
-            texts = [self.operand(rule, self.text(a, 0), a.level, i) for i, a in enumerate(args)]
-            return self.kept(node, rule.format(*texts), ATOM if rule.endswith("({})") else 0)
+            return self.kept(node, self.expression(node, args), LEVELS.get(node.op, ATOM))
+        spread = [a.seen(np.broadcast_to(a.index, node.shape)) for a in args]
+        if self.read_once(node):
+            index = np.arange(node.size).reshape(node.shape)
+            return Place("", index, False, LEVELS.get(node.op, ATOM), (node, tuple(spread)))
         place = self.taken(node)
-        levels = [a.level for a in args]
         for target, *texts in self.each(node.shape, [place, *args]):
-            texts = [self.operand(rule, t, level, i) for i, (t, level) in enumerate(zip(texts, levels, strict=True))]
-            self.line(f"{target} = {rule.format(*texts)};")
+            own = [self.number(a, t) for t, a in zip(texts, args, strict=True)]
+            self.line(f"{target} = {self.expression(node, own)};")
         return place
 
-    def operand(self, rule: str, text: str, level: int, position: int) -> str:
-        """Return an operand, in brackets where it is not a name or a call; one that stands twice gets a name."""
-        if rule.count(f"{{{position}}}") > 1 and not text.replace(".", "").isalnum() and "[" not in text:
-            name = next(self.fresh)
-            self.line(self.language.scalar.format(name=name, value=text))
-            return name
-        return text if level == ATOM or rule.endswith("({})") else f"({text})"
+    def read_once(self, node: Node) -> bool:
+        """Tell whether an array's elements are read once each, so that it takes no array."""
+        if node in self.function.names or self.function.readers[node] > 1:
+            return False
+        reader = self.reader.get(node)
+        if reader is None:
+            return True
+        row = OPERATIONS[reader.op]
+        return (row.broadcasts and reader.shape == node.shape) or reader.op in ("sum", "prod")
+
+    def number(self, place: Place, text: str) -> Place:
+        """Return the place of one element, given as text."""
+        return Place(text, np.zeros((), dtype=int), True, place.level)
+
+    def expression(self, node: Node, args: Sequence[Place]) -> str:
+        """Return a function of numbers as text, in which the longest argument gets a name if it is too long."""
+        rule = self.language.rules[node.op]
+        own = [self.number(a, self.text(a, 0)) for a in args]
+        while True:
+            texts = [operand(node.op, a.base, a.level, i) for i, a in enumerate(own)]
+            text = rule.format(*texts)
+            compound = [i for i, a in enumerate(own) if a.level < ATOM or "(" in a.base]
+            if len(text) < _LONG or not compound:
+                return text
+            longest = max(compound, key=lambda i: len(texts[i]))
+            own[longest] = self.named(own[longest].base, None, node.args[longest].dtype == "bool")
+
+
+def operand(op: str, text: str, level: int, position: int) -> str:
+    """Return an operand, in brackets where it binds less tightly than what is around it."""
+    around = LEVELS.get(op)
+    if around is None:
+        return text
+    if op in ("and", "or", "eq", "ne", "not"):
+        needed = ATOM if op in ("eq", "ne", "not") else 3
+    else:
+        needed = (
+            8 if op == "neg" else max(1, around + (position > 0))
+        )  # (a + b) + c needs no brackets, and a + (b + c) is another sum
+    return text if level >= needed else f"({text})"

@@ -1,4 +1,4 @@
-"""NumPy: what each operation is there, and the file of functions."""
+"""NumPy: what each operation is there, at one point or at many along a last axis, and the file of functions."""
 
 from __future__ import annotations
 
@@ -8,123 +8,245 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import number
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, shape_text
+from gradcli.export.numpy_helpers import needed
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
+from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
 
 CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
 
 
-def index_text(key: Sequence[Any]) -> str:
+def index_text(key: Sequence[Any], sizes: Shape = ()) -> str:
     """Return an index as Python writes it.
 
-    >>> index_text((0, range(1, 3), None, range(2, -1, -1)))
-    '0, 1:3, None, 2::-1'
+    >>> index_text((0, range(1, 3), None, range(2, -1, -1))), index_text((range(0, 3), 0), (3, 2))
+    ('0, 1:3, None, 2::-1', ':, 0')
     """
     parts = []
+    own = iter(sizes)
     for k in key:
+        size = next(own, None) if k is not None else None
         if isinstance(k, range):
-            stop = str(k.stop) if k.stop >= 0 else ""
-            parts.append(f"{k.start}:{stop}" + (f":{k.step}" if k.step != 1 else ""))
+            start = str(k.start) if k.start or k.step < 0 else ""
+            stop = str(k.stop) if k.stop >= 0 and k.stop != size else ""
+            parts.append(f"{start}:{stop}" + (f":{k.step}" if k.step != 1 else ""))
         else:
             parts.append(str(k))
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
     return ", ".join(parts)
 
 
-def _along(op: str, axis: int) -> Rule:
-    return lambda w, node, args: f"np.{op}({args[0]}, axis={node.settings[axis]})"
+def inserted(before: Shape, after: Shape) -> str | None:
+    """Return the index that does what a reshape does, where it only adds axes of 1 or takes them away.
+
+    >>> inserted((3,), (1, 3)), inserted((3, 1), (3,)), inserted((4,), (2, 2))
+    ('None', ':, 0', None)
+    """
+    key: list[str] = []
+    own = list(before)
+    for n in after:
+        while own and own[0] == 1 != n:
+            key.append("0")
+            own.pop(0)
+        if own and own[0] == n:
+            key.append(":")
+            own.pop(0)
+        elif n == 1:
+            key.append("None")
+        else:
+            return None
+    key += ["0" for n in own if n == 1]
+    if any(n != 1 for n in own):
+        return None
+    while len(key) > 1 and key[-1] == ":":
+        key.pop()
+    return ", ".join(key)
+
+
+def axes_text(axes: Sequence[int]) -> str:
+    """Return axes as NumPy takes them: one as a number."""
+    return str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+
+
+def along(op: str) -> Rule:
+    """Return the rule of a function along the axes, or the axis, of the first setting."""
+
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        axes = node.settings[0]
+        return f"np.{op}({args[0]}, axis={axes_text(axes) if isinstance(axes, tuple) else axes})"
+
+    return rule
+
+
+def places_text(places: Any) -> str:
+    """Return whole numbers as lists."""
+    return str(places.numbers.tolist())
+
+
+def _shape(w: ArrayWriter, shape: Shape) -> str:
+    """Return a shape with the points behind it."""
+    return shape_text([*map(str, shape), f"*{w.points()}"])
+
+
+def _zeros(w: ArrayWriter, node: Node) -> str:
+    return w.named(f"np.zeros({_shape(w, node.shape)})", w.own_name(node)).text
+
+
+def scattered(w: ArrayWriter, node: Node, args: Sequence[Argument], name: str) -> str:
+    """Write the parts of an array of zeros: `=` at first, `+=` where there may be something already."""
+    shape, keys = node.settings
+    taken = np.zeros(shape, dtype=bool)
+    for key, part in zip(keys, args, strict=True):
+        place = tuple(
+            slice(k.start, k.stop if k.stop >= 0 else None, k.step) if isinstance(k, range) else k for k in key
+        )
+        sign = "+=" if np.any(taken[place]) else "="
+        taken[place] = True
+        w.line(f"{name}[{index_text(key, shape)}] {sign} {part}")
+    return name
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    shape, keys = node.settings
-    name = w.named(f"np.zeros({shape})").text
-    for key, part in zip(keys, args, strict=True):
-        w.lines.append(f"{name}[{index_text(key)}] += {part}")
-    return name
+    return scattered(w, node, args, _zeros(w, node))
 
 
 def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
-    name = w.named(f"np.zeros({node.shape})").text
-    w.lines.append(f"np.add.at({name}, ({'slice(None), ' * axis}{_places(places)}), {args[0]})")
+    name = _zeros(w, node)
+    before = "slice(None), " * axis
+    key = f"({before}{places_text(places)})" if axis else places_text(places)
+    w.line(f"np.add.at({name}, {key}, {args[0]})")
     return name
 
 
-def _places(places: Any) -> str:
-    return f"np.array({places.numbers.tolist()})"
-
-
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    name = w.named(f"np.zeros({node.shape})").text
-    count = min(node.shape[:2])
-    w.lines.append(f"{name}[range({count}), range({count})] = {args[0]}")
+    name = _zeros(w, node)
+    places = w.named(f"np.arange({min(node.shape[:2])})").text
+    w.line(f"{name}[{places}, {places}] = {args[0]}")
     return name
 
 
 def _scan(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     """Write a recurrence as a loop along the axis, which is moved to the front."""
     (axis,) = node.settings
-    a, b = (w.named(f"np.moveaxis({x}, {axis}, 0)").text for x in args)
+    a, b = args if axis == 0 else (w.named(f"np.moveaxis({x}, {axis}, 0)").text for x in args)
+    a = a if a.isidentifier() else w.named(a).text
     name = w.named(f"np.array({b})").text
-    w.lines.append(f"for k in range(1, len({name})):")
-    w.lines.append(f"    {name}[k] += {a}[k - 1]*{name}[k - 1]")
-    return f"np.moveaxis({name}, 0, {axis})"
+    k = next(w.fresh)
+    w.line(f"for {k} in range(1, len({name})):")
+    w.line(f"    {name}[{k}] += {a}[{k} - 1] * {name}[{k} - 1]")
+    return name if axis == 0 else f"np.moveaxis({name}, 0, {axis})"
 
 
-def _mask(op: str) -> Rule:
+def mask(place: str) -> Rule:
+    """Return the rule of a mask, true where the `place` of `x` along the axis is."""
+
     def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         (axis,) = node.settings
         x = args[0] if args[0].isidentifier() else w.named(args[0]).text
-        rest = (1,) * (len(node.shape) - axis - 1)
-        places = f"np.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
-        return f"({places} == np.expand_dims({op.format(x=x, axis=axis)}, {axis}))"
+        found = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
+        return f"_is_at({found}, {node.shape[axis]}, {axis})"
 
     return rule
 
 
-_ORDER = "np.argsort({x}, axis={axis}, kind='stable')"
+def argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Return the places in order; of equal elements the first stays the first."""
+    axis, descending = node.settings
+    if not descending:
+        return f'np.argsort({args[0]}, axis={axis}, kind="stable")'
+    flipped = f'np.argsort(np.flip({args[0]}, {axis}), axis={axis}, kind="stable")'
+    return f"{node.shape[axis] - 1} - np.flip({flipped}, {axis})"
 
 
-def _sorted(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def sort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Return the elements in order."""
     axis, descending = node.settings
     text = f"np.sort({args[0]}, axis={axis})"
     return f"np.flip({text}, {axis})" if descending else text
 
 
-def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    axis, descending = node.settings
-    if not descending:
-        return _ORDER.format(x=args[0], axis=axis)
-    # Of equal elements the first stays the first.
-    flipped = _ORDER.format(x=f"np.flip({args[0]}, {axis})", axis=axis)
-    return f"{node.shape[axis] - 1} - np.flip({flipped}, {axis})"
-
-
-def _middle(node: Node) -> int:
-    (axis,) = node.settings[0] if isinstance(node.settings[0], tuple) else (node.settings[0],)
-    return (node.args[0].shape[axis] - 1) // 2
-
-
-def _median(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    (axis,) = node.settings[0]
-    return f"np.take(np.sort({args[0]}, axis={axis}), {_middle(node)}, axis={axis})"
-
-
-def _median_mask(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    (axis,) = node.settings
-    order = _ORDER.format(x=args[0], axis=axis)
-    return _mask(f"np.take({order}, {(node.shape[axis] - 1) // 2}, axis={axis})".replace("{", "{{").replace("}", "}}"))(
-        w, node, args
-    )
-
-
 def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     (axis,) = node.settings
-    name = w.named(f"np.zeros({node.shape})").text
-    w.lines.append(f"np.put_along_axis({name}, {args[1].atom}.astype(int), {args[0]}, axis={axis})")
+    name = _zeros(w, node)
+    w.line(f"np.put_along_axis({name}, {args[1]}, {args[0]}, axis={axis})")
     return name
+
+
+def einsum_text(node: Node) -> str:
+    """Return the subscripts of a contraction.
+
+    >>> from gradcli.graph.construct import matmul
+    >>> from gradcli.graph.node import leaf
+    >>> einsum_text(matmul(leaf((2, 3)), leaf((3,))))
+    'ij,j->i'
+    """
+    terms = labels(node)
+    letters: dict[object, str] = {}
+    for label in (label for own in terms for label in own):
+        if label not in letters:
+            wanted = label if isinstance(label, str) and len(label) == 1 else "b"
+            free = [c for c in f"{wanted}bcdefghlmnopqrstuvwxyzaijk" if c not in letters.values()]
+            letters[label] = free[0]
+    first, second, result = ("".join(letters[label] for label in own) for own in terms)
+    return f"{first},{second}->{result}"
+
+
+def _einsum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    subscripts = einsum_text(node).replace(",", "...,").replace("->", "...->") + "..."
+    return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'
+
+
+def _linear(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        return f"_linear(np.linalg.{op}, {w.points()}, {', '.join(args)})"
+
+    return rule
+
+
+def _transpose(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    (order,) = node.settings
+    moved = [axis for axis, k in enumerate(order) if axis != k]
+    if len(moved) == 2:
+        return f"np.swapaxes({args[0]}, {moved[0]}, {moved[1]})"
+    return f"np.moveaxis({args[0]}, {tuple(order)}, {tuple(range(len(order)))})"
+
+
+def _reshape(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    key = inserted(node.args[0].shape, node.shape)
+    if key is not None and node.args[0].shape:
+        return f"{args[0].atom}[{key}]"
+    return f"np.reshape({args[0]}, {_shape(w, node.shape)})"
+
+
+def _triangle(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
+        return f"np.where(_spread({kept}, {w.points()}), {args[0]}, 0.0)"
+
+    return rule
+
+
+def _stack(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    parts = f"[{', '.join(args)}]"
+    if not all(a in w.varying for a in node.args) and any(a in w.varying for a in node.args):
+        parts = f"np.broadcast_arrays({', '.join(args)})"
+    axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+    return f"np.stack({parts}{axis})"
+
+
+def _concatenate(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    parts = [
+        a if n in w.varying else f"np.broadcast_to({a}, {_shape(w, n.shape)})"
+        for n, a in zip(node.args, args, strict=True)
+    ]
+    axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+    return f"np.concatenate([{', '.join(parts)}]{axis})"
 
 
 RULES: dict[str, Rule | str] = {
@@ -137,13 +259,9 @@ RULES: dict[str, Rule | str] = {
     **{op: f"np.arc{op[1:]}({{}})" for op in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
     "atan2": "np.arctan2({}, {})",
     "hypot": "np.hypot({}, {})",
-    "erf": "_special('erf')({})",
-    "erfc": "_special('erfc')({})",
-    "gamma": "_special('gamma')({})",
-    "lgamma": "_special('lgamma')({})",
-    "digamma": "refused",
-    "polygamma": "refused",
-    "softplus": "np.logaddexp(0., {})",
+    **{op: f"_{op}({{}})" for op in ("erf", "erfc", "gamma", "lgamma", "digamma")},
+    "polygamma": "_polygamma({}, {})",
+    "softplus": "np.logaddexp(0.0, {})",
     "where": "np.where({}, {}, {})",
     "maximum": "np.maximum({}, {})",
     "minimum": "np.minimum({}, {})",
@@ -151,70 +269,71 @@ RULES: dict[str, Rule | str] = {
     "heaviside": "np.heaviside({}, {})",
     "sign": "np.nan_to_num(np.sign({}))",
     "round": "np.rint({})",
-    "sum": _along("sum", 0),
-    "prod": _along("prod", 0),
-    "max": _along("max", 0),
-    "min": _along("min", 0),
-    "cumsum": _along("cumsum", 0),
-    "cumprod": _along("cumprod", 0),
+    **{op: along(op) for op in ("sum", "prod", "max", "min", "cumsum", "cumprod", "argmax", "argmin")},
     "recurrence": _scan,
     "prod_others": "refused",  # written out
-    "argmax": _along("argmax", 0),
-    "argmin": _along("argmin", 0),
-    "argmax_mask": _mask("np.argmax({x}, axis={axis})"),
-    "argmin_mask": _mask("np.argmin({x}, axis={axis})"),
-    "argmedian_mask": _median_mask,
-    "median": _median,
-    "sort": _sorted,
-    "argsort": _argsort,
-    "take_along": lambda w, node, args: (
-        f"np.take_along_axis({args[0]}, {args[1].atom}.astype(int), axis={node.settings[0]})"
-    ),
+    "argmax_mask": mask("np.argmax({x}, axis={axis})"),
+    "argmin_mask": mask("np.argmin({x}, axis={axis})"),
+    "argmedian_mask": mask('np.take(np.argsort({x}, axis={axis}, kind="stable"), {middle}, axis={axis})'),
+    "median": lambda w, node, args: f'np.quantile({args[0]}, 0.5, axis={axes_text(node.settings[0])}, method="lower")',
+    "sort": sort,
+    "argsort": argsort,
+    "take_along": lambda w, node, args: f"np.take_along_axis({args[0]}, {args[1]}, axis={node.settings[0]})",
     "put_along": _put_along,
-    "matmul": lambda w, node, args: f"np.matmul({args[0]}, {args[1]})",
-    "einsum": lambda w, node, args: f"np.einsum({node.settings[0]!r}, {args[0]}, {args[1]})",
-    "det": "np.linalg.det({})",
-    "inv": "np.linalg.inv({})",
-    "solve": "np.linalg.solve({}, {})",
-    "cofactors": "refused",
-    "transpose": lambda w, node, args: f"np.transpose({args[0]}, {node.settings[0]})",
-    "reshape": lambda w, node, args: f"np.reshape({args[0]}, {node.shape})",
-    "broadcast": lambda w, node, args: f"np.broadcast_to({args[0]}, {node.shape})",
-    "index": lambda w, node, args: f"np.asarray({args[0]})[{index_text(node.settings[0])}]",
+    "matmul": _einsum,
+    "einsum": _einsum,
+    **{op: _linear(op) for op in ("det", "inv", "solve")},
+    "cofactors": "refused",  # written out
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "broadcast": lambda w, node, args: f"np.broadcast_to({args[0]}, {_shape(w, node.shape)})",
+    "index": lambda w, node, args: f"{args[0].atom}[{index_text(node.settings[0], node.args[0].shape)}]",
     "cast": "{}",
     "diagonal": lambda w, node, args: f"np.moveaxis(np.diagonal({args[0]}), -1, 0)",
     "from_diagonal": _from_diagonal,
-    "triu": lambda w, node, args: f"np.triu({args[0]}, {node.settings[0]})",
-    "tril": lambda w, node, args: f"np.tril({args[0]}, {node.settings[0]})",
-    "take": lambda w, node, args: f"np.take({args[0]}, {_places(node.settings[1])}, axis={node.settings[0]})",
+    "triu": _triangle("triu"),
+    "tril": _triangle("tril"),
+    "take": lambda w, node, args: f"np.take({args[0]}, {places_text(node.settings[1])}, axis={node.settings[0]})",
     "put": _put,
     "scatter": _scatter,
-    "concatenate": lambda w, node, args: f"np.concatenate([{', '.join(args)}], axis={node.settings[0]})",
-    "stack": lambda w, node, args: f"np.stack([{', '.join(args)}], axis={node.settings[0]})",
+    "concatenate": _concatenate,
+    "stack": _stack,
 }
 
 
-def _array(node: Node) -> str:
+def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
-        return f"np.full({node.shape}, {number_text(number(node.value), 'numpy')})"
+        return f"np.full({_shape(w, node.shape)}, {number_text(number(node.value))})"
+    return f"_spread({numbers_text(node)}, {w.points()})"
+
+
+def numbers_text(node: Node) -> str:
+    """Return an array of numbers as lists."""
     numbers = np.array([number(v) for v in node.values]).reshape(node.shape)
-    return f"np.array({numbers.tolist()})".replace("inf", "np.inf").replace("nan", "np.nan")
+    return str(numbers.tolist()).replace("inf", 'float("inf")').replace("nan", 'float("nan")')
 
 
-LANGUAGE = ArrayLanguage("numpy", RULES, _array, CONDITIONS, "np.float64({})".format)
-_SPECIAL = """
-def _special(name):
-    return np.vectorize(getattr(math, name), otypes=[float])
+def _result(w: ArrayWriter, node: Node, text: str) -> str:
+    """Return a result, of all points also where it is the same at all."""
+    if node in w.varying:
+        return text
+    if not node.shape:
+        return f"np.full({w.points()}, {text})"
+    return text if node.value is not None else f"np.broadcast_to({text}, {_shape(w, node.shape)})"
 
-"""
+
+LANGUAGE = ArrayLanguage("numpy", RULES, _array, CONDITIONS, _result)
+_ABOUT = [
+    "Arguments are numbers, and arrays of the shapes that are told.  All of them may have",
+    "points along one axis more, the last; then the results have it, too.",
+]
 
 
 def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    special = any("_special(" in line for lines in functions for line in lines)
-    imports = ["import math", "", "import numpy as np"] if special else ["import numpy as np"]
-    tested = self_test(program, "np.array({}, dtype=float)", "np.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)")
-    return assembled(
-        program, "NumPy", [*imports, *(_SPECIAL.rstrip().split("\n") if special else [])], functions, tested
-    )
+    text = "\n".join(line for lines in functions for line in lines)
+    helpers = needed(text)
+    imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
+    tested = self_test(program, "np.array", "np")
+    return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

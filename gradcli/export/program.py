@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,22 +14,20 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
-from gradcli.graph.construct import reshape, scatter
+from gradcli.export.elements import in_elements
+from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
+from gradcli.export.layout import wrapped
+from gradcli.export.tidy import tidied
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.hessian import gradient, hvp, scalar_output
-from gradcli.graph.jacobian import jacobian
-from gradcli.graph.jvp import jvp
 from gradcli.graph.matrices import SMALL
-from gradcli.graph.node import Node, const
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.shapes import Shape
-from gradcli.graph.vjp import vjp
 
 Array = np.ndarray[Any, Any]
 
-WHAT = ("value", "vjp", "jacobian", "jvp", "hessian", "hvp")
-MAX_ENTRIES = 10**6  # of a matrix that a function returns
 MAX_NODES = 20_000  # steps of a function
 
 # Operations that are written out for small matrices where a language has no linear algebra of its own.
@@ -41,7 +39,8 @@ class Function:
     """One function: its arguments and results with their shapes, and its steps in the order in which they are computed.
 
     `names` has the identifiers of inputs and of the nodes that the user named; `readers` counts who reads a node.
-    `test` holds the arguments and the results at the point, where there is one.
+    `test` holds the arguments and the results at the point, where there is one, and `pattern` where the entries stand
+    that are the result, if it is those of a matrix.
     """
 
     name: str
@@ -52,6 +51,7 @@ class Function:
     names: Mapping[Node, str]
     readers: Mapping[Node, int]
     test: tuple[Mapping[str, Array], Mapping[str, Array]] | None
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,19 @@ class Program:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be exported: which functions under what name, by which inputs, and a point to test them at."""
+    """What is to be exported: which functions under what name, by which inputs, and a point to test them at.
+
+    `numbers` says that the language has no arrays of its own, `sparse` that of matrices those entries are wanted that
+    are not zero everywhere; names of the system must not be the `reserved` ones.
+    """
 
     name: str
     what: Sequence[str]
     wrt: Sequence[str]
     at: Mapping[str, Array] | None = None
-    expand: bool = (
-        False  # for a language of numbers: small inverses are written out, and results have names of their own
-    )
+    numbers: bool = False
     reserved: frozenset[str] = frozenset()
+    sparse: bool = False
 
 
 def program(graph: Graph, system: Sequence[str], wanted: Wanted) -> Program:
@@ -87,107 +90,74 @@ def program(graph: Graph, system: Sequence[str], wanted: Wanted) -> Program:
 
     Errors: `InputError` for matrices and functions that would be too large.
     """
-    found = []
-    for kind in wanted.what:
-        about, of_kind = _KINDS[kind]
-        found.append(_function(kind, about, of_kind(graph, wanted.wrt), wanted))
-    return Program(wanted.name, tuple(system), tuple(found))
+    return Program(wanted.name, tuple(system), tuple(_function(kind, graph, wanted) for kind in wanted.what))
 
 
-def _jacobian(graph: Graph, wrt: Sequence[str]) -> Graph:
-    """Return the graph of the whole matrix J: rows are the elements of the outputs, columns those of the inputs."""
-    blocks = jacobian(graph, wrt)
-    return _matrix("J", graph.outputs, wrt, blocks, lambda y, x: f"d{y}/d{x}")
+def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | None]:
+    """Return the graph of a function; of a matrix of which only some entries are wanted, also where they stand."""
+    row = KINDS[kind]
+    found = row.graph(graph, wanted.wrt)
+    if row.matrix and wanted.sparse:
+        return sparse(row.matrix, found, wanted.wrt)
+    return (matrix(row.matrix, found, wanted.wrt) if row.matrix else found), None
 
 
-def _hessian(graph: Graph, wrt: Sequence[str]) -> Graph:
-    slopes = gradient(graph, wrt)
-    return _matrix("H", slopes.outputs, wrt, jacobian(slopes, wrt), lambda y, x: f"d{y}/d{x}")
-
-
-def _matrix(
-    name: str, rows: Mapping[str, Node], wrt: Sequence[str], blocks: Graph, block: Callable[[str, str], str]
-) -> Graph:
-    """Return the graph of a matrix made of blocks."""
-    columns = {x: blocks.inputs[x].size for x in wrt}
-    shape = (sum(y.size for y in rows.values()), sum(columns.values()))
-    if shape[0] * shape[1] > MAX_ENTRIES:
-        raise InputError(
-            f"{name} would have {shape[0]:,} × {shape[1]:,} entries",
-            hint="choose with --outputs and --wrt, or --what vjp",
-        )
-    parts = []
-    i = 0
-    for y, node in rows.items():
-        j = 0
-        for x, size in columns.items():
-            found = blocks.outputs.get(block(y, x))
-            if found is not None:
-                key = (range(i, i + node.size), range(j, j + size))
-                parts.append((key, reshape(found, (node.size, size))))
-            j += size
-        i += node.size
-    whole = scatter(shape, parts) if parts else const(0, shape)
-    return Graph.of(blocks.inputs, {name: whole}, names=blocks.names)
-
-
-def _value(graph: Graph, wrt: Sequence[str]) -> Graph:
-    return graph
-
-
-_KINDS: dict[str, tuple[str, Callable[[Graph, Sequence[str]], Graph]]] = {
-    "value": ("the outputs", _value),
-    "vjp": ("the gradients: the cotangents times the Jacobian", vjp),
-    "jvp": ("the Jacobian times the tangents", jvp),
-    "jacobian": ("the Jacobian: a row for each element of the outputs, a column for each of the inputs", _jacobian),
-    "hessian": ("the Hessian: a row and a column for each element of the inputs", _hessian),
-    "hvp": ("the Hessian times the tangents", hvp),
-}
-
-
-def check(graph: Graph, what: Sequence[str]) -> None:
-    """Refuse second derivatives of what is no scalar.
-
-    Errors: `InputError`.
-    """
-    if {"hessian", "hvp"} & set(what):
-        scalar_output(graph)
-
-
-def _function(kind: str, about: str, graph: Graph, wanted: Wanted) -> Function:
-    new = _simplified(graph, wanted.expand)
+def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
+    graph, pattern = _of_kind(kind, graph, wanted)
+    new = _simplified(graph, wanted.numbers)
     results = {identifier(name): new[n] for name, n in graph.outputs.items()}
-    nodes = scheduled(results.values())
+    hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
+    named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
+    written = in_elements(results) if wanted.numbers else None
+    if written is None:
+        nodes = scheduled(results.values())
+    else:
+        results, nodes = written.results, written.nodes
+        inner = [(n, name) for n, name in named if n in written.elements]
+        named = [(e, own) for n, name in inner for e, own in _named_elements(name, written.elements[n])]
     if len(nodes) > MAX_NODES:
         raise InputError(
             f"`{kind}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
             hint="choose with --what, --outputs and --wrt",
         )
-    names = _names(graph, new, set(nodes), wanted.reserved | (set(results) if wanted.expand else set()))
+    inputs = [(n, name) for name, n in graph.inputs.items()]
+    taken = wanted.reserved | (set(results) if wanted.numbers else set())
+    names = _names(inputs, named, set(nodes), taken)
     arguments = {names[n]: n for n in graph.inputs.values()}
-    test = None
-    if wanted.at is not None:
-        values = {
-            name: np.ones(n.shape) if name not in wanted.at else wanted.at[name] for name, n in graph.inputs.items()
-        }
-        found = evaluate(graph, {name: value[..., None] for name, value in values.items()})
-        given = {names[graph.inputs[name]]: value for name, value in values.items()}
-        test = (given, {identifier(name): np.asarray(v[..., 0], dtype=float) for name, v in found.items()})
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())
     name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
-    return Function(name, about, arguments, results, nodes, names, readers, test)
+    test = None if wanted.at is None else _tested(graph, names, wanted.at)
+    return Function(name, KINDS[kind].about, arguments, results, nodes, names, readers, test, pattern)
 
 
-def _simplified(graph: Graph, expand: bool) -> dict[Node, Node]:
+def _named_elements(name: str, elements: Array) -> Iterator[tuple[Node, str]]:
+    yield from zip(elements.flat, element_names(name, elements.shape), strict=True)
+
+
+def _tested(
+    graph: Graph, names: Mapping[Node, str], at: Mapping[str, Array]
+) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+    """Return the arguments at a point and the results there; cotangents and tangents are 1."""
+    values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
+    found = evaluate(graph, {name: value[..., None] for name, value in values.items()})
+    given = {names[graph.inputs[name]]: value for name, value in values.items()}
+    return given, {identifier(name): np.asarray(v[..., 0], dtype=float) for name, v in found.items()}
+
+
+def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
     """Return for each node what stands for it: in the few operations of engines, each written once."""
     first = representatives(graph.nodes)
     wanted = scheduled([first[n] for n in graph.nodes], graph.inputs.values())
-    written = _written_out(wanted, expand)
+    written = _written_out(wanted, numbers)
     lowered = lower(scheduled([written[n] for n in wanted], graph.inputs.values()))
     low = {n: lowered[written[n]] for n in wanted}
-    last = representatives(scheduled([low[n] for n in wanted], graph.inputs.values()))
-    return {n: last[low[first[n]]] for n in graph.nodes}
+    shared = representatives(scheduled([low[n] for n in wanted], graph.inputs.values()))
+    kept = [shared[low[first[y]]] for y in graph.outputs.values()]
+    tidy = tidied(scheduled(kept, graph.inputs.values()), kept)
+    last = representatives(scheduled(tidy.values(), graph.inputs.values()))
+    found = {n: shared[low[first[n]]] for n in graph.nodes}
+    return {n: last[tidy[own]] for n, own in found.items() if own in tidy}
 
 
 def _written_out(nodes: Iterable[Node], matrices: bool) -> dict[Node, Node]:
@@ -238,14 +208,17 @@ def identifier(name: str) -> str:
     return text if text and not text[0].isdigit() else f"v{text}"
 
 
-def _names(graph: Graph, new: Mapping[Node, Node], nodes: set[Node], reserved: Iterable[str]) -> dict[Node, str]:
+def _names(
+    inputs: Iterable[tuple[Node, str]], named: Iterable[tuple[Node, str]], nodes: set[Node], reserved: Iterable[str]
+) -> dict[Node, str]:
     """Return identifiers for the inputs and for the nodes that have names, each its own."""
     taken = set(reserved)
     found: dict[Node, str] = {}
-    wanted = [(n, name) for name, n in graph.inputs.items()]
-    wanted += [(new[n], name) for name, n in graph.names.items() if n in new]
-    for node, name in wanted:
-        if node in found or (node.op != "input" and (node not in nodes or node.op == "const")):
+    inputs = list(inputs)
+    leaves = {n for n, _ in inputs}
+    for node, name in [*inputs, *named]:
+        fixed = not node.args or (node.op == "index" and node.args[0] in leaves)
+        if node in found or (node not in leaves and (node not in nodes or fixed)):
             continue
         own = identifier(name)
         while own in taken:
@@ -258,3 +231,13 @@ def _names(graph: Graph, new: Mapping[Node, Node], nodes: set[Node], reserved: I
 def size_text(shape: Shape) -> str:
     """Return a shape in a comment: nothing for a scalar."""
     return " × ".join(map(str, shape))
+
+
+def about_lines(function: Function) -> list[str]:
+    """Return what a function returns, and the shapes of arrays, in sentences for a comment."""
+    about = f"{function.about[:1].upper()}{function.about[1:]}."
+    both = {**function.arguments, **function.results}
+    shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
+    if not shapes:
+        return [about]
+    return [about, *wrapped("Row after row, ", [*(f"{s}," for s in shapes[:-1]), f"{shapes[-1]}."], 76)]

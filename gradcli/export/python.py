@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.export.arrays import ArrayLanguage, ArrayWriter
+from gradcli.export.arrays import ArrayLanguage, ArrayWriter, number_text
+from gradcli.export.layout import wrapped
+from gradcli.export.lines import WIDTH, Tree, bracketed, broken, listed
 from gradcli.export.program import Function, Program, size_text
 
 # What a function's names must not be: words of Python's, and what the files use.
-_WORDS = (
-    "np k range len slice float math torch jnp jax isinstance tuple zip print found expected wrong sys ctx _special"
-)
+_WORDS = """
+np range len slice float int list math torch jnp jax isinstance tuple zip print found expected right names sys ctx
+points _check _spread _is_at _linear _erf _erfc _gamma _lgamma _digamma _polygamma _cot_slope
+"""
 RESERVED = frozenset([*keyword.kwlist, *_WORDS.split()])
 
 
@@ -22,45 +25,133 @@ def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
     """Return the lines of a function."""
     writer = ArrayWriter(language, function)
     written = writer.write()
-    texts = [writer.done[n].text for n in function.results.values()]
-    numbers = [n.op == "const" and not n.shape for n in function.results.values()]
-    results = ", ".join(language.result(t) if number else t for t, number in zip(texts, numbers, strict=True))
-    shapes = [f"{name}: {size_text(n.shape)}" for name, n in function.arguments.items() if n.shape]
-    docs = [f'    """Return {function.about}: {", ".join(function.results)}.']
-    docs += ["", f"    Shapes: {', '.join(shapes)}.", '    """'] if shapes else []
+    texts = [language.result(writer, n, writer.done[n].text) for n in function.results.values()]
+    if len(texts) > 1:
+        taken = set(function.names.values())
+        for k, (name, text) in enumerate(zip(function.results, texts, strict=True)):
+            if not text.isidentifier() and name not in taken:
+                writer.named(text, name)
+                texts[k] = name
+    if writer.uses_points:
+        written.insert(0, _points(function))
+    body = [line for text in written for line in broken(f"    {text}")]
+    returned = broken(f"    return {texts[0]}") if len(texts) == 1 else bracketed("    return ", texts)
+    head = listed(f"def {function.name}(", list(function.arguments), "):")
+    return [*_pattern(function), *head, *_docstring(function), *body, *returned]
+
+
+def _points(function: Function) -> str:
+    """Return the line that asks for the points' shape."""
+    shapes = [f"np.shape({name}){f'[{len(n.shape)}:]' * bool(n.shape)}" for name, n in function.arguments.items()]
+    if len(shapes) == 1:
+        return f"points = {shapes[0]}"
+    return f"points = np.broadcast_shapes({', '.join(shapes)})"
+
+
+def _docstring(function: Function) -> list[str]:
+    about = f"Return {function.about}"
+    if function.pattern is None:
+        about += f": {', '.join(function.results)}"
+    about += "."
+    both = {**function.arguments, **function.results} if function.pattern else function.arguments
+    shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
+    lines = wrapped('    """', about.split(), WIDTH - 3)
+    lines[1:] = [f"    {line}" for line in lines[1:]]
     if not shapes:
-        docs[0] += '"""'
-    head = f"def {function.name}({', '.join(function.arguments)}):"
-    return [head, *docs, *(f"    {line}" for line in written), f"    return {results}"]
+        return [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, '    """']
+    words = [*(f"{shape}," for shape in shapes[:-1]), f"{shapes[-1]}."]
+    told = wrapped("Shapes: ", words, WIDTH - 4)
+    return [*lines, "", *(f"    {line}" for line in told), '    """']
+
+
+def _pattern(function: Function) -> list[str]:
+    """Return where the entries of a matrix stand that is given by them."""
+    if function.pattern is None:
+        return []
+    pattern, name = function.pattern, function.name
+    lines = [f"# Where the entries that {name} returns stand in the matrix."]
+    lines.append(f"{name}_shape = {pattern.shape}")
+    for what, numbers in (("rows", pattern.rows), ("columns", pattern.columns)):
+        lines += text_of_numbers(f"{name}_{what}", numbers)
+    return [*lines, "", ""]
+
+
+def text_of_numbers(name: str, numbers: Sequence[int]) -> list[str]:
+    """Return a list of whole numbers under a name; a long one stands on as many lines as it takes.
+
+    >>> text_of_numbers("rows", [0, 1])
+    ['rows = [0, 1]']
+    """
+    one = f"{name} = {list(numbers)}"
+    if len(one) <= WIDTH:
+        return [one]
+    texts = [f"{k}," for k in numbers]
+    return ["# fmt: off", f"{name} = [", *(f"    {line}" for line in wrapped("", texts, WIDTH - 4)), "]", "# fmt: on"]
 
 
 def assembled(
-    program: Program, library: str, head: Sequence[str], functions: Sequence[Sequence[str]], tail: Sequence[str]
+    program: Program,
+    library: str,
+    head: Sequence[str],
+    functions: Sequence[Sequence[str]],
+    tail: Sequence[str],
+    about: Sequence[str] = (),
 ) -> str:
     """Return the file: what it is of, what it imports, its functions, and what comes behind them."""
-    about = [f'"""The system below and its derivatives in {library}, written by gradcli.', ""]
-    lines = [*about, *(f"    {line}" for line in program.system), '"""', "", *head]
+    first = [f'"""The system below and its derivatives in {library}, written by gradcli.', ""]
+    lines = [*first, *(f"    {line}" for line in program.system)]
+    lines += [*([""] if about else []), *about, '"""', "", *head]
     for own in functions:
         lines += ["", "", *own]
     return "\n".join([*lines, *tail]) + "\n"
 
 
-def self_test(program: Program, array: str, close: str) -> list[str]:
-    """Return the lines of a test that runs where the file is run: `array` makes an array, `close` compares a and b."""
-    lines = ["", "", 'if __name__ == "__main__":', "    import sys", "", "    wrong = 0"]
+def self_test(program: Program, array: str, library: str) -> list[str]:
+    """Return the lines of a test that runs where the file is run.
+
+    `array` makes an array, with its further arguments behind it; the `library` has allclose.
+    """
+    if any(f.test is None for f in program.functions):
+        return []
+    lines = [
+        "", "",
+        "def _check(function, names, found, expected):",
+        '    """Tell where results are not those that gradcli has."""',
+        "    right = True",
+        "    found = found if isinstance(found, tuple) else (found,)",
+        "    for name, a, b in zip(names, found, expected):",
+        f"        if a.shape != b.shape or not {library}.allclose(a, b, 1e-9, 1e-12, True):",
+        "            right = False",
+        '            print(f"{function}: {name} is", a.tolist(), "where gradcli has", b.tolist())',
+        "    return right",
+        "", "",
+        'if __name__ == "__main__":',
+        "    import sys",
+        "",
+        "    right = True",
+    ]  # fmt: skip
     for f in program.functions:
-        if f.test is None:
-            return []
+        assert f.test is not None
         arguments, expected = f.test
-        given = ", ".join(array.format(literal(arguments[name])) for name in f.arguments)
-        lines.append(f"    found = {f.name}({given})")
-        lines.append("    found = found if isinstance(found, tuple) else (found,)")
-        lines.append(f"    expected = [{', '.join(array.format(literal(expected[name])) for name in f.results)}]")
-        lines.append(f"    for name, a, b in zip({list(f.results)}, found, expected, strict=True):")
-        lines.append(f"        if a.shape != b.shape or not {close}:")
-        lines.append("            wrong = 1")
-        lines.append(f'            print("{f.name}:", name, "is", a.tolist(), "where gradcli has", b.tolist())')
-    return [*lines, '    print("wrong" if wrong else "as gradcli has it")', "    sys.exit(wrong)"]
+        given = [_made(array, arguments[name]) for name in f.arguments]
+        results = [_made(array, expected[name]) for name in f.results]
+        lines += listed(f"    found = {f.name}(", given, ")")
+        lines += listed("    expected = [", results, "]")
+        names = [f'"{name}"' for name in f.results]
+        lines += listed("    names = [", names, "]")
+        lines.append(f'    right &= _check("{f.name}", names, found, expected)')
+    return [*lines, '    print("as gradcli has it" if right else "wrong")', "    sys.exit(not right)"]
+
+
+def _made(array: str, value: Any) -> Tree:
+    """Return an array as an expression that may be broken into lines."""
+    name, _, more = array.partition(", ")
+    numbers = _tree(np.asarray(value, dtype=float).tolist())
+    return Tree(f"{name}(", (numbers, more) if more else (numbers,), ")")
+
+
+def _tree(value: Any) -> Tree | str:
+    return Tree("[", tuple(map(_tree, value)), "]") if isinstance(value, list) else number_text(value)
 
 
 def literal(value: Any) -> str:

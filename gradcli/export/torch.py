@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
-from gradcli.export.numpy import index_text
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, refused
+from gradcli.export.lines import listed
+from gradcli.export.numpy import einsum_text, index_text, numbers_text, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
-from gradcli.export.python import assembled, function_lines, literal, self_test
+from gradcli.export.python import assembled, function_lines, self_test
 from gradcli.graph.node import Node
+from gradcli.graph.places import Places
+from gradcli.graph.shapes import Shape
 
 
 def _along(op: str) -> Rule:
@@ -42,19 +43,25 @@ def _index(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         plain.append(k)
         place += k is not None
     x = f"torch.flip({args[0]}, {tuple(turned)})" if turned else args[0].atom
-    return f"{x}[{index_text(plain)}]"
+    return f"{x}[{index_text(plain, sizes)}]"
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     shape, keys = node.settings
-    name = w.named(f"torch.zeros({shape}, dtype=torch.float64)").text
+    name = w.named(_zeros(shape), w.own_name(node)).text
+    if not any(isinstance(k, range) and k.step < 0 for key in keys for k in key):
+        return scattered(w, node, args, name)
+    shape_of = {part: own.shape for part, own in zip(args, node.args, strict=True)}
     for key, part in zip(keys, args, strict=True):
-        if any(isinstance(k, range) and k.step < 0 for k in key):
-            places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else str(k) for k in key)
-            w.lines.append(f"{name}[torch.meshgrid({places}, indexing='ij')] += {part}")
-        else:
-            w.lines.append(f"{name}[{index_text(key)}] += {part}")
+        places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
+        sizes = tuple(len(k) if isinstance(k, range) else 1 for k in key)
+        at = w.named(f'torch.meshgrid({places}, indexing="ij")').text
+        w.line(f"{name}[{at}] += {part if sizes == shape_of[part] else f'torch.reshape({part}, {sizes})'}")
     return name
+
+
+def _zeros(shape: Shape) -> str:
+    return f"torch.zeros({shape}, dtype=torch.float64)"
 
 
 def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -62,33 +69,35 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     rank = len(places.shape)
     source = node.args[0].shape
     flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
-    zeros = f"torch.zeros({node.shape}, dtype=torch.float64)"
-    return f"{zeros}.index_add({axis}, {_places(places.numbers.reshape(-1))}, {args[0].atom}.reshape({flat}))"
+    zeros = w.named(_zeros(node.shape)).text
+    found = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
+    return f"{zeros}.index_add({axis}, {_places(w, places)}, {found})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places = node.settings
-    flat = _places(places.numbers.reshape(-1))
-    return f"torch.index_select({args[0]}, {axis}, {flat}).reshape({node.shape})"
+    taken = f"torch.index_select({args[0]}, {axis}, {_places(w, places)})"
+    return taken if len(places.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
+
+
+def _places(w: ArrayWriter, places: Places) -> str:
+    return w.short(f"torch.tensor({places.numbers.reshape(-1).tolist()})")
 
 
 def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     """Write a recurrence as a loop over a list of slices: autograd wants no array that is written to."""
     (axis,) = node.settings
     a, b = (w.named(f"list(torch.unbind({x}, dim={axis}))").text for x in args)
-    w.lines.append(f"for k in range(1, len({b})):")
-    w.lines.append(f"    {b}[k] = {b}[k] + {a}[k - 1]*{b}[k - 1]")
+    k = next(w.fresh)
+    w.line(f"for {k} in range(1, len({b})):")
+    w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
     return f"torch.stack({b}, dim={axis})"
 
 
-def _places(numbers: object) -> str:
-    return f"torch.tensor({np.asarray(numbers).tolist()})"
-
-
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    name = w.named(f"torch.zeros({node.shape}, dtype=torch.float64)").text
-    places = f"torch.arange({min(node.shape[:2])})"
-    w.lines.append(f"{name}[{places}, {places}] = {args[0]}")
+    name = w.named(_zeros(node.shape), w.own_name(node)).text
+    places = w.named(f"torch.arange({min(node.shape[:2])})").text
+    w.line(f"{name}[{places}, {places}] = {args[0]}")
     return name
 
 
@@ -96,8 +105,8 @@ def _mask(op: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         (axis,) = node.settings
         rest = (1,) * (len(node.shape) - axis - 1)
-        places = f"torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
-        return f"({places} == torch.{op}({args[0]}, dim={axis}, keepdim=True))"
+        place = w.named(f"torch.{op}({args[0]}, dim={axis}, keepdim=True){'[1]' * (op == 'median')}").text
+        return f"torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
 
     return rule
 
@@ -108,6 +117,31 @@ def _sorted(which: int) -> Rule:
         return f"torch.sort({args[0]}, dim={axis}, descending={descending}, stable=True)[{which}]"
 
     return rule
+
+
+def _gamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Write the gamma function: its size, and its sign, which changes at every whole number below 0."""
+    x = args[0] if args[0].isidentifier() else w.named(args[0]).text
+    negative = w.named(f"({x} < 0.0) & (torch.floor({x}) % 2.0 == 1.0)").text
+    size = w.named(f"torch.exp(torch.lgamma({x}))").text
+    return f"torch.where({negative}, -{size}, {size})"
+
+
+def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    order = node.args[0].value
+    if not isinstance(order, int):
+        raise refused("polygamma", "torch")
+    return f"torch.polygamma({order}, {args[1]})"
+
+
+def _axis(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    """Write a function along one axis: PyTorch's median knows no more."""
+    axes = node.settings[0]
+    if len(axes) > 1:
+        rest = [i for i in range(len(node.args[0].shape)) if i not in axes]
+        moved = f"torch.permute({args[0]}, {(*rest, *axes)})"
+        return f"torch.median(torch.reshape({moved}, {(*node.shape, -1)}), dim={len(rest)})[0]"
+    return f"torch.median({args[0]}, dim={axes[0]})[0]"
 
 
 RULES: dict[str, Rule | str] = {
@@ -122,9 +156,9 @@ RULES: dict[str, Rule | str] = {
     },
     **{op: f"torch.{op}({{}})" for op in ("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
     **{op: f"torch.{op}({{}})" for op in ("erf", "erfc", "digamma", "abs", "floor", "ceil", "round", "lgamma")},
-    "cbrt": "(torch.sign({0})*torch.abs({0})**(1/3))",
-    "gamma": "refused",
-    "polygamma": "refused",
+    "cbrt": "(torch.sign({0}) * torch.abs({0}) ** (1 / 3))",
+    "gamma": _gamma,
+    "polygamma": _polygamma,
     **{op: f"torch.{op}({{}}, {{}})" for op in ("hypot", "atan2", "maximum", "minimum", "heaviside")},
     "softplus": "torch.logaddexp(torch.zeros_like({0}), {0})",
     "where": "torch.where({}, {}, {})",
@@ -134,7 +168,7 @@ RULES: dict[str, Rule | str] = {
     "prod": _prod,
     "max": _along("amax"),
     "min": _along("amin"),
-    "median": lambda w, node, args: f"torch.median({args[0]}, dim={node.settings[0][0]})[0]",
+    "median": _axis,
     "cumsum": _along("cumsum"),
     "cumprod": _along("cumprod"),
     "recurrence": _recurrence,
@@ -143,13 +177,13 @@ RULES: dict[str, Rule | str] = {
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
     "argmax_mask": _mask("argmax"),
     "argmin_mask": _mask("argmin"),
-    "argmedian_mask": "refused",
+    "argmedian_mask": _mask("median"),
     "sort": _sorted(0),
     "argsort": _sorted(1),
     "take_along": lambda w, node, args: f"torch.take_along_dim({args[0]}, {args[1]}, dim={node.settings[0]})",
     "put_along": lambda w, node, args: f"torch.zeros_like({args[0]}).scatter({node.settings[0]}, {args[1]}, {args[0]})",
     "matmul": "torch.matmul({}, {})",
-    "einsum": lambda w, node, args: f"torch.einsum({node.settings[0]!r}, {args[0]}, {args[1]})",
+    "einsum": lambda w, node, args: f'torch.einsum("{einsum_text(node)}", {args[0]}, {args[1]})',
     "det": "torch.linalg.det({})",
     "inv": "torch.linalg.inv({})",
     "solve": "torch.linalg.solve({}, {})",
@@ -171,11 +205,10 @@ RULES: dict[str, Rule | str] = {
 }
 
 
-def _array(node: Node) -> str:
+def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
-        return f"torch.full({node.shape}, {number_text(number(node.value), 'torch')}, dtype=torch.float64)"
-    numbers = np.array([number(v) for v in node.values]).reshape(node.shape)
-    return f"torch.tensor({literal(numbers)}, dtype=torch.float64)"
+        return f"torch.full({node.shape}, {number_text(number(node.value))}, dtype=torch.float64)"
+    return f"torch.tensor({numbers_text(node)}, dtype=torch.float64)"
 
 
 def _scalar(text: str) -> str:
@@ -183,15 +216,19 @@ def _scalar(text: str) -> str:
     return f"torch.tensor({text}, dtype=torch.float64)"
 
 
-LANGUAGE = ArrayLanguage("torch", RULES, _array, numpy.CONDITIONS, _scalar, _scalar)
+def _result(w: ArrayWriter, node: Node, text: str) -> str:
+    return _scalar(text) if node.op == "const" and not node.shape else text
+
+
+LANGUAGE = ArrayLanguage("torch", RULES, _array, numpy.CONDITIONS, _result, _scalar)
 
 
 def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    close = "torch.allclose(a, b, rtol=1e-9, atol=1e-12, equal_nan=True)"
-    tested = self_test(program, "torch.tensor({}, dtype=torch.float64)", close)
-    return assembled(program, "PyTorch", ["import torch"], functions, [*_function(program), *tested])
+    tested = self_test(program, "torch.tensor, dtype=torch.float64", "torch")
+    about = ["Arguments are tensors of float64, numbers among them, of the shapes that are told."]
+    return assembled(program, "PyTorch", ["import torch"], functions, [*_function(program), *tested], about)
 
 
 def _function(program: Program) -> list[str]:
@@ -205,14 +242,14 @@ def _function(program: Program) -> list[str]:
     return [
         "", "",
         f"class {name}(torch.autograd.Function):",
-        f'    """{program.name} as an operation of autograd: {name}.apply({", ".join(inputs)})."""',
+        f'    """{program.name} as an operation of autograd, to be called as {name}.apply."""',
         "",
         "    @staticmethod",
-        f"    def forward(ctx, {', '.join(inputs)}):",
-        f"        ctx.save_for_backward({', '.join(inputs)})",
-        f"        return {program.name}({', '.join(inputs)})",
+        *listed("    def forward(", ["ctx", *inputs], "):"),
+        *listed("        ctx.save_for_backward(", inputs, ")"),
+        *listed(f"        return {program.name}(", inputs, ")"),
         "",
         "    @staticmethod",
-        f"    def backward(ctx, {', '.join(outputs)}):",
-        f"        return {program.name}_vjp(*ctx.saved_tensors, {', '.join(outputs)})",
+        *listed("    def backward(", ["ctx", *outputs], "):"),
+        *listed(f"        return {program.name}_vjp(", ["*ctx.saved_tensors", *outputs], ")"),
     ]  # fmt: skip

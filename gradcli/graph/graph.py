@@ -5,7 +5,7 @@ It is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -53,6 +53,13 @@ class Graph:
         shown = ["; ".join(list(d)[:4]) + "; …" * (len(d) > 4) for d in (self.inputs, self.outputs)]
         return f"Graph of {len(self.nodes)} nodes, from {shown[0]} to {shown[1]}"
 
+    def order(self, wanted: Sequence[Node]) -> tuple[Node, ...]:
+        """Return the nodes that the wanted ones need, themselves included, in an order in which they are computed."""
+        if not set(self.nodes).issuperset(wanted):
+            return scheduled(wanted)
+        needed = needed_for(wanted, self.nodes)
+        return tuple([n for n in self.nodes if n in needed])
+
     @cached_property
     def labels(self) -> dict[Node, str]:
         """The name of each node that has one, the first where it has several."""
@@ -87,12 +94,29 @@ def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node,
         stack = [output]
         while stack:
             node = stack[-1]
-            waiting = [a for a in node.args if a not in done] if node not in done else None
-            if waiting:
-                stack += reversed(waiting)
-            else:
-                done.setdefault(stack.pop())
+            if node not in done:
+                for a in reversed(node.args):
+                    if a not in done:
+                        stack.append(a)
+            if stack[-1] is node:
+                done[stack.pop()] = None
     return tuple(done)
+
+
+def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
+    """Return the nodes that the wanted ones need, themselves included, among `nodes` in the order of computation.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> nodes = scheduled([(y := 2 * x) * w])
+    >>> len(nodes), len(needed_for([y], nodes))
+    (5, 3)
+    """
+    needed = set(wanted)
+    for node in reversed(nodes):
+        if node in needed:
+            needed.update(node.args)
+    return needed
 
 
 def appearance(graph: Graph) -> list[str]:

@@ -1,10 +1,9 @@
 """The Jacobian as a graph: its entries are nodes, and only those that are not zero everywhere.
 
 Rows that share no column are of one colour: one reverse sweep, with a cotangent of 1 for each of them, gives them all,
-since each of its results belongs to a single row.  Where columns share less than rows, they take their place: Ju is
-linear in u as vᵀJ is in v, and is the sweep of a sweep.  Sources: Curtis, Powell and Reid, "On the estimation of sparse
-Jacobian matrices" (IMA J. Appl. Math. 13, 1974); for Ju, J. Townsend, "A new trick for calculating Jacobian vector
-products" (2017).
+since each of its results belongs to a single row.  Where columns share less than rows, they take their place, in
+forward sweeps.  Source: Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices" (IMA J. Appl. Math.
+13, 1974).
 
 A slope that selects meets an infinite one in the other order then, as in PyTorch's forward mode: of `relu(log(x))` at 0
 a row has 0·inf, which is nan, and a column 0.
@@ -13,18 +12,20 @@ a row has 0·inf, which is nan, and a column 0.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
+from typing import NamedTuple
 
 import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
 from gradcli.graph.graph import Graph
+from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.sparsity import dependencies, widths
-from gradcli.graph.vjp import active_nodes, reverse, sweep
+from gradcli.graph.vjp import active_nodes, reverse
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
 
@@ -40,7 +41,10 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint."""
+    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint.
+
+    A column has those of a tangent in its place.
+    """
 
     element: int
     start: int
@@ -119,24 +123,61 @@ def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:
     return {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
 
 
-def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
-    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
-    leaves, outputs = list(chosen.values()), list(dict.fromkeys(graph.outputs.values()))
+class Plan(NamedTuple):
+    """How J is worked out: in forward mode by columns or in reverse mode by rows, and how many sweeps each takes."""
+
+    forward: bool
+    forward_sweeps: int
+    reverse_sweeps: int
+
+
+def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
+    """Return how the Jacobian is worked out, with how many sweeps, and how many the other way takes.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
+    Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
+    """
+    found = _lines(graph, list(_leaves(graph, wrt).values()))
+    columns = found.columns or _transposed(found.rows, found.leaves, found.outputs)
+    return Plan(found.forward, len(_colours(columns)), len(_colours(found.rows)))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The rows and the columns of J, and which of them are swept; `across` are the numbers of bits of the leaves."""
+
+    leaves: Sequence[Node]
+    outputs: Sequence[Node]
+    across: Sequence[int]
+    rows: Sequence[_Line]
+    columns: Sequence[_Line]
+    forward: bool
+
+
+def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
+    outputs = list(dict.fromkeys(graph.outputs.values()))
     sets = dependencies(graph, leaves)
     rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
     across = widths(leaves)
     columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
-    if tallest <= widest:
-        crossing = dict(zip(leaves, across, strict=True))
-        return _Blocks(_parts(graph, rows, crossing, {y: y for y in outputs}, {x: x for x in leaves}), 0)
-    alone = Graph.of(graph.inputs, {str(i): y for i, y in enumerate(outputs)})
-    swept = sweep(alone, chosen)
-    cotangents = dict(zip(outputs, swept.cotangents.values(), strict=True))
-    gradients = {chosen[name]: gradient for name, gradient in swept.gradients.items()}
-    by_column = _parts(swept.graph, columns, {y: y.size for y in outputs}, gradients, cotangents)
-    return _Blocks({(y, x): found for (x, y), found in by_column.items()}, 1)
+    return _Lines(leaves, outputs, across, rows, columns, tallest > widest)
+
+
+def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
+    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
+    found = _lines(graph, list(chosen.values()))
+    if not found.forward:
+        active = active_nodes(graph, found.leaves)
+        crossing = dict(zip(found.leaves, found.across, strict=True))
+        return _Blocks(_parts(found.rows, crossing, lambda seeds: reverse(graph, seeds, active)[1]), 0)
+    slopes: Slopes = {}
+    sizes = {y: y.size for y in found.outputs}
+    parts = _parts(found.columns, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
+    return _Blocks({(y, x): part for (x, y), part in parts.items()}, 1)
 
 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
@@ -184,42 +225,39 @@ def _colours(lines: Iterable[_Line]) -> list[list[_Line]]:
 
 
 def _parts(
-    graph: Graph,
     lines: Sequence[_Line],
     crossing: Mapping[Node, int],
-    seeded: Mapping[Node, Node],
-    read: Mapping[Node, Node],
+    swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]],
 ) -> dict[tuple[Node, Node], list[_Part]]:
-    """Return what each node of the lines has in common with each other node, by sweeps over a graph.
+    """Return what each node of the lines has in common with each other node.
 
-    `crossing` has the number of bits that each other node has in the lines, `seeded` the nodes of the graph that get a
-    cotangent for those of the lines, `read` those whose adjoints are the entries.
+    `crossing` has the number of bits that each other node has in the lines; `swept` gives the adjoints or tangents of
+    all nodes for those of the lines.
     """
     others = list(crossing)
     starts = list(accumulate(crossing.values(), initial=0))
-    active = active_nodes(graph, read.values())
     found: dict[tuple[Node, Node], list[_Part]] = {}
     for colour in _colours(lines):
-        adjoints = reverse(graph, _seeds(colour, seeded), active)[1]
+        results = swept(_seeds(colour))
         for line in colour:
             for start, stop in _runs(line.crossed):
                 k = bisect_right(starts, start) - 1
                 while k < len(others) and starts[k] < stop:  # a run may go on into the next nodes
                     other = others[k]
                     low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
-                    adjoint = adjoints.get(read[other])
-                    if adjoint is not None and not is_const(adjoint, 0):
+                    result = results.get(other)
+                    if result is not None and not is_const(result, 0):
                         end = high if crossing[other] == other.size else other.size  # one bit may stand for all of it
-                        found.setdefault((line.node, other), []).append(_Part(line.element, low, end, adjoint))
+                        found.setdefault((line.node, other), []).append(_Part(line.element, low, end, result))
                     k += 1
     return found
 
 
-def _seeds(colour: Sequence[_Line], seeded: Mapping[Node, Node]) -> Iterator[tuple[Node, Node]]:
-    """Yield the nodes with the cotangents that are 1 for each line of a colour."""
+def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:
+    """Yield the nodes with the cotangents, or tangents, that are 1 for each line of a colour."""
     elements: dict[Node, list[int]] = {}
     for line in colour:
-        elements.setdefault(seeded[line.node], []).append(line.element)
+        elements.setdefault(line.node, []).append(line.element)
     for node, own in elements.items():
         if node.op == "stack" and node.shape == (len(node.args),):  # assembled: its elements are nodes
             yield from ((node.args[i], const(1)) for i in own)

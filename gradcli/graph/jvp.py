@@ -67,19 +67,24 @@ def push(graph: Graph, wrt: Iterable[str] | None = None) -> Push:
     return Push(found, seeds, tangents, slopes)
 
 
-def forward(nodes: Iterable[Node], seeds: Mapping[Node, Node]) -> tuple[dict[Node, Node], dict[tuple[Node, int], Node]]:
+Slopes = dict[tuple[Node, int], Node]
+
+
+def forward(
+    nodes: Iterable[Node], seeds: Mapping[Node, Node], slopes: Slopes | None = None
+) -> tuple[dict[Node, Node], Slopes]:
     """Return the tangents of the nodes that depend on a seeded one, and the slopes that made them.
 
-    `nodes` stand in the order in which they are computed.
+    `nodes` stand in the order in which they are computed; `slopes` are known from another sweep, and added to.
     """
     tangents = dict(seeds)
-    slopes: dict[tuple[Node, int], Node] = {}
+    slopes = {} if slopes is None else slopes
     for node in nodes:
         known = {i: tangents[a] for i, a in enumerate(node.args) if a in tangents}
         if not known or node in tangents or not (row := OPERATIONS[node.op]).passes_on:
             continue
         if row.broadcasts:
-            slopes |= {(node, i): slope(node, i) for i in known}
+            slopes |= {(node, i): slope(node, i) for i in known if (node, i) not in slopes}
             tangents[node] = _elementwise(node, [(u, slopes[node, i]) for i, u in known.items()])
         else:
             tangents[node] = structural(node, known)

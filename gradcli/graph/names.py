@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import product
 
-# What may be a name, in a regular expression; letters and marks that are not ASCII are looked at later.
-NAME = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*"
+# What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later; then
+# digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
+NAME = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
 
 MAX_NAME = 1000  # characters of a name that is not ASCII
 

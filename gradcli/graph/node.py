@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from gradcli.graph.dtypes import FLOATING, WHOLE, DType, floated, promoted
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
@@ -18,7 +18,7 @@ Constant = Exact | float | str
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+@dataclass(slots=True, eq=False, repr=False, init=False)
 class Node:
     """One operation: its op, its argument nodes, its static shape and dtype, and its settings.
 
@@ -32,11 +32,12 @@ class Node:
     mul(const, pow), shape (2,)
     """
 
-    op: str
-    args: tuple[Node, ...]
-    shape: Shape
-    settings: tuple[Any, ...]
-    dtype: DType
+    # mypy sees to it that nobody assigns to them: to have Python see to it takes as long as all else that makes a node.
+    op: Final[str]
+    args: Final[tuple[Node, ...]]
+    shape: Final[Shape]
+    settings: Final[tuple[Any, ...]]
+    dtype: Final[DType]
 
     def __init__(
         self,
@@ -52,12 +53,11 @@ class Node:
                 if a.dtype != dtype:
                     args, dtype = _joined(op, args)
                     break
-        put = object.__setattr__
-        put(self, "op", op)
-        put(self, "args", args)
-        put(self, "shape", shape)
-        put(self, "settings", settings)
-        put(self, "dtype", dtype)
+        self.op = op
+        self.args = args
+        self.shape = shape
+        self.settings = settings
+        self.dtype = dtype
 
     def __repr__(self) -> str:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
@@ -185,10 +185,13 @@ def is_const(node: Node, value: int) -> bool:
 
 def elementwise(op: str, *args: Node) -> Node:
     """Return the node of an elementwise operation; the arguments broadcast as in NumPy."""
-    shape = broadcast_shapes([a.shape for a in args])
-    if op not in WHOLE and any(a.dtype not in FLOATING for a in args):
-        args, dtype = _joined(op, args)
-        args = tuple(cast(a, floated(dtype)) for a in args)
+    shape = args[0].shape if len(args) == 1 else broadcast_shapes([a.shape for a in args])
+    if op not in WHOLE:
+        for a in args:
+            if a.dtype not in FLOATING:
+                args, dtype = _joined(op, args)
+                args = tuple(cast(a, floated(dtype)) for a in args)
+                break
     return Node(op, args, shape)
 
 
@@ -211,7 +214,10 @@ def simplified(op: str, *args: Node) -> Node:
     Fraction(4, 3)
     """
     shape = broadcast_shapes([a.shape for a in args])
-    exact = fold(op, [a.value for a in args]) if all(a.op == "const" for a in args) else None
+    numbers = [a.value for a in args if a.op == "const"]
+    if not numbers and op != "neg":
+        return Node(op, args, shape)
+    exact = fold(op, numbers) if len(numbers) == len(args) else None
     if exact is not None:
         return const(exact, shape)
     same = _unchanged(op, args)

@@ -50,7 +50,10 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     (3, 4)
     """
     first = shapes[0]
-    if all(s == first or not s for s in shapes[1:]):
+    for shape in shapes:
+        if shape and shape != first:
+            break
+    else:
         return first
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + s for s in shapes]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradcli.graph.construct import corner, scatter, sum_to, where
 from gradcli.graph.dtypes import FLOATING
@@ -16,8 +17,7 @@ from gradcli.graph.node import Node, const, is_const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(NamedTuple):
     """One adjoint passed on along an edge: from a node to one of its arguments, the one at that `position`.
 
     `slope` is the local derivative of an elementwise node, and None for a structural one.
@@ -91,7 +91,8 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
     gradients = {name: adjoints.get(n) or const(0, n.shape) for name, n in wanted.items()}
     inputs = dict(graph.inputs) | {f"{name}.v": v for name, v in cotangents.items()}
     outputs = {f"{name}.grad": gradient for name, gradient in gradients.items()}
-    found = Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
+    nodes = scheduled(outputs.values(), (*inputs.values(), *graph.nodes))
+    found = Graph(nodes, inputs, outputs, graph.names, graph.spans)
     return Sweep(found, tuple(passes), cotangents, gradients, adjoints)
 
 
@@ -117,8 +118,8 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
     for node in reversed(graph.nodes):
         if node not in pending or node not in active:
             continue
-        adjoints[node] = _total(pending.pop(node))
-        for step in _pull(node, adjoints[node], active):
+        adjoints[node] = adjoint = _total(pending.pop(node))
+        for step in _pull(node, adjoint, active):
             passes.append(step)
             pending.setdefault(step.argument, []).append(step.contribution)
     return passes, adjoints
@@ -126,6 +127,8 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
 
 def _total(terms: list[Node]) -> Node:
     """Return the sum of the contributions; those to single elements are gathered into one array."""
+    if len(terms) == 1:
+        return terms[0]
     parts = [t for t in terms if t.op == "scatter"]
     if len(parts) > 1:
         merged = [(key, arg) for t in parts for key, arg in zip(t.settings[1], t.args, strict=True)]

@@ -2,7 +2,7 @@
 
 A page begins with a comment, `<!-- part: gradients, 1; also: other-name, another -->`: the part of the guide and its
 place in it, and other names of the topic.  Then come the title, a sentence that says what the page answers, and the
-text.  A heading in quotes is a message of PyTorch's, with `…` for what varies in it.
+text.  A heading in quotes is a message of PyTorch's, with `…` for what varies in it.  `README.md` lists the pages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _section(heading: str, text: str) -> Section:
 @cache
 def topics() -> dict[str, Topic]:
     """Return the topics by name, in the order of the guide."""
-    found = [_read(path) for path in Path(__file__).parent.glob("*.md")]
+    found = [_read(path) for path in Path(__file__).parent.glob("*.md") if path.stem != "README"]
     order = list(PARTS)
     return {t.name: t for t in sorted(found, key=lambda t: (order.index(t.part), t.place, t.name))}
 

@@ -65,7 +65,7 @@ def two_meanings(op: str, first: str, number: int) -> InputError:
 def refused(tree: ast.AST) -> InputError:
     """Return what to tell of a piece of Python that is not part of the language."""
     what, hint = _REFUSED.get(type(tree), ("this", LANGUAGE))
-    return InputError(f"{what} is not part of the language", hint=hint)
+    return InputError(f"{what} is not part of the language", hint=hint, about=tree)
 
 
 def unknown_function(name: str) -> InputError:

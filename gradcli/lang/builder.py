@@ -62,34 +62,39 @@ def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, S
 
 
 class _Walk:
-    """One walk over one expression: a stack of work to do, and a stack of nodes that are done."""
+    """One walk over one expression."""
 
     def __init__(self, expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span]) -> None:
         self.expression = expression
         self.scope = scope
         self.spans = spans
-        self.done: list[Node] = []
 
     def run(self) -> Node:
+        """Return the expression's node: a stack has the work to do, another one the nodes that are done."""
+        done: list[Node] = []
         work: list[tuple[ast.expr, Callable[[list[Node]], Node] | None, int]] = [(self.expression.tree, None, 0)]
         while work:
             tree, finish, count = work.pop()
             try:
-                if finish is None:
-                    children, finish = self.visit(tree)
-                    if children:
-                        work.append((tree, finish, len(children)))
-                        work += [(child, None, 0) for child in reversed(children)]
-                        continue
-                args = self.done[len(self.done) - count :]
-                del self.done[len(self.done) - count :]
-                node = finish(args)
-                if node.op != "input" and not any(node is a for a in args):
-                    self.spans.setdefault(node, self.expression.span(tree))
-                self.done.append(node)
+                if finish is not None:
+                    first = len(done) - count
+                    node = finish(done[first:])
+                    del done[first:]
+                elif isinstance(tree, ast.Name):
+                    node = self.variable(tree)
+                elif isinstance(tree, ast.Constant):
+                    node = const(_constant(tree))
+                else:
+                    children, finish = self.call(tree) if isinstance(tree, ast.Call) else self.visit(tree)
+                    work.append((tree, finish, len(children)))
+                    work += [(child, None, 0) for child in reversed(children)]
+                    continue
             except InputError as error:
                 raise error.at(self.place(error.about) or self.expression.span(tree)) from None
-        return self.done.pop()
+            if node not in self.spans and node.op != "input":
+                self.spans[node] = self.expression.span(tree)
+            done.append(node)
+        return done.pop()
 
     def place(self, node: Node | None) -> Span | None:
         """Return where a node was written, or read: a leaf is written nowhere."""
@@ -101,12 +106,6 @@ class _Walk:
     def visit(self, tree: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Return the parts of an expression, and what makes a node of the parts' nodes."""
         match tree:
-            case ast.Constant():
-                number = const(_constant(tree))
-                return (), lambda _: number
-            case ast.Name():
-                node = self.variable(tree)
-                return (), lambda _: node
             case ast.BinOp(left, operator, right):
                 op = self.operator(operator)
                 return (left, right), lambda args: _operate(op, *args)
@@ -122,8 +121,6 @@ class _Walk:
             case ast.Compare(left, operators, comparators):
                 ops = [_comparison(o) for o in operators]
                 return (left, *comparators), lambda args: _compare(ops, args)
-            case ast.Call():
-                return self.call(tree)
             case ast.List(elements):
                 if not elements:
                     raise InputError("an empty list has no shape")
@@ -198,9 +195,9 @@ class _Walk:
 
     def callee(self, tree: ast.Call) -> tuple[Builder, str, list[ast.expr]]:
         """Return the function that is called, its name, and its arguments with the object of a method in front."""
+        if isinstance(tree.func, ast.Name) and tree.func.id in FUNCTIONS:
+            return FUNCTIONS[tree.func.id], tree.func.id, tree.args
         match tree.func:
-            case ast.Name(name) if name in FUNCTIONS:
-                return FUNCTIONS[name], name, tree.args
             case ast.Name(name) if name in self.scope:
                 hint = f"`{name}` is a variable; {self.times(tree)}"
                 raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
@@ -267,7 +264,7 @@ def _check_finite(number: Constant) -> None:
 
 def _numeric(node: Node) -> Node:
     """Return a node that is a number, or an array of them."""
-    if node.dtype == "bool" or node.value is True:
+    if node.dtype == "bool" or (node.op == "const" and node.value is True):
         raise InputError(
             "a condition is not a number", None, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`", node
         )

@@ -11,7 +11,7 @@ from gradcli.errors import InputError, Source, Span
 from gradcli.graph.names import MAX_NAME, normal
 
 _FOREIGN = re.compile(r"[^\x20-\x7e\n]")
-_WORD = re.compile(r"[\w\x80-\U0010ffff]+", re.ASCII)
+_WORD = re.compile(r"[^\x00-/:-@\[-^`{-\x7f]+")
 _BARS = "\u0304\u0305"
 _FIRST = 0x80  # character that is not ASCII
 

@@ -11,7 +11,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.names import NAME, normal
@@ -19,16 +19,21 @@ from gradcli.lang.advice import FOREIGN, module_of, refused, spelling
 from gradcli.lang.characters import check_characters
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
+_PLAIN = re.compile(
+    r"[^()\[\]{};\n]*+(?:\([^()\[\]{};\n]*+\)[^()\[\]{};\n]*+)*+(?=[;\n]|\Z)"
+)  # no brackets in brackets
 _COMMENT = re.compile(r"#[^\n]*")
-_TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)", re.ASCII)
-_WIDE = re.compile(r"[\^\x80-\U0010ffff]")  # characters that `ast` counts as several
+_TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)\s*", re.ASCII)
+_WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as several
+_NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LINES = 1000  # that `ast` reads at a time
+_LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
+_Head = tuple[str, int, str | None, tuple[int, ...] | None, bool, int, int]
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """An expression as `ast` read it, and the way back from its columns to the text the user gave."""
 
     tree: ast.expr
@@ -37,25 +42,33 @@ class Expression:
     wide: tuple[tuple[int, int], ...] = ()  # where `ast` counts characters as several, and how many more up to there
     names: tuple[ast.Name, ...] = ()  # the variables that it reads
 
-    def span(self, node: ast.AST) -> Span:
-        """Return where in the user's text an `ast` node stands."""
-        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
-        return Span(self.source, self._offset(start), self._offset(end))
+    def span(self, tree: ast.expr) -> Span:
+        """Return where in the user's text a part of the expression stands."""
+        start, end = tree.col_offset, tree.end_col_offset or 0
+        if self.wide:
+            start, end = start - self._more(start), end - self._more(end)
+        return Span(self.source, self.start + start, self.start + end)
 
-    def _offset(self, column: int) -> int:
+    def _more(self, column: int) -> int:
+        """Return how many characters too many `ast` has counted up to a column."""
         before = bisect_left(self.wide, (column,))
-        return self.start + column - (self.wide[before - 1][1] if before else 0)
+        return self.wide[before - 1][1] if before else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME = VALUE`, or a bare expression (no name)."""
 
     name: str | None
     key: tuple[int, ...] | None
     declares: bool
     expression: Expression
-    span: Span  # of the name; of the whole where there is none
+    start: int  # of the name; of the whole where there is none
+    end: int
+
+    @property
+    def span(self) -> Span:
+        """Where the name stands, or the whole where there is none."""
+        return Span(self.expression.source, self.start, self.end)
 
 
 def read_statements(source: Source) -> list[Statement]:
@@ -69,8 +82,11 @@ def read_statements(source: Source) -> list[Statement]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
         heads = [_head(source, text, start) for text, start in split(source)]
-        trees = _trees([_seen(head.body) for head in heads])
-        return [head.statement(source, tree) for head, tree in zip(heads, trees, strict=True)]
+        trees = _trees([_seen(head[0]) for head in heads])
+        return [
+            Statement(name, key, declares, _parse(source, body, offset, tree), first, last)
+            for (body, offset, name, key, declares, first, last), tree in zip(heads, trees, strict=True)
+        ]
 
 
 def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:
@@ -81,7 +97,8 @@ def read_expression(source: Source, start: int = 0, end: int | None = None) -> E
         pass  # brackets are checked on the way
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _parse(source, text.replace("\n", " "), start)
+        body = text.replace("\n", " ")
+        return _parse(source, body.strip(), start + len(body) - len(body.lstrip()))
 
 
 def _clean(source: Source) -> str:
@@ -108,9 +125,18 @@ def split(source: Source) -> Iterator[tuple[str, int]]:
 
 def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of what `;` and newlines outside of brackets part, and check the brackets."""
-    start = 0
+    end = -1
+    while end < len(text):
+        start = end + 1
+        plain = _PLAIN.match(text, start)
+        end = plain.end() if plain else _end(source, text, start, offset)
+        yield start, end
+
+
+def _end(source: Source, text: str, start: int, offset: int) -> int:
+    """Return where a piece ends, with its brackets checked one by one."""
     opened: list[re.Match[str]] = []
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text, start):
         sign = token.group()
         if sign in _PAIRS:
             opened.append(token)
@@ -131,50 +157,35 @@ def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]
         elif sign == ";" and opened:
             break
         elif not opened:
-            yield start, token.start()
-            start = token.end()
+            return token.start()
     if opened:
         sign = opened[-1].group()
         raise InputError(f"`{sign}` is never closed", _at(source, offset, opened[-1]), f"add a `{_PAIRS[sign]}`")
-    yield start, len(text)
+    return len(text)
 
 
 def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
     return Span(source, offset + match.start(), offset + match.end())
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """What stands before an expression, and the expression's text with its offset."""
-
-    name: str | None
-    key: tuple[int, ...] | None
-    declares: bool
-    span: Span
-    body: str
-    start: int
-
-    def statement(self, source: Source, tree: ast.expr | None) -> Statement:
-        """Return the statement; `tree` is what `ast` made of its expression, unless it has not been asked."""
-        return Statement(self.name, self.key, self.declares, _parse(source, self.body, self.start, tree), self.span)
-
-
 def _head(source: Source, text: str, start: int) -> _Head:
+    """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
     match = _TARGET.match(text)
     if not match:
-        return _Head(None, None, False, Span(source, start, start + len(text)), text, start)
+        return text, start, None, None, False, start, start + len(text)
     declares, typed, subscript = match.groups()
-    name = normal(typed)
-    span = Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
-    check_name(name, span)
+    name, first, behind = normal(typed), start + match.start(2), start + match.end(3 if subscript else 2)
+    if name in _NO_NAMES:
+        check_name(name, Span(source, first, behind))
     body = text[match.end() :]
-    if not body.strip():
+    if not body:
+        span = Span(source, first, behind)
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    key = _element(subscript, span) if subscript else None
+    key = _element(subscript, Span(source, first, behind)) if subscript else None
     if declares and key is not None:
+        span = Span(source, first, behind)
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    stripped = body.lstrip()
-    return _Head(name, key, bool(declares), span, stripped, start + match.end() + len(body) - len(stripped))
+    return body, start + match.end(), name, key, bool(declares), first, behind
 
 
 def check_name(name: str, span: Span) -> None:
@@ -196,18 +207,17 @@ def _element(subscript: str, span: Span) -> tuple[int, ...]:
 def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
     """Yield what `ast` makes of each text, or None where it has to be asked about that one alone.
 
-    It reads many lines at once several times as fast as one after the other.
+    It reads many texts as one list, an element a line, several times as fast as one after the other.
     """
     for start in range(0, len(texts), _LINES):
         lines = texts[start : start + _LINES]
         try:
-            body = ast.parse("\n".join(lines)).body
+            whole: ast.expr | None = ast.parse("[\n" + ",\n".join(lines) + "]", mode="eval").body
         except (SyntaxError, RecursionError, MemoryError):
-            body = []
-        if [(type(s), s.lineno, s.end_lineno) for s in body] == [(ast.Expr, k, k) for k in range(1, len(lines) + 1)]:
-            yield from (s.value for s in body if isinstance(s, ast.Expr))
-        else:
-            yield from [None] * len(lines)
+            whole = None
+        elements = whole.elts if isinstance(whole, ast.List) else []
+        found = [e for line, e in enumerate(elements, 2) if e.lineno == e.end_lineno == line and type(e) not in _LISTED]
+        yield from found if len(found) == len(lines) == len(elements) else [None] * len(lines)
 
 
 def _seen(text: str) -> str:
@@ -216,8 +226,6 @@ def _seen(text: str) -> str:
 
 
 def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) -> Expression:
-    start += len(text) - len(text.lstrip())
-    text = text.strip()
     wide = _wide(text) if "^" in text or not text.isascii() else ()
     try:
         tree = tree or ast.parse(_seen(text), mode="eval").body
@@ -229,8 +237,10 @@ def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) 
             Span(source, start, start + len(text)),
             "give parts of it names of their own: t1 = …; y = t1 + …",
         ) from None
-    names = _names_in(Expression(tree, source, start, wide))
-    return Expression(tree, source, start, wide, tuple(names))
+    try:
+        return Expression(tree, source, start, wide, tuple(_names_in(tree)))
+    except InputError as error:
+        raise error.at(Expression(tree, source, start, wide).span(error.about)) from None
 
 
 def _wide(text: str) -> tuple[tuple[int, int], ...]:
@@ -247,29 +257,32 @@ def _wide(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _names_in(expression: Expression) -> Iterator[ast.Name]:
-    """Yield the variables that an expression reads; a name that is called is a function, and `np` a module.
+def _names_in(tree: ast.expr) -> list[ast.Name]:
+    """Return the variables that an expression reads; a name that is called is a function, and `np` a module.
 
-    Errors: `InputError` for a syntax that has variables of its own.
+    Errors: `InputError` about a piece of syntax that has variables of its own.
     """
-    stack: list[ast.AST] = [expression.tree]
+    names: list[ast.Name] = []
+    stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Name):
-            yield node
+            names.append(node)
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and not module_of(node.func, node):
                 stack.append(node.func.value)
             stack += node.args
-            stack += (k.value for k in node.keywords)
+            if node.keywords:
+                stack += [k.value for k in node.keywords]
         elif isinstance(node, ast.BinOp):
             stack += (node.left, node.right)
         elif isinstance(node, ast.Attribute) and module_of(node):
             continue
         elif type(node) in FOREIGN:
-            raise refused(node).at(expression.span(node))
+            raise refused(node)
         elif not isinstance(node, ast.Constant):
             stack += ast.iter_child_nodes(node)
+    return names
 
 
 def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.lang.builder import build
@@ -99,9 +99,8 @@ class _Assembly:
         self.open: set[str] = set()
 
     def assign(self, statement: Statement, node: Node) -> None:
-        name = statement.name or ""
-        full = name if statement.key is None else f"{name}[{','.join(map(str, statement.key))}]"
-        if node.dtype == "bool" or node.value is True:
+        name = full = statement.name or ""
+        if node.dtype == "bool" or (node.op == "const" and node.value is True):
             raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
         if statement.key is not None:
             if name in self.elements and name not in self.open:
@@ -109,6 +108,7 @@ class _Assembly:
             self.elements.setdefault(name, {})[statement.key] = node
             self.first.setdefault(name, statement.expression.span(statement.expression.tree))
             self.open.add(name)
+            full = f"{name}[{','.join(map(str, statement.key))}]"
         self.scope[full] = self.names[full] = node
 
     def close(self, name: str) -> None:
@@ -132,9 +132,11 @@ class _Assembly:
     def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
         """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
         chosen = {name: self.scope[name] for name in outputs}
-        needed = set(scheduled(chosen.values()))
+        nodes = scheduled(self.names.values(), inputs.values())
+        needed = needed_for(chosen.values(), nodes)
         names = {name: n for name, n in self.names.items() if n in needed}
-        return Graph.of(inputs, chosen, names.values(), names, self.spans)
+        needed.update(inputs.values())
+        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
 
 
 def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
@@ -164,16 +166,20 @@ def read_system(sources: Iterable[Source]) -> System:
     >>> read_system([Source("h = x**2"), Source("y = sin(h)")]).outputs
     ('y',)
     """
-    statements = _name_bare([s for source in sources for s in read_statements(source)])
-    if not any(not s.declares for s in statements):
+    sources = list(sources)
+    statements = [s for source in sources for s in read_statements(source)]
+    if any(s.name is None for s in statements):
+        statements = _name_bare(statements)
+    if all(s.declares for s in statements):
         raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
     assigned = _assigned(statements)
-    uses = _uses(statements, assigned)
-    read = {n for s in statements for n in _reads(s)}
+    uses, read = _uses(statements, assigned)
     outputs = tuple(n for n in assigned if n not in read)
     defaults = {s.name or "": s.expression for s in statements if s.declares}
-    _check_looks({s.name or "": s.span for s in statements} | dict(uses))
-    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, _inferred(statements, uses))
+    if not all(map(str.isascii, assigned.keys() | uses.keys() | defaults.keys())):
+        _check_looks({s.name or "": s.span for s in statements} | dict(uses))
+    inferred = _inferred(statements, uses) if any("[" in source.text for source in sources) else {}
+    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, inferred)
 
 
 def _name_bare(statements: list[Statement]) -> list[Statement]:
@@ -193,7 +199,7 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
                     s.span,
                     f"give it a name: `f = {s.span.text[:_SHOWN]}`",
                 )
-            s = Statement(name, None, False, s.expression, s.span)
+            s = s._replace(name=name)
         named.append(s)
     return named
 
@@ -219,31 +225,41 @@ def _reads(statement: Statement) -> set[str]:
 def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
     """Return the assigned names with their first statements; each is assigned once, and no input is."""
     first: dict[str, Statement] = {}
-    keys: set[tuple[str, tuple[int, ...] | None]] = set()
+    elements: set[tuple[str, tuple[int, ...]]] = set()
     for s in statements:
         name = s.name or ""
         before = first.setdefault(name, s)
-        clash = before is not s and (s.key is None or before.key is None)
-        if clash or (name, s.key) in keys:
+        if before is not s and (s.key is None or before.key is None or (name, s.key) in elements):
             what = "declared as an input" if before.declares else "assigned"
             twice = " twice" if s.declares and before.declares else f" already ({before.span.place})"
             raise InputError(f"`{s.span.text}` is {what}{twice}", s.span, "every name is assigned once")
-        keys.add((name, s.key))
+        if s.key is not None:
+            elements.add((name, s.key))
     return {n: s for n, s in first.items() if not s.declares}
 
 
-def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) -> dict[str, Span]:
-    """Return where each name that is never assigned is first read; complain of a use before the assignment."""
+def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) -> tuple[dict[str, Span], set[str]]:
+    """Return where each name that is never assigned is first read, and the assigned names that are read.
+
+    A vector that is read where an element of its own is assigned does not count.
+
+    Errors: `InputError` for a use before the assignment.
+    """
     uses: dict[str, Span] = {}
-    ready: set[str] = set()
+    read: set[str] = set()
+    ready: set[str | None] = set()
     for s in statements:
-        for name in [] if s.declares else s.expression.names:
-            if name.id not in assigned:
-                uses.setdefault(name.id, s.expression.span(name))
-            elif name.id not in ready:
-                raise _too_early(name.id, s, assigned[name.id], s.expression.span(name))
-        ready.add(s.name or "")
-    return uses
+        for tree in () if s.declares else s.expression.names:
+            name = tree.id
+            if name not in assigned:
+                if name not in uses:
+                    uses[name] = s.expression.span(tree)
+            elif name not in ready:
+                raise _too_early(name, s, assigned[name], s.expression.span(tree))
+            elif s.key is None or name != s.name:
+                read.add(name)
+        ready.add(s.name)
+    return uses, read
 
 
 def _check_looks(names: Mapping[str, Span]) -> None:
@@ -282,7 +298,7 @@ def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict
     for s in statements:
         elements = {id(n.value): _static_key(n.slice) for n in _subscripts(s.expression)}
         for name in s.expression.names:
-            key = elements.get(id(name))
+            key = elements.get(id(name)) if elements else None
             if key is None:
                 whole.add(name.id)
             else:

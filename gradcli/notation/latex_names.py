@@ -28,6 +28,7 @@ _ACCENTS = {
 }
 _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
+_CALL = re.compile(r"([\w.]+)\((.*)\)(.*)")
 _ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0-9]*)")
 
 
@@ -56,7 +57,10 @@ class LatexNames:
             self._marked |= {_marked(written, mark) for mark in _MARKS.values()}
 
     def __call__(self, name: str) -> str:
-        """Return a name as LaTeX: of a variable, of an element `x[0]`, or of an adjoint of one."""
+        """Return a name as LaTeX: of a variable, of an element `x[0]`, of an adjoint of one, or of a call `F(x̄)`."""
+        if (call := _CALL.fullmatch(name)) is not None:
+            arguments = ", ".join(map(self, call[2].split(", ")))
+            return rf"{_literal(call[1])}({arguments}){call[3]}"
         base, bracket, key = name.partition("[")
         return self._base(base) + bracket + key.replace(":", "{:}")
 

@@ -8,7 +8,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.notation.text import TEXT
-from gradcli.notation.writer import Writer
+from gradcli.notation.writer import Writer, spread_argument
 
 _DEEP = 40
 
@@ -46,12 +46,13 @@ def readable_names(graph: Graph) -> dict[Node, str]:
 
 
 def written_size(node: Node, names: Mapping[Node, str]) -> int:
-    """Return how many operations the text of a node has; shared ones are written out each time."""
+    """Return how many operations the text of a node has; shared ones are written out each time, spreading is not."""
     sizes: dict[Node, int] = {}
 
     def measure(part: Node) -> int:
         if part not in sizes:
-            sizes[part] = 1 + sum(1 if a in names else measure(a) for a in part.args)
+            own = int(spread_argument(part) is None)
+            sizes[part] = own + sum(1 if a in names else measure(a) for a in part.args)
         return sizes[part]
 
     return measure(node)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.pytorch import functional as F
+from gradcli.pytorch.losses import reduction_of
 from gradcli.pytorch.module import Module
 from gradcli.pytorch.tensor import Tensor
 
@@ -82,7 +83,7 @@ def _loss(name: str, function: str, settings: dict[str, Any]) -> type[Module]:
                 self.register_buffer(key, value)
             else:
                 setattr(self, key, value)
-        self.reduction = F._reduction(name, size_average, reduce, reduction) if reduction != "batchmean" else reduction
+        self.reduction = reduction_of(size_average, reduce, reduction) if reduction != "batchmean" else reduction
 
     def forward(self: Any, input: Any, target: Any) -> Any:
         return getattr(F, function)(input, target, reduction=self.reduction, **{k: getattr(self, k) for k in settings})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Sweep, about, as_tensor
+from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
 from gradcli.pytorch.modes import (
     Mode,
     detect_anomaly,
@@ -20,7 +20,7 @@ from gradcli.pytorch.modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )
-from gradcli.pytorch.record import Edge, Leaf, edge_of
+from gradcli.pytorch.record import Edge, edge_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = [
@@ -51,9 +51,12 @@ class Call:
     """One call of `backward` or `grad`, for who explains it."""
 
     roots: list[tuple[Tensor, Any]]  # what it flowed from, with v
-    leaves: list[tuple[Tensor, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
+    inputs: list[Tensor] | None = None  # what gradients are asked for; None: all leaves
+    returns: bool = False  # what it finds, and leaves every .grad as it is
     freed: bool = True
     implicit: bool = False  # the script gave no v
+    leaves: list[tuple[Tensor, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
+    seen: Seen = field(default_factory=Seen)
 
 
 class Listeners:
@@ -85,19 +88,18 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if create_graph:
         warnings.warn(_CREATE, UserWarning, stacklevel=3)
-    sweep = Sweep(bool(keep), create_graph)
-    chosen = _listed(inputs) if inputs is not None else []
-    if chosen:
-        sweep.wanted = {_source(x): None for x in chosen}
-    _run(sweep, roots, seeds, grad_tensors is None)
-    if chosen:
-        assert sweep.wanted is not None
-        for x in chosen:
-            g = sweep.wanted[_source(x)]
-            if g is not None:
-                from gradcli.pytorch.backward import _accumulated
-
-                x._grad = _accumulated(x._grad, as_tensor(g), create_graph)
+    chosen = _listed(inputs) if inputs is not None else None
+    sweep = Sweep(bool(keep), create_graph, None if chosen is None else {edge_of(x): None for x in chosen})
+    call = _Running(sweep, _call(roots, seeds, chosen, implicit=grad_tensors is None))
+    call.run(seeds)
+    for x in chosen or ():
+        g = call.found(x)
+        if g is not None:
+            before = x._grad
+            kept = before._a.copy() if before is not None else None
+            x._grad = accumulated(before, as_tensor(g), create_graph)
+            call.call.leaves.append((x, kept, as_tensor(g), x._grad))
+    call.is_done()
 
 
 def grad(
@@ -122,12 +124,15 @@ def grad(
         if not x.requires_grad:
             raise about("One of the differentiated Tensors does not require grad", "no grad", x)
     keep = create_graph if retain_graph is None else retain_graph
-    sweep = Sweep(bool(keep), create_graph, {_source(x): None for x in wanted})
-    _run(sweep, roots, seeds, grad_outputs is None)
-    assert sweep.wanted is not None
+    sweep = Sweep(bool(keep), create_graph, {edge_of(x): None for x in wanted})
+    call = _Running(sweep, _call(roots, seeds, wanted, implicit=grad_outputs is None))
+    call.call.returns = True
+    call.run(seeds)
+    call.call.leaves = [(x, None, as_tensor(g), None) for x in wanted if (g := call.found(x)) is not None]
+    call.is_done()
     found: list[Tensor | None] = []
     for i, x in enumerate(wanted):
-        g = sweep.wanted[_source(x)]
+        g = call.found(x)
         if g is None and materialize_grads:
             g = np.zeros_like(x._a)
         if g is None and not allow_unused:
@@ -142,30 +147,42 @@ def grad(
     return tuple(found)
 
 
-def _source(x: Tensor) -> Edge:
-    return edge_of(x)
+def _call(roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]], inputs: Any, implicit: bool) -> Call:
+    found = [(y, g if isinstance(g, np.ndarray) else g._a) for y, (_, g) in zip(roots, seeds, strict=True)]
+    return Call(found, inputs, implicit=implicit)
 
 
-def _run(sweep: Sweep, roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]], implicit: bool) -> None:
-    call = Call([(y, g if isinstance(g, np.ndarray) else g._a) for y, (_, g) in zip(roots, seeds, strict=True)])
-    call.freed, call.implicit = not sweep.retain, implicit
-    if Listeners.before is not None:
-        Listeners.before(call)
-    before, Mode.grad = Mode.grad, sweep.create
-    try:
-        with np.errstate(all="ignore"):
-            sweep.run(seeds)
-    finally:
-        Mode.grad = before
-    if Listeners.done is not None:
-        call.leaves = [(leaf.variable, old, own, new) for leaf, old, own, new in sweep.leaves]
-        if sweep.wanted is not None:
-            call.leaves = [
-                (e.variable, None, as_tensor(g), None)
-                for e, g in sweep.wanted.items()
-                if g is not None and isinstance(e, Leaf)
-            ]
-        Listeners.done(call)
+@dataclass
+class _Running:
+    """A sweep, and the call that it is of."""
+
+    sweep: Sweep
+    call: Call
+
+    def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
+        """Run the sweep, and tell who listens before it."""
+        sweep, call = self.sweep, self.call
+        call.freed = not sweep.retain
+        if Listeners.before is not None:
+            Listeners.before(call)
+        before, Mode.grad = Mode.grad, sweep.create
+        try:
+            with np.errstate(all="ignore"):
+                sweep.run(seeds)
+        finally:
+            Mode.grad = before
+
+    def found(self, x: Tensor) -> Any:
+        """Return what arrived at a tensor that was asked for."""
+        return (self.sweep.wanted or {}).get(edge_of(x))
+
+    def is_done(self) -> None:
+        """Tell who listens."""
+        if Listeners.done is not None:
+            if self.sweep.wanted is None:
+                self.call.leaves = [(leaf.variable, old, own, new) for leaf, old, own, new in self.sweep.leaves]
+            self.call.seen = self.sweep.seen or self.call.seen
+            Listeners.done(self.call)
 
 
 def _seeds(roots: Sequence[Tensor], given: Sequence[Any], create: bool) -> list[tuple[Edge, Any]]:

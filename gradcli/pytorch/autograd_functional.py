@@ -7,9 +7,10 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.creation import ones_like, zeros_like
+from gradcli.pytorch.joining import stack
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.views import reshape, stack
+from gradcli.pytorch.views import reshape
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -6,14 +6,14 @@ The order is PyTorch's: the step that was recorded last comes first, and a leaf 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
 if TYPE_CHECKING:
@@ -25,6 +25,41 @@ SECOND = (
     "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
     "tensors after calling backward."
 )
+
+
+@dataclass(frozen=True)
+class Change:
+    """A gradient that a hook has changed: of which edge, by what, from what, and to what."""
+
+    edge: Edge
+    hook: Any
+    before: Any
+    after: Any
+
+
+@dataclass
+class Seen:
+    """What explanations need of a sweep: changes by hooks, what own functions were given and passed, and a first nan.
+
+    The last is the step whose local derivative, or an argument's value, was the first number that is not finite.
+    """
+
+    changes: list[Change] = field(default_factory=list)
+    own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)
+    arose: Step | None = None
+
+    def passed(self, step: Step, g: Any, passed: Sequence[Any]) -> None:
+        """Take down what a step passed on."""
+        if not hasattr(step, "recipe"):
+            self.own[step] = g, passed
+        if self.arose is None and _finite(g) and not all(map(_finite, passed)):
+            self.arose = step
+
+
+def _finite(g: Any) -> bool:
+    if isinstance(g, dict):
+        return all(map(_finite, g.values()))
+    return g is None or record.finite(g if isinstance(g, np.ndarray) else g._a)
 
 
 @dataclass
@@ -39,7 +74,7 @@ class Sweep:
     wanted: dict[Edge, Any] | None = None
     leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
     line: int = 0
-    done: list[Step] = field(default_factory=list)
+    seen: Seen | None = field(default_factory=lambda: Seen() if record.Recorder.explains else None)
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Pass the gradients on, from edges with what flows into them."""
@@ -86,9 +121,11 @@ class Sweep:
     def hooked(self, step: Step, g: Any) -> Any:
         """Return the gradient of a tensor as its hooks leave it, kept where that is asked for."""
         if step._pres is not None and g is not None:
-            g = _called(step._pres, g)
+            g = self.called(step, g)
         if step.retained is not None and g is not None and (t := step.retained()) is not None:
-            t._grad = _accumulated(t._grad, as_tensor(g), self.create)
+            with no_grad():
+                own = as_tensor(g)
+                t._grad = record.Make.tensor(own._a.copy()) if t._grad is None else t._grad + own
         return g
 
     def pull(self, step: Step, g: Any) -> Sequence[Any]:
@@ -103,20 +140,53 @@ class Sweep:
                 if Mode.anomaly:
                     _detected(step)
                 raise about(_changed(memory, version, array, source), "in place", step, memory, version)
-        passed = step.passed(g, self.create)
+        if step.name() == "torch::autograd::NotImplemented":
+            raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
+        passed: Sequence[Any] = step.passed(g, self.create)
+        if self.create and type(step) is Step:
+            from gradcli.pytorch.twice import renamed
+
+            passed = renamed(step, g, passed)
         if Mode.anomaly and Mode.check_nan:
             _check_nan(step, passed)
+        if self.seen is not None:
+            self.seen.passed(step, g, passed)
         if step._posts is not None:
-            passed = list(_called_after(step, passed, g))
+            passed = self.called_after(step, passed, g)
         if not self.retain:
             step.free(self.line)
-            self.done.append(step)
         return passed
+
+    def called(self, edge: Edge, g: Any) -> Any:
+        """Return a gradient as the hooks of an edge leave it: what one returns takes its place."""
+        for hook in list(edge._pres or ()):
+            before = g
+            if (found := hook(as_tensor(g))) is not None:
+                g = _like(g, found)
+                self.changed(edge, hook, before, g)
+        return g
+
+    def called_after(self, step: Step, passed: Sequence[Any], g: Any) -> Sequence[Any]:
+        """Return what a step passes on as its hooks leave it."""
+        given = tuple(None if p is None else as_tensor(p) for p in passed)
+        for hook in list(step._posts or ()):
+            before = given
+            if (found := hook(given, (as_tensor(g),))) is not None:
+                given = tuple(found) if isinstance(found, tuple) else (found,)
+                for edge, old, own in zip(step.edges, before, given, strict=False):
+                    if edge is not None and old is not own:
+                        self.changed(edge, hook, old, own)
+        return [None if p is None else _like(g, p) for p in given]
+
+    def changed(self, edge: Edge, hook: Any, before: Any, after: Any) -> None:
+        """Take down what a hook did, for explanations."""
+        if self.seen is not None:
+            self.seen.changes.append(Change(edge, hook, as_tensor(before), as_tensor(after)))
 
     def leaf(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`, or catch it."""
         if leaf._pres is not None:
-            g = _called(leaf._pres, g)
+            g = self.called(leaf, g)
         if self.wanted is not None:
             if leaf in self.wanted:
                 self.wanted[leaf] = g
@@ -125,7 +195,7 @@ class Sweep:
         own = as_tensor(g)
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
-        x._grad = _accumulated(before, own, self.create)
+        x._grad = accumulated(before, own, self.create)
         self.leaves.append((leaf, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
@@ -170,25 +240,7 @@ def _like(g: Any, found: Tensor) -> Any:
     return found._a if isinstance(g, np.ndarray) else found
 
 
-def _called(hooks: Sequence[Callable[..., Any]], g: Any) -> Any:
-    """Return a gradient as hooks leave it: what one returns takes its place."""
-    for hook in list(hooks):
-        found = hook(as_tensor(g))
-        if found is not None:
-            g = _like(g, found)
-    return g
-
-
-def _called_after(step: Step, passed: Sequence[Any], g: Any) -> Sequence[Any]:
-    given = tuple(None if p is None else as_tensor(p) for p in passed)
-    for hook in list(step._posts or ()):
-        found = hook(given, (as_tensor(g),))
-        if found is not None:
-            given = tuple(found) if isinstance(found, tuple) else (found,)
-    return [None if p is None else _like(g, p) for p in given]
-
-
-def _accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
+def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
     """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
     if before is None:
         if create:

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
+from gradcli.graph import construct
 from gradcli.graph.dtypes import WHOLE, DType
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.dtypes import default_dtype, result_dtype
+from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
+from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
 
-Number = (int, float, bool, np.number)
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 
@@ -55,24 +55,25 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     cast_to: DType | None = None
     if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):
         build, cast_to = typed(build, dtype.name), dtype.name
-    try:
-        return apply(op, build, given, cast_to, name)
-    except InputError:
-        raise shapes_differ(*operands) from None
+    return apply(op, build, given, cast_to, name)
 
 
-def shapes_differ(*operands: Any) -> RuntimeError:
-    """Return PyTorch's error for shapes that do not broadcast."""
-    a, b = ([x.shape for x in operands if isinstance(x, Tensor)] + [()])[:2]
-    rank = max(len(a), len(b))
-    for k in range(1, rank + 1):
-        m, n = (s[-k] if k <= len(s) else 1 for s in (a, b))
-        if m != n and 1 not in (m, n):
-            return RuntimeError(
-                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                f"{rank - k}"
-            )
-    return RuntimeError(f"shapes {list(a)} and {list(b)} do not fit together")
+def called(x: Any, name: str) -> Any:
+    """Return what a composition gave, under the name that PyTorch has for the step that made it."""
+    if isinstance(x, tuple):
+        return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
+    if isinstance(x, Tensor) and x._fn is not None:
+        x._fn.recipe = x._fn.recipe.called(name)
+    return x
+
+
+def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
+    """Return a constructor for which a number is a vector of one element, as for PyTorch's reductions along an axis."""
+
+    def made(x: Node, *more: Node) -> Node:
+        return construct.reshape(build(construct.reshape(x, (1,)), *more), ())
+
+    return made
 
 
 # Functions of the vocabulary
@@ -123,30 +124,59 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
 
     if not operands:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {_type(args)}")
-    variant = grad_name(f"{name}_dim" if name in _BY_DIM and (len(args) > 1 or kwargs) else name)
-    op = f"{name}_dim" if name in ("median",) and (len(args) > 1 or kwargs) else name
-    try:
-        return apply(op, _finished(make), _promoted(name, operands), settings, variant)
-    except InputError as error:
-        raise _refused(name, error, operands) from None
+    if not operands[0].dim() and name in _ALONG:
+        make = of_scalar(make)
+    if name in ("softmax", "log_softmax") and not operands[0].numel():
+        make = _same
+    if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
+        first, other = (
+            _spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
+        )
+        raise RuntimeError(f"expected dtype {first} for `end` but got dtype {other}")
+    make = _promoted(name, make, operands, [*args, *kwargs.values()])
+    grad = _OF_TENSORS.get(name) if len(operands) > 2 else None
+    return apply(name, _finished(make), operands, settings, grad or grad_name(name))
 
 
-_BY_DIM = frozenset(("sum", "mean", "prod", "median"))
+# Names that differ where a setting is a tensor.
+_OF_TENSORS = {"lerp": "LerpBackward1"}
+# What goes along an axis, also of a number.
+_ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
+# What PyTorch computes of real numbers alone, and what its errors call it.
+_REAL_ONLY = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_sigmoid_cpu"}
+_REAL_ONLY |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
+_REAL_ONLY |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu")
+_REAL_ONLY |= {n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid")}
+_REAL_ONLY |= {"hardshrink": "hardshrink_cpu", "softshrink": "softshrink_check"}
+
+
+def _same(x: Node) -> Node:
+    return Node("identity", (x,), x.shape)
+
+
+def _spelled(x: Tensor) -> str:
+    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
+        x.dtype.name, WORDS[x.dtype.name].lower()
+    )
 
 
 def _type(args: Sequence[Any]) -> str:
     return type(args[0]).__name__ if args else "nothing"
 
 
-def _promoted(name: str, operands: list[Any]) -> list[Any]:
-    """Return tensors of whole numbers as real ones, of the default dtype, for functions of real numbers."""
-    row = OPERATIONS.get(name)
-    if row is not None and row.broadcasts and row.kind != "condition" and name not in WHOLE:
-        from gradcli.pytorch.operators import to
-
-        default = default_dtype()
-        return [x if x._a.dtype.kind == "f" else to(x, default) for x in operands]
-    return operands
+def _promoted(
+    name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any]
+) -> Callable[..., Node]:
+    """Return a constructor whose operands are of the dtype that PyTorch computes in."""
+    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[operands[0].dtype.name]}'")
+    row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
+    if row is None or not row.broadcasts or row.kind == "condition":
+        return make
+    dtype = result_dtype([x for x in given if isinstance(x, (Tensor, *Number))])
+    if not dtype.is_floating_point and name not in WHOLE:
+        dtype = default_dtype()
+    return typed(make, dtype.name) if any(x._a.dtype != dtype.numpy for x in operands) else make
 
 
 def _finished(make: Callable[..., Node]) -> Callable[..., Node]:
@@ -159,12 +189,6 @@ def _finished(make: Callable[..., Node]) -> Callable[..., Node]:
         return cast(node, "int64") if places else node
 
     return build
-
-
-def _refused(name: str, error: InputError, operands: Sequence[Any]) -> Exception:
-    if "do not fit together" in error.message:
-        return shapes_differ(*operands)
-    return RuntimeError(f"{name}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
 
 def _keyword(name: str, known: Parameters, given: str) -> str:

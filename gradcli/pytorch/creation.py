@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
-from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -21,11 +21,13 @@ _COPY = (
 )
 
 
-def _values(data: Any) -> Array:
-    """Return numbers in lists as an array of the dtype that PyTorch gives them."""
+def _values(data: Any, wanted: Any = None) -> Array:
+    """Return numbers in lists as an array, of a dtype or the one that PyTorch gives them."""
     found = np.asarray(_plain(data)) if not isinstance(data, np.ndarray) else data
     if isinstance(data, np.ndarray | np.generic):
         return np.asarray(data)
+    if found.dtype.kind in "biuf" and wanted is not None:
+        return found.astype(_dtype(wanted).numpy)
     if found.dtype.kind == "f" or found.size == 0:
         return found.astype(default_dtype().numpy)
     if found.dtype.kind in "US" or found.dtype == object:
@@ -96,7 +98,7 @@ def tensor(
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
         _note_cut(found, data, "torch.tensor(…)")
         return found
-    found = made(np.array(_values(data)), dtype, requires_grad, device)
+    found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
     if isinstance(data, list | tuple):
         _note_cut(found, data, "torch.tensor([…])")
     return found
@@ -116,10 +118,10 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return a tensor that shows the memory of what is given, where that is possible."""
     if isinstance(data, Tensor):
-        from gradcli.pytorch.operators import to
+        from gradcli.pytorch.conversion import to
 
         return data if dtype is None else to(data, dtype)
-    return made(_values(data), dtype, device=device)
+    return made(_values(data, dtype), dtype, device=device)
 
 
 @function("from_numpy")
@@ -224,7 +226,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **o
 @method("new_tensor")
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers in lists."""
-    return _optional(np.array(_values(data)).astype((dtype or self.dtype).numpy), **options)
+    return _optional(np.array(_values(data, dtype or self.dtype)).astype((dtype or self.dtype).numpy), **options)
 
 
 def _number(x: Any) -> Any:
@@ -293,7 +295,7 @@ def old_tensor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
     if len(args) == 1 and isinstance(args[0], Tensor):
         return new(args[0]._a, cls)
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
-        found = np.array(_values(args[0])).astype(wanted.numpy)
+        found = np.array(_values(args[0], wanted)).astype(wanted.numpy)
     else:
         found = np.zeros(shape_of(args) if args else (0,), wanted.numpy)
     return new(found[..., None], cls)
@@ -307,7 +309,7 @@ class _OldType(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         found = old_tensor(Tensor, *args)
         if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray):
-            return made(np.array(_values(args[0])), cls.dtype)
+            return made(np.array(_values(args[0], cls.dtype)), cls.dtype)
         return made(found._a[..., 0], cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:

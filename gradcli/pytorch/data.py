@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.pytorch.creation import tensor
 from gradcli.pytorch.generator import DEFAULT, Generator
+from gradcli.pytorch.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
-from gradcli.pytorch.views import stack
 
 T = TypeVar("T")
 

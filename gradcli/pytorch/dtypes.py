@@ -75,7 +75,7 @@ def of_number(value: object) -> dtype:
     return int64 if isinstance(value, (int, np.integer)) else _Default.dtype
 
 
-_KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float32": 2, "float64": 2}
+KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float32": 2, "float64": 2}
 
 
 def result_dtype(operands: Sequence[Tensor | int | float]) -> dtype:
@@ -90,7 +90,7 @@ def result_dtype(operands: Sequence[Tensor | int | float]) -> dtype:
             found[level] = own
     result: dtype | None = None
     for d in found:
-        if d is not None and (result is None or _KINDS[d.name] > _KINDS[result.name]):
+        if d is not None and (result is None or KINDS[d.name] > KINDS[result.name]):
             result = d
     assert result is not None
     return result

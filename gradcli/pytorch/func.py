@@ -8,10 +8,10 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.views import stack, unbind
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
 

@@ -1,27 +1,29 @@
-"""`torch.nn.functional`: activations, losses and layers: compositions, or rows of the vocabulary by name."""
+"""`torch.nn.functional`: activations and layers: compositions, or rows of tables by name; losses stand elsewhere."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
-from gradcli.graph.construct import reduce, scatter
-from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.construct import call, reshape, scatter
+from gradcli.graph.node import Node, compare, const, elementwise
 from gradcli.graph.places import Places, take
+from gradcli.pytorch import losses
 from gradcli.pytorch.calls import exact, vocabulary_call
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import WORDS
-from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.lookup import absent, functional_named
-from gradcli.pytorch.operators import to
-from gradcli.pytorch.products import addmm, matmul
+from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.pytorch.views import one_hot, t
+from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
 
 
@@ -29,142 +31,126 @@ def _named(name: str, *args: Any, **kwargs: Any) -> Tensor:
     return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
 
 
-def _maybe_inplace(name: str, x: Tensor, inplace: bool, *args: Any) -> Tensor:
-    if not inplace:
-        return _named(name, x, *args)
-    from gradcli.pytorch.inplace import change
-
-    return change(x, lambda own: _named(name, own, *args), f"{name}_")
-
-
-# Activations
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the numbers, with 0 for what is below 0."""
-    return _maybe_inplace("relu", input, inplace)
+# Activations: their settings stand in front of `inplace`.
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid"), ()),
+    **dict.fromkeys(("elu", "celu"), ("alpha",)),
+    "leaky_relu": ("negative_slope",),
+    "hardtanh": ("min_val", "max_val"),
+    "threshold": ("threshold", "value"),
+}
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Return the numbers, those below 0 made small."""
-    return _maybe_inplace("leaky_relu", input, inplace, negative_slope)
+def _activation(name: str) -> Callable[..., Tensor]:
+    settings = _ACTIVATIONS[name]
+
+    def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+        own, rest = args[: len(settings)], args[len(settings) :]
+        if name == "relu" and input._a.dtype == bool:
+            raise RuntimeError("Boolean inputs not supported for relu")
+        made = functional_named(name)
+        assert made is not None
+        if not (rest[0] if rest else inplace):
+            return made(input, *own, **kwargs)  # type: ignore[no-any-return]
+        from gradcli.pytorch.inplace import change
+
+        return change(input, lambda x: made(x, *own, **kwargs), f"{name}_")
+
+    activate.__name__ = name
+    return activate
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return the numbers, those below 0 bent towards -alpha."""
-    return _maybe_inplace("elu", input, inplace, alpha)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x·sigmoid(x)."""
-    return _maybe_inplace("silu", input, inplace)
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the scaled elu."""
-    return _maybe_inplace("selu", input, inplace)
-
-
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the numbers, from 0 to 6."""
-    low, high = const(0), const(6)
-    return apply("relu6", lambda x: elementwise("hardtanh", x, low, high), (input,))
-
-
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return log(1 + exp(beta·x))/beta."""
-    b = const(exact(beta))
-
-    def build(x: Node) -> Node:
-        scaled = x if beta == 1 else elementwise("mul", b, x)
-        found = elementwise("where", _above(scaled, threshold), scaled, elementwise("softplus", scaled))
-        return found if beta == 1 else elementwise("div", found, b)
-
-    return apply("softplus", build, (input,), (beta, threshold))
-
-
-def _above(x: Node, threshold: float) -> Node:
-    from gradcli.graph.node import compare
-
-    return compare("gt", x, const(exact(threshold)))
-
-
-def sigmoid(input: Tensor) -> Tensor:
-    """Return 1/(1 + exp(-x))."""
-    return _named("sigmoid", input)
-
-
-def tanh(input: Tensor) -> Tensor:
-    """Return the hyperbolic tangent."""
-    return _named("tanh", input)
+for _name in _ACTIVATIONS:
+    globals()[_name] = _activation(_name)
+    globals()[f"{_name}_"] = partial(globals()[_name], inplace=True)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return x·Φ(x)."""
-    if approximate != "none":
-        from gradcli.pytorch.missing import MissingError
+    """Return x·Φ(x), or what comes near it with `tanh`."""
+    if approximate == "none":
+        return _named("gelu", input)
+    scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
-        raise MissingError(f"gelu(approximate={approximate!r})")
-    return _named("gelu", input)
+    def build(x: Node) -> Node:
+        return const(exact(0.5)) * x * (1 + call("tanh", scale * (x + cubic * x * x * x)))
 
-
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return exp(x) over its sum along an axis."""
-    dim = _implicit("softmax", dim, input)
-    return _named("softmax", input if dtype is None else to(input, dtype), dim)
+    return apply("gelu", build, (input,), approximate)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return the logarithm of the softmax along an axis."""
-    dim = _implicit("log_softmax", dim, input)
-    return _named("log_softmax", input if dtype is None else to(input, dtype), dim)
+def glu(input: Any, dim: int = -1) -> Tensor:
+    """Return one half of the elements, times the sigmoid of the other half."""
+    axis = axis_of(dim, input.dim())
+    size = input.shape[axis]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
+
+    def build(x: Node) -> Node:
+        first, second = (take(x, axis, Places.of(range(i, i + size // 2))) for i in (0, size // 2))
+        return first * call("sigmoid", second)
+
+    return apply("glu", build, (input,), axis)
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return the softmax of the negative numbers."""
-    dim = _implicit("softmin", dim, input)
-    return _named("softmax", -input, dim)
+def prelu(input: Tensor, weight: Any) -> Tensor:
+    """Return the numbers, those below 0 times a weight, or one for each channel."""
+    own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
+    return functional_named("prelu_kernel")(input, own)  # type: ignore[misc,no-any-return]
 
 
-def _implicit(name: str, dim: int | None, x: Tensor) -> int:
-    if dim is not None:
-        return axis_of(dim, x.dim())
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return 0 if x.dim() in (0, 1, 3) else 1
+def _along(name: str) -> Callable[..., Tensor]:
+    def made(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+        if dim is None:
+            warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
+            dim = 0 if input.dim() in (0, 1, 3) else 1
+        x = input if dtype is None else to(input, dtype)
+        return _named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
+
+    made.__name__ = name
+    return made
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+_IMPLICIT = "Implicit dimension choice for {} has been deprecated. Change the call to include dim=X as an argument."
+softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"))
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Return a sample of a softmax that gradients flow through."""
+    from gradcli.pytorch.random import exponential_
+    from gradcli.pytorch.views import clone
+
+    soft: Any = softmax((logits - exponential_(clone(logits.detach())).log()) / tau, dim)  # type: ignore[attr-defined]
+    if not hard:
+        return soft  # type: ignore[no-any-return]
+    places = soft.max(dim, keepdim=True)[1]
+    chosen = soft.detach().new_zeros(soft.shape).scatter(dim, places, 1.0)
+    return chosen - soft.detach() + soft  # type: ignore[no-any-return]
+
+
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Return the vectors along an axis, over their lengths."""
-    length = input.norm(p, dim, True).clamp_min(eps)  # type: ignore[attr-defined]
-    return input / length.expand_as(input)  # type: ignore[operator]
+    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)  # type: ignore[no-any-return]
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along an axis."""
-    lengths = [x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2)]  # type: ignore[attr-defined]
-    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)  # type: ignore[no-any-return,operator]
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
+    return (first * second).sum(dim)  # type: ignore[no-any-return]
 
 
 # Layers
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `input @ weight.T + bias`."""
-    if input.shape[-1] != weight.shape[-1]:
-        rows = int(np.prod(input.shape[:-1], dtype=int))
-        columns = input.shape[-1]
+    columns = input.shape[-1]
+    if weight.dim() == 1 and bias is None:
+        return matmul(input, weight)
+    if columns != weight.shape[-1]:
+        out, own = weight.shape
         if input.dim() == 1 and bias is None:
-            raise RuntimeError(
-                f"size mismatch, got input ({weight.shape[0]}), mat ({weight.shape[0]}x{weight.shape[1]}), vec "
-                f"({columns})"
-            )
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{columns} and {weight.shape[1]}x{weight.shape[0]})"
-        )
+            raise RuntimeError(f"size mismatch, got input ({out}), mat ({out}x{own}), vec ({columns})")
+        rows = int(np.prod(input.shape[:-1], dtype=int))
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{columns} and {own}x{out})")
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
@@ -173,15 +159,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             first, second = (WORDS[x.dtype.name] for x in (input, weight))
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
         return addmm(bias, input, turned)
-    rows = input.reshape(-1, input.shape[-1])  # type: ignore[attr-defined]
-    return addmm(bias, rows, turned).view(*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined,no-any-return]
+    found: Any = addmm(bias, input.reshape(-1, columns), turned)
+    return found.view(*input.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
 
 
-def bilinear(*_: Any) -> Tensor:
-    """Refuse."""
-    from gradcli.pytorch.missing import MissingError
-
-    raise MissingError("torch.nn.functional.bilinear")
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
+    """Return for each output the sum of products of both inputs' elements and weights."""
+    found = einsum("bi,oij,bj->bo", input1, weight, input2)
+    return found if bias is None else found + bias  # type: ignore[no-any-return]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -196,13 +181,27 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return dropped(input, p, (*input.shape[:2], *(1,) * (input.dim() - 2))) if training else input
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **_: Any) -> Tensor:
-    """Return the rows of a table at places."""
+dropout1d = dropout3d = dropout2d
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **other: Any) -> Tensor:
+    """Return the rows of a table at places; the row at `padding_idx` gets no gradient."""
     own = input._a[..., 0]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
+    if any(other.values()):
+        raise MissingError(f"torch.nn.functional.embedding({next(k for k, v in other.items() if v)}=…)")
     places = Places.of(own)
-    return apply("embedding", lambda w: take(w, 0, places), (weight,), places)
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+
+    def build(w: Node) -> Node:
+        found = take(w, 0, places)
+        if padding is None:
+            return found
+        mask = const((own == padding)[..., None].tolist(), (*own.shape, 1), "bool") if own.size else None
+        return found if mask is None else elementwise("where", mask, call("detach", found), found)
+
+    return apply("embedding", build, (weight,), (places, padding))
 
 
 def layer_norm(
@@ -210,6 +209,37 @@ def layer_norm(
 ) -> Tensor:
     """Return the numbers with mean 0 and variance 1 along the last axes."""
     return _named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
+
+
+def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
+    """Return the numbers with mean 0 and variance 1 in each group of channels."""
+    n, channels = input.shape[:2]
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    size = input.numel() // (n * num_groups)
+    rest = (1,) * (input.dim() - 2)
+
+    def build(x: Node, *scale: Node) -> Node:
+        rows = reshape(x, (n, num_groups, size))
+        found = reshape(FUNCTIONS["layer_norm"](rows, (size,), None, None, const(exact(eps))), x.shape)
+        own = [reshape(s, (channels, *rest)) for s in scale]
+        found = found * own.pop(0) if weight is not None else found
+        return found + own.pop(0) if bias is not None else found
+
+    given = [x for x in (weight, bias) if x is not None]
+    settings = (num_groups, eps, weight is None)
+    return apply("group_norm", build, (input, *given), settings, "NativeGroupNormBackward0")
+
+
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
+    """Return the numbers over the root of their mean square along the last axes."""
+    axes = tuple(range(-len(tuple(normalized_shape)), 0))
+    least = float(np.finfo(input._a.dtype).eps) if eps is None else eps
+    found = input * (input.pow(2).mean(axes, keepdim=True) + least).rsqrt()
+    return found if weight is None else found * weight  # type: ignore[no-any-return]
 
 
 def batch_norm(
@@ -237,309 +267,109 @@ def batch_norm(
     return _named("batch_norm", input, *given, weight, bias, training, eps=eps)
 
 
-def _pooled(name: str, padded: bool = False) -> Any:
+# Windows
+
+
+def _pooled(name: str) -> Callable[..., Tensor]:
     def pool(
         input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **kwargs: Any
     ) -> Tensor:
-        kwargs.pop("return_indices", None)
+        if kwargs.pop("return_indices", False):
+            raise MissingError(f"{name}(return_indices=True)")
         return _named(name, input, kernel_size, stride, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
 
 
-max_pool1d, max_pool2d = _pooled("max_pool1d"), _pooled("max_pool2d")
-avg_pool1d, avg_pool2d = _pooled("avg_pool1d"), _pooled("avg_pool2d")
+max_pool1d, max_pool2d, avg_pool1d, avg_pool2d = map(_pooled, ("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"))
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Return the means of the whole image."""
-    if output_size not in (1, (1, 1)):
-        from gradcli.pytorch.missing import MissingError
+def _adaptive(name: str, axes: int, windows: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return pooling to a given size, of windows that divide the axes evenly."""
 
-        raise MissingError(f"adaptive_avg_pool2d(output_size={output_size})")
-    return input.mean((-2, -1), keepdim=True)  # type: ignore[attr-defined,no-any-return]
+    def pool(input: Any, output_size: Any) -> Tensor:
+        sizes = output_size if isinstance(output_size, tuple | list) else (output_size,) * axes
+        own = [n if k is None else k for n, k in zip(input.shape[-axes:], sizes, strict=True)]
+        if name == "avg" and set(own) == {1} and axes == 2:
+            return input.mean((-2, -1), keepdim=True)  # type: ignore[no-any-return]
+        if any(n % k for n, k in zip(input.shape[-axes:], own, strict=True)):
+            raise MissingError(f"adaptive_{name}_pool{axes}d(output_size={output_size}) of {list(input.shape)}")
+        return windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
 
-
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the sums of products of a window's elements and weights, along one axis."""
-    return _convolved("conv1d", input, weight, bias, args, kwargs)
-
-
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the sums of products of a window's elements and weights, along two axes."""
-    return _convolved("conv2d", input, weight, bias, args, kwargs)
+    return pool
 
 
-def _convolved(
-    name: str, x: Tensor, w: Tensor, b: Tensor | None, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Tensor:
-    return _named(name, x, w, *([b] if b is not None or args or kwargs else []), *args, **kwargs)
+adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1, avg_pool1d), _adaptive("avg", 2, avg_pool2d)
+adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1, max_pool1d), _adaptive("max", 2, max_pool2d)
+
+
+def _convolution(name: str) -> Callable[..., Tensor]:
+    def convolve(input: Tensor, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+        return _named(name, input, weight, *([bias] if bias is not None or args or kwargs else []), *args, **kwargs)
+
+    convolve.__name__ = name
+    return convolve
+
+
+conv1d, conv2d = _convolution("conv1d"), _convolution("conv2d")
+_PADS = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_NAMES = {
+    "reflect": "ReflectionPad{}DBackward0",
+    "replicate": "ReplicationPad{}DBackward0",
+    "circular": "torch::autograd::CopySlices",
+}
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Return the array with more elements at its ends."""
-    if mode != "constant" or min(pad) < 0:
-        from gradcli.pytorch.missing import MissingError
+    axes = len(pad) // 2
+    ends = [(0, 0)] * (input.dim() - axes) + [(pad[i], pad[i + 1]) for i in range(2 * axes - 2, -1, -2)]
+    shape = tuple(n + a + b for (a, b), n in zip(ends, input.shape, strict=True))
+    if mode != "constant":
+        places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
 
-        raise MissingError(f"pad(mode={mode!r})")
-    ends = [(0, 0)] * (input.dim() - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    shape = tuple(a + n + b for (a, b), n in zip(ends, input.shape, strict=True))
-    key = tuple(range(a, a + n) for (a, _), n in zip(ends, input.shape, strict=True))
+        def repeated(x: Node) -> Node:
+            for axis, own in enumerate(places):
+                x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
+            return x
+
+        return apply("pad", repeated, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
+    inner = [range(max(0, -a), n + min(0, b)) for (a, b), n in zip(ends, input.shape, strict=True)]
+    key = tuple(range(max(0, a), max(0, a) + len(r)) for (a, _), r in zip(ends, inner, strict=True))
     fill = exact(value or 0)
 
     def build(x: Node) -> Node:
-        found = scatter(shape, [(key, x)])
+        cut = Node("index", (x,), tuple(map(len, inner)), (tuple(inner),))
+        found = scatter(shape, [(key, cut)])
         if not fill:
             return found
-        inside = scatter(shape, [(key, const(1, x.shape, x.dtype))])
-        return elementwise("where", _above(inside, 0.5), found, const(fill, (), x.dtype))
+        inside = scatter(shape, [(key, const(1, cut.shape, x.dtype))])
+        return elementwise("where", compare("gt", inside, const(0)), found, const(fill, (), x.dtype))
 
-    return apply("pad", build, (input,), (key, shape, repr(fill)), "ConstantPadNdBackward0")
-
-
-# Losses
+    return apply("pad", build, (input,), (key, shape, repr(fill), tuple(inner)), "ConstantPadNdBackward0")
 
 
-def _warn_of_shapes(input: Tensor, target: Tensor) -> None:
-    if input.shape != target.shape:
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-            "will likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
-def _reduction(name: str, size_average: Any, reduce_: Any, reduction: str) -> str:
-    if size_average is not None or reduce_ is not None:
-        found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
-            UserWarning,
-            stacklevel=4,
-        )
-        return found
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
-
-
-def _regression(name: str, *, warns: bool = True, setting: str | None = None) -> Any:
-    def loss(
-        input: Tensor,
-        target: Tensor,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        weight: Any = None,
-        **more: Any,
-    ) -> Tensor:
-        _warn_of_shapes(input, target)
-        how = _reduction(name, size_average, reduce, reduction)
-        if target._a.dtype != input._a.dtype:
-            from gradcli.pytorch.dtypes import result_dtype
-
-            dtype = result_dtype((input, target))
-            input, target = to(input, dtype), to(target, dtype)
-        grad = grad_name(name)
-        if name == "l1_loss":
-            grad = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
-        try:
-            return apply(
-                name,
-                lambda x, y: FUNCTIONS[name](x, y, reduction=how, **{k: const(exact(v)) for k, v in more.items()}),
-                (input, target),
-                (how, tuple(more.items())),
-                grad,
-            )
-        except InputError as error:
-            from gradcli.pytorch.calls import _refused
-
-            raise _refused(name, error, (input, target)) from None
-
-    loss.__name__ = name
-    return loss
-
-
-mse_loss, l1_loss = _regression("mse_loss"), _regression("l1_loss")
-
-
-def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False
 ) -> Tensor:
-    """Return squares of small differences and multiples of large ones."""
-    return _regression("huber_loss")(input, target, reduction=reduction, delta=delta)  # type: ignore[no-any-return]
-
-
-def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
-    """Return squares of small differences and sizes of large ones."""
-    return _regression("smooth_l1_loss")(input, target, size_average, reduce, reduction, beta=beta)  # type: ignore[no-any-return]
-
-
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the log loss of probabilities."""
-    if target.shape != input.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-            "Please ensure they have the same size."
-        )
-    if ((input._a < 0) | (input._a > 1)).any():
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    if target._a.dtype != input._a.dtype:
-        found, wanted = WORDS[target.dtype.name], WORDS[input.dtype.name]
-        raise RuntimeError(f"Found dtype {found} but expected {wanted}")
-    how = _reduction("binary_cross_entropy", size_average, reduce, reduction)
-    return _named("binary_cross_entropy", input, target, weight, how)
-
-
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
-    """Return the log loss of logits."""
-    if target.shape != input.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    how = _reduction("bce", size_average, reduce, reduction)
-    target = to(target, input.dtype) if target._a.dtype.kind == "f" else target
-    return _named("binary_cross_entropy_with_logits", input, target, weight, how, pos_weight)
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from scores."""
-    how = _reduction("cross_entropy", size_average, reduce, reduction)
-    if target.shape == input.shape and target._a.dtype.kind == "f":
-        given = (input, target, weight) if weight is not None else (input, target)
-        return apply(
-            "cross_entropy_soft",
-            lambda x, y, *w: FUNCTIONS["cross_entropy"](
-                x, y, *w, reduction=how, label_smoothing=const(exact(label_smoothing))
-            ),
-            given,
-            (how, label_smoothing),
-            "DivBackward1" if how == "mean" else "NegBackward0",
-        )
-    scores = log_softmax(input, 1 if input.dim() > 1 else 0)
-    return _of_classes(scores, target, weight, ignore_index, how, label_smoothing)
-
-
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from logarithms."""
-    return _of_classes(
-        input, target, weight, ignore_index, _reduction("nll_loss", size_average, reduce, reduction), 0.0
-    )
-
-
-def _of_classes(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str, smoothing: float
-) -> Tensor:
-    """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    if target._a.dtype.kind == "f":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
-    axis = min(1, scores.dim() - 1)
-    count = scores.shape[axis]
-    own = target._a[..., 0]
-    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise ValueError(
-            f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "
-            f"({own.shape[0] if own.ndim else 1})."
-        )
-    bad = (own != ignored) & ((own < 0) | (own >= count))
-    if bad.any():
-        raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
-    kept = own != ignored
-    at: list[Any] = list(np.indices(own.shape))
-    at.insert(axis, np.where(kept, own, 0))
-    places = Places.of(np.ravel_multi_index(tuple(np.asarray(a) for a in at), tuple(scores.shape)))
-    share = kept.astype(scores._a.dtype)
-    if weight is not None:
-        share = share * weight._a[np.where(kept, own, 0), 0]
-    total = float(share.sum())
-    weights = share.reshape(own.shape)
-
-    def build(x: Node, w: Node) -> Node:
-        flat = Node("reshape", (x,), (x.size,), ((x.size,),)) if len(x.shape) > 1 else x
-        chosen = take(flat, 0, places)
-        loss = -elementwise("mul", w, chosen)
-        if smoothing:
-            even = -reduce("sum", x, (axis,)) / count
-            loss = loss * (1 - exact(smoothing)) + even * exact(smoothing)
-        if how == "none":
-            return loss
-        summed = reduce("sum", loss, tuple(range(len(loss.shape)))) if loss.shape else loss
-        return summed / const(exact(total)) if how == "mean" else summed
-
-    from gradcli.pytorch.tensor import of_array
-
-    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0"
-    return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, smoothing, axis), name)
-
-
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
-    """Return how far one distribution is from another."""
-    from gradcli.pytorch.operators import where
-
-    if log_target:
-        loss = target.exp() * (target - input)  # type: ignore[attr-defined,operator]
-    else:
-        positive: Any = target > 0
-        safe = where(positive, target, 1.0)
-        loss = where(positive, target * (safe.log() - input), 0.0)  # type: ignore[attr-defined]
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]  # type: ignore[no-any-return]
-    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss  # type: ignore[no-any-return]
+    """Return the values, averaged with the softmax of the products of queries and keys."""
+    scores = query @ key.transpose(-2, -1) * (1 / float(np.sqrt(query.shape[-1])))
+    if is_causal:
+        scores = scores.masked_fill(scores.detach().mul(0).add(1).triu(1).ne(0), -np.inf)
+    if attn_mask is not None:
+        masked = attn_mask._a.dtype == bool
+        scores = scores.masked_fill(attn_mask.logical_not(), -np.inf) if masked else scores + attn_mask
+    return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
 _OTHER = {"one_hot": one_hot}
+_LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
-    found = _OTHER.get(name) or functional_named(name)
+    found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
     if found is None:
-        raise absent("torch.nn.functional", name, globals())
+        raise absent("torch.nn.functional", name, {**globals(), **vars(losses)})
     globals()[name] = found
     return found

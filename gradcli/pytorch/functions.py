@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import about
 from gradcli.pytorch.modes import Mode, no_grad
-from gradcli.pytorch.record import _SEQUENCE, Edge, Leaf, Memory, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.record import Edge, Leaf, Memory, Recorder, Step, edge_of, script_line
 from gradcli.pytorch.tensor import Tensor, new
 
 
@@ -59,17 +59,15 @@ class Context:
 class FunctionStep(Step):
     """The step of a script's own function."""
 
-    __slots__ = ("cls", "context", "grads", "outputs", "saved_now")
+    __slots__ = ("cls", "context", "grads", "made", "outputs", "saved_now")
 
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
-        self.cls, self.context, self.edges = cls, context, edges
-        self.seq = next(_SEQUENCE)
-        self._pres = self._posts = None
-        self.values = self.result = self.freed = self.retained = None
-        self.checks = []
-        self.operands = None
-        self.line = script_line() if Recorder.explains else 0
+        super().__init__(edges)
+        self.cls, self.context = cls, context
+        if Recorder.explains:
+            self.line = script_line()
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
+        self.made = [y._a.copy() for y in outputs] if Recorder.explains else []
         self.grads: dict[int, Any] = {}
         self.saved_now: list[tuple[Memory, int]] = [
             (x._memory, x._memory.version) for x in context._kept if isinstance(x, Tensor)
@@ -146,14 +144,8 @@ class OutputStep(Step):
     __slots__ = ("number", "whole")
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
+        super().__init__((whole,))
         self.whole, self.number = whole, number
-        self.edges = (whole,)
-        self.seq = next(_SEQUENCE)
-        self._pres = self._posts = None
-        self.values = self.result = self.freed = self.retained = None
-        self.checks = []
-        self.operands = None
-        self.keeps = False
         self.line = whole.line
 
     @property
@@ -203,6 +195,8 @@ class Function:
         """Call the function, and record it."""
         context = Context()
         context.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
+        if Recorder.applied is not None and Mode.grad and any(context.needs_input_grad):
+            Recorder.applied(cls, args, context.needs_input_grad)
         with no_grad():
             if hasattr(cls, "setup_context"):
                 found = cls.forward(*args, **kwargs)

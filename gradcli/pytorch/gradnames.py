@@ -90,8 +90,12 @@ _NAMES = {
     "matmul": "Mm",
     "sech": "Div",
     "lt": "Lt",
-    "put": "Index",
+    "put": "Put",
     "take": "Index",
+    "take_flat": "Take",
+    "deg2rad": "Deg2Rad",
+    "rad2deg": "Rad2Deg",
+    "heaviside": "torch::autograd::NotImplemented",
     "stack": "Stack",
     "transpose": "Transpose",
     "view_as": "View",
@@ -101,6 +105,7 @@ _NAMES = {
     "arcsin": "Asin",
     "arccos": "Acos",
     "where": "Where",
+    "corner": "Where",
 }
 
 
@@ -111,7 +116,7 @@ def grad_name(op: str) -> str:
     ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'CopySlices')
     """
     name = _NAMES.get(op) or "".join(part[:1].upper() + part[1:] for part in op.split("_") if part)
-    return name if "Backward" in name or name == "CopySlices" else f"{name}Backward0"
+    return name if "Backward" in name or name == "CopySlices" or "::" in name else f"{name}Backward0"
 
 
 _RESULT = "y"
@@ -135,8 +140,9 @@ _SAVED: dict[str, tuple[str, ...]] = {
     "max_dim": ("-",),
     "min_dim": ("-",),
     "median_dim": ("-",),
-    "sort": ("-",),
-    "topk": ("-",),
+    **dict.fromkeys(("sort", "topk", "index_places", "index_select", "gather", "masked_select", "take_flat"), ("-",)),
+    **dict.fromkeys(("embedding", "tanhshrink"), ("-",)),
+    **dict.fromkeys(("cummax", "cummin"), ("0",)),
     "cumsum": ("",),
     "mean": ("",),
     "sum": ("",),
@@ -150,8 +156,8 @@ _SAVED: dict[str, tuple[str, ...]] = {
     "min": ("0y",),
     "median": ("0y",),
     "cumprod": ("0y",),
-    "pow_tensor": ("01", "01y"),
-    "pow_base": ("0", "0y"),
+    "PowBackward1": ("01y",),
+    "PowBackward2": ("", "1y"),
     "hypot": ("01y", "01y"),
     "logaddexp": ("01", "01"),
     "cross_entropy": ("y",),
@@ -160,8 +166,10 @@ _SAVED: dict[str, tuple[str, ...]] = {
 
 def saved(recipe: Recipe, pull: Pull) -> tuple[list[int], bool, bool]:
     """Return which inputs PyTorch keeps for the backward, whether it keeps the result, and whether anything at all."""
-    own = _SAVED.get(recipe.op)
+    own = _SAVED.get(recipe.name) or _SAVED.get(recipe.op)
     if own is None:
         return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
     found = "".join(own[min(i, len(own) - 1)] for i in pull.active)
+    if any(c.isdigit() and int(c) >= len(recipe.inputs) for c in found):  # of constants, which are no inputs
+        return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
     return sorted({int(c) for c in found if c.isdigit()}), _RESULT in found, bool(found)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.graph.places import Places, pick, put
+from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -42,7 +42,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
             found.append(None)
             continue
         if _width(k) and axis + _width(k) > x.dim():
-            if not x.dim():
+            if not x.dim() and isinstance(k, slice):
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            if not x.dim() and isinstance(k, int):
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number"
@@ -53,6 +55,13 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
         placed = placed or advanced
         axis += _width(k)
     return tuple(found), placed
+
+
+def _flag(key: Any) -> bool | None:
+    """Return a condition that is the whole index, if it is one."""
+    if isinstance(key, Tensor) and key._a.dtype == bool and not key.dim():
+        return bool(key)
+    return key if isinstance(key, bool) else None
 
 
 def _width(k: Any) -> int:
@@ -77,8 +86,6 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
         if not -size <= k < size:
             raise IndexError(f"index {k} is out of bounds for dimension {axis} with size {size}")
         return [int(k) % size], False
-    if isinstance(k, bool):
-        return [None, Places.of([0] if k else [])], True
     if isinstance(k, list | range | np.ndarray):
         k = np.asarray(k if not isinstance(k, list) else [int(v) if isinstance(v, Tensor) else v for v in k])
     elif isinstance(k, Tensor):
@@ -101,14 +108,16 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """Return elements: a view, unless places are asked for."""
+    if (chosen := _flag(key)) is not None:
+        return getitem(getitem(self, None), [0] if chosen else [])
     own, placed = read(self, key)
     if placed:
         own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    for k in own:
-        if isinstance(k, range | int):
-            break
-    return apply("index", lambda n: _indexed(n, own), (self,), own, _name(self, own))
+    name = _name(self, own)
+    if name == "AliasBackward0":
+        return apply("reshape", lambda n: _shaped(n, n.shape), (self,), (), name)
+    return apply("index", lambda n: _indexed(n, own), (self,), own, name)
 
 
 def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
@@ -125,7 +134,7 @@ def _name(x: Tensor, key: tuple[Any, ...]) -> str:
         else:
             if isinstance(k, int):
                 name = "SelectBackward0"
-            elif k != range(x.shape[axis]):
+            elif k.step != 1 or k != range(x.shape[axis]):
                 name = "SliceBackward0"
             axis += 1
     return name
@@ -136,10 +145,17 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     from gradcli.pytorch.creation import as_tensor
     from gradcli.pytorch.inplace import check, copied_into, fill, rebased
 
+    if (chosen := _flag(key)) is not None:
+        if not chosen:
+            return
+        key = ...
     own, placed = read(self, key)
     if not placed:
         part = getitem(self, key)
         if isinstance(value, Tensor):
+            extra = value.dim() - part.dim()
+            if extra > 0 and set(value.shape[:extra]) == {1}:
+                value = value.reshape(value.shape[extra:])  # type: ignore[attr-defined]
             copied_into(part, value)
         else:
             fill(part, value if not isinstance(value, list | tuple | np.ndarray) else as_tensor(value))
@@ -172,16 +188,29 @@ def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def assigned(base: Tensor, value: Tensor, places: Places, shape: tuple[int, ...], name: str) -> Tensor:
     """Return a tensor with other numbers at these places, which are those of an array of a shape."""
+    kept, chosen = _last(places)
 
     def build(x: Node, v: Node) -> Node:
         part = construct.broadcast(v, shape) if v.shape != shape else v
         flat = construct.reshape(part, (size_of(shape),)) if len(shape) != 1 else part
-        there = put(flat, 0, places, x.size)
-        mask = compare("ne", put(const(1, flat.shape, x.dtype), 0, places, x.size), const(0, (), x.dtype))
+        if chosen is not None:
+            flat = take(flat, 0, chosen)
+        there = put(flat, 0, kept, x.size)
+        mask = compare("ne", put(const(1, flat.shape, x.dtype), 0, kept, x.size), const(0, (), x.dtype))
         new = [there, mask] if len(x.shape) == 1 else [_shaped(n, x.shape) for n in (there, mask)]
         return elementwise("where", new[1], cast(new[0], x.dtype), x)
 
     return apply("assign", build, (base, value), (places, shape), name)
+
+
+def _last(places: Places) -> tuple[Places, Places | None]:
+    """Return the places without those that are there again, and which of them stay: the last ones."""
+    count = len(places.numbers)
+    distinct, last = np.unique(places.numbers[::-1], return_index=True)
+    if len(distinct) == count:
+        return places, None
+    own = np.sort(count - 1 - last)
+    return Places.of(places.numbers[own]), Places.of(own)
 
 
 def _shaped(n: Node, shape: tuple[int, ...]) -> Node:

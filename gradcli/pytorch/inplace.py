@@ -10,11 +10,12 @@ import numpy as np
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch import operators
-from gradcli.pytorch.calls import exact
+from gradcli.pytorch.calls import called
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.operators import method
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.registry import method, tensor_like
+from gradcli.pytorch.tensor import Tensor, of_array
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -65,6 +66,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     history = x.requires_grad
     found = compute(x)
+    if not x._a.flags.writeable:
+        _let_write(x)
     if found._a.dtype != x._a.dtype:
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
             from gradcli.pytorch.dtypes import WORDS
@@ -72,7 +75,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
             raise RuntimeError(
                 f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {WORDS[x.dtype.name]}"
             )
-        found = operators.to(found, x.dtype)
+        found = to(found, x.dtype)
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
@@ -97,6 +100,18 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     else:
         _through_base(x, found)
     return x
+
+
+def _let_write(x: Tensor) -> None:
+    """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
+    if any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    holder = type("Memory", (), {"base": x._a})()
+    holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
+    x._a = np.asarray(holder)
 
 
 def _foreign(check: Any, x: Tensor) -> bool:
@@ -138,21 +153,9 @@ def _as_it_was(base: Tensor) -> Tensor:
 def copied_into(x: Tensor, value: Tensor) -> Tensor:
     """Copy the numbers of another tensor into a tensor."""
     check(x)
-    shape, dtype = tuple(x.shape), x.dtype.name
-
-    def compute(_: Tensor) -> Tensor:
-        if value.shape != x.shape:
-            _fits(value, x)
-
-        def build(v: Node) -> Node:
-            found = cast(v, dtype)
-            if found.shape != shape:
-                found = Node("broadcast", (found,), shape, (shape,))
-            return Node("identity", (found,), shape)
-
-        return apply("copy_", build, (value,), (shape, dtype))
-
-    return rebased(x, compute, "copy_")
+    if value.shape != x.shape:
+        _fits(value, x)
+    return _replaced(x, value, "copy_", "torch::autograd::CopyBackwards")
 
 
 def _fits(value: Tensor, x: Tensor) -> None:
@@ -178,14 +181,32 @@ def fill(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return copied_into(x, value)
     check(x)
-    number = const(exact(value), tuple(x.shape), x.dtype.name)
+    return _replaced(x, _constant(value, x), "fill_", "FillBackward2")
 
-    name = "ZeroBackward0" if value == 0 else "FillBackward2"
 
-    def build(n: Node) -> Node:  # the numbers that were there pass nothing on
-        return elementwise("where", const(0, (), "bool"), n, number)
+def _replaced(x: Tensor, value: Tensor, how: str, name: str) -> Tensor:
+    """Put other numbers in the place of all, to which the old ones pass nothing on."""
+    shape, dtype = tuple(x.shape), x.dtype.name
 
-    return rebased(x, lambda own: apply("fill_", build, (own,), (repr(value), x.dtype.name), name), "fill_")
+    def build(new: Node, *old: Node) -> Node:
+        found = cast(new, dtype)
+        found = found if found.shape == shape else Node("broadcast", (found,), shape, (shape,))
+        return elementwise("where", const(0, (), "bool"), old[0], found) if old else Node("identity", (found,), shape)
+
+    given = (value,) if not x.requires_grad else (value, x)
+    return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
+
+
+def _constant(numbers: Any, x: Tensor) -> Tensor:
+    return of_array(np.asarray(numbers, x._a.dtype))
+
+
+def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
+    """Fill a tensor with numbers that were drawn."""
+    check(x)
+    number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
+    name = "".join(part.capitalize() for part in how.split("_"))
+    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
 
 
 @method("fill_")
@@ -197,14 +218,14 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @method("zero_")
 def zero_(self: Tensor) -> Tensor:
     """Set all numbers to 0."""
+    check(self)
     if not Mode.grad or not self.requires_grad:
-        check(self)
         self._a[...] = 0
         self._memory.version += 1
         if Recorder.explains:
             self._memory.changed = (script_line(), "zero_")
         return self
-    return fill(self, 0)
+    return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
 @method("copy_")
@@ -249,9 +270,33 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     return call
 
 
+# Views in place: the tensor becomes its own view, under a name of its own.
+_TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}
+
+
+def _turn(name: str) -> None:
+    def call(self: Tensor, *args: Any) -> Tensor:
+        check(self)
+        made = getattr(Tensor, name.removesuffix("_"))
+        found = made(self, *args)
+        number = _TURNED[name] + (0 if name != "squeeze_" or not args else 2 if isinstance(args[0], tuple) else 1)
+        self._memory.version += 1
+        self._a = found._a
+        if found._fn is not None:
+            called(found, f"{found._fn.name().rpartition('Backward')[0]}Backward{number}")
+            self._fn, self._requires = found._fn, False
+        return self
+
+    method(name)(call)
+
+
+for _name in _TURNED:
+    _turn(_name)
+
+
 def _augmented(name: str, made: Callable[..., Any]) -> None:
     def operate(self: Tensor, other: Any) -> Tensor:
-        if not operators.tensor_like(other):
+        if not tensor_like(other):
             return NotImplemented
         return change(self, lambda x: made(x, other), name)
 
@@ -266,6 +311,9 @@ _CHANGES: dict[str, Callable[..., Any]] = {
     "__ifloordiv__": operators.floor_divide,
     "__ipow__": operators.pow,
     "__imod__": operators.remainder,
+    "__iand__": operators.BITWISE["and"],
+    "__ior__": operators.BITWISE["or"],
+    "__ixor__": operators.BITWISE["xor"],
 }
 for _name, _made in _CHANGES.items():
     _augmented(_name, _made)

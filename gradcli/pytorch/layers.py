@@ -416,7 +416,7 @@ class RNN(Module):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Return the last layer's states at all times, and every layer's last state."""
         from gradcli.pytorch.creation import zeros
-        from gradcli.pytorch.views import stack
+        from gradcli.pytorch.joining import stack
 
         batched = input.dim() == 3
         x = input if batched else input.unsqueeze(1 if not self.batch_first else 0)

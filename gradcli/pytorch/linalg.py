@@ -6,8 +6,8 @@ from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.lookup import absent
-from gradcli.pytorch.operators import norm as _norm
 from gradcli.pytorch.products import matmul as _matmul
+from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
 from gradcli.vocabulary import FUNCTIONS

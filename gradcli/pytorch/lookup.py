@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.definitions import ELEMENTWISE, defined_call
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS, METHODS
@@ -29,6 +30,14 @@ _FUNCTIONAL = frozenset(
 _NO_METHOD = _FUNCTIONAL | {"celu", "selu", "relu6"}
 
 
+def _definition(name: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        return defined_call(name, args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
 def _call(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Tensor:
         if "input" in kwargs:
@@ -40,21 +49,27 @@ def _call(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a row of the vocabulary."""
+    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
+    if name in ELEMENTWISE:
+        return _definition(name)
     if name in FUNCTIONS and name not in _FOREIGN | _FUNCTIONAL:
         return _call(name, FUNCTIONS[name])
     return None
 
 
 def functional_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch.nn.functional` that is a row of the vocabulary."""
+    """Return a function of `torch.nn.functional` that is a row of the vocabulary, or is defined in one line."""
+    if name in ELEMENTWISE:
+        return _definition(name)
     if name in FUNCTIONS and name not in _FOREIGN:
         return _call(name, FUNCTIONS[name])
     return None
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
-    """Return a method of tensors that is a row of the vocabulary."""
+    """Return a method of tensors that is a row of the vocabulary, or is defined in one line."""
+    if name in ELEMENTWISE:
+        return _definition(name)
     if name in METHODS and name not in _FOREIGN | _NO_METHOD:
         return _call(name, METHODS[name])
     return None

@@ -51,6 +51,11 @@ class Watched:
             changed = self.called()
             return None if changed is None else changed[i]
 
+        return self._owned(hook, "backward")
+
+    def _owned(self, hook: Any, kind: str) -> Any:
+        """Let a hook know, for explanations, of which module it is, and which function of the script's it calls."""
+        hook.of = self.module, next(reversed(self.hooks[kind].values()), hook)
         return hook
 
     def called(self) -> Any:
@@ -86,4 +91,4 @@ class Watched:
                 self.called()
             return changed
 
-        return hook
+        return self._owned(hook, "backward_pre")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.joining import cat
 from gradcli.pytorch.tensor import Tensor, of_array
-from gradcli.pytorch.views import cat
 
 
 def _with_gradients(parameters: Any) -> list[Any]:

@@ -58,14 +58,19 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        done = []
         with np.errstate(all="ignore"):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p._grad is not None:
+                        before = p._a.copy() if Recorder.explains else None
                         self._change(p, p._grad._a, group)
                         p._memory.version += 1
                         if Recorder.explains:
                             p._memory.changed = (script_line(), "step")
+                            done.append((p, before, group))
+        if Recorder.stepped is not None and done:
+            Recorder.stepped(self, done)
         return loss
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from gradcli.pytorch.creation import _optional
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
-from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.operators import TORCH, both, function, method
+from gradcli.pytorch.inplace import refilled
+from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -127,36 +127,41 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return of_array((u < p)[..., 0].astype(input._a.dtype))
 
 
-@function("multinomial")
-def multinomial(*args: Any, **kwargs: Any) -> Tensor:
-    """Refuse: how PyTorch draws here is not known."""
-    from gradcli.pytorch.missing import MissingError
+@both("multinomial")
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Return places, drawn by their weights: those of the largest quotients of a weight and an exponential number."""
+    g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    if not replacement and num_samples > own.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if (own < 0).any() or not np.isfinite(own).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not own.sum(-1).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        found = np.stack([_replacing(g, row, num_samples) for row in own])
+    else:
+        drawn = -np.log1p(-g.uniform(own.size, np.float64)).reshape(own.shape).astype(own.dtype)
+        with np.errstate(divide="ignore"):
+            found = np.argsort(-(own / drawn), axis=-1, kind="stable")[:, :num_samples]
+    return of_array(np.asarray(found, np.int64).reshape(*input.shape[:-1], num_samples))
 
-    raise MissingError("torch.multinomial")
 
-
-Tensor.multinomial = multinomial
+def _replacing(g: Generator, weights: Any, count: int) -> Any:
+    sums = np.cumsum(weights, dtype=weights.dtype)
+    sums = sums / sums[-1]
+    sums[-1] = 1
+    return np.searchsorted(sums, g.uniform(count, np.float64))
 
 
 # In place
 
 
-def _refilled(x: Tensor, array: Any) -> Tensor:
-    from gradcli.pytorch.inplace import check
-
-    check(x)
-    x._a[...] = np.asarray(array).reshape(x._a.shape)
-    x._memory.version += 1
-    if Mode.grad and x.requires_grad and x._fn is not None:
-        x._fn = None
-        x._requires = False
-    return x
-
-
 @method("uniform_")
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from `a` to before `b`."""
-    return _refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype))
+    return refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype), "uniform_")
 
 
 @method("normal_")
@@ -164,8 +169,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     """Fill with normal numbers."""
     g = generator or DEFAULT
     if self.numel() >= BLOCK and not self.is_contiguous():
-        return _refilled(self, [g._one() * std + mean for _ in range(self.numel())])
-    return _refilled(self, g.normal(self.numel(), self._a.dtype, mean, std))
+        return refilled(self, [g._one() * std + mean for _ in range(self.numel())], "normal_")
+    return refilled(self, g.normal(self.numel(), self._a.dtype, mean, std), "normal_")
 
 
 @method("random_")
@@ -176,20 +181,22 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
         low, high = 0, low
     if high is None:
         most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
-        return _refilled(self, (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype))
-    return _refilled(self, g.integers(low, high, self.numel()))
+        return refilled(self, (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype), "random_")
+    return refilled(self, g.integers(low, high, self.numel()), "random_")
 
 
 @method("bernoulli_")
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 of a probability, and 0 otherwise."""
-    return _refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p)
+    return refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p, "bernoulli_")
 
 
 @method("exponential_")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers."""
-    return _refilled(self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)))
+    return refilled(
+        self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)), "exponential_"
+    )
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:

@@ -7,18 +7,20 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
-from gradcli.engine.numpy_target import forward
+from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.vjp import Sweep, sweep
+from gradcli.pytorch.digits import function_of
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -30,9 +32,10 @@ _NAMES = [f"a{i}" for i in range(64)]
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
-    __slots__ = ("_constants", "_dtypes", "_outputs", "_steps", "reads")
+    __slots__ = ("_constants", "_dtypes", "_op", "_outputs", "_steps", "reads")
 
-    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
+    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
+        self._op = op
         same = representatives(scheduled(wanted, inputs))
         simpler = lower(scheduled([same[n] for n in wanted], inputs))
         kept = [simpler[same[n]] for n in wanted]
@@ -44,16 +47,25 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                self._steps.append((forward(n), tuple(place[a] for a in n.args)))
+                self._steps.append((function_of(n), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
-        self._dtypes = [np.dtype(n.dtype) for n in kept]
+        self._dtypes = [np.dtype(n.dtype) for n in wanted]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Return the wanted arrays."""
+        """Return the wanted arrays.
+
+        Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
+        """
         values = [*arrays, *self._constants]
-        for function, places in self._steps:
-            values.append(function(*[values[i] for i in places]))
+        try:
+            for function, places in self._steps:
+                values.append(function(*[values[i] for i in places]))
+        except TypeError:
+            words = {"floor_divide": "div_floor_cpu", "mod": "remainder_cpu", "pow": "pow", "matmul": "dot"}
+            raise NotImplementedError(
+                f"\"{words.get(self._op, f'{self._op}_cpu')}\" not implemented for 'Bool'"
+            ) from None
         found = [values[i] for i in self._outputs]
         return [a if a.dtype == d else a.astype(d) for a, d in zip(found, self._dtypes, strict=True)]
 
@@ -113,10 +125,18 @@ class Recipe:
         self.settings = settings
         self.name = name
         self.inputs = tuple(inputs)
-        self.output = output
-        self.program = Program(inputs, [output])
-        self.pulls: dict[tuple[int, ...], Pull] = {}
         self.is_view = _is_view(output)
+        if self.is_view and op not in _VIEWS:  # what PyTorch copies
+            self.is_view, output = False, Node("identity", (output,), output.shape)
+        self.output = output
+        self.program = Program(inputs, [output], op)
+        self.pulls: dict[tuple[int, ...], Pull] = {}
+
+    def called(self, name: str) -> Recipe:
+        """Return the recipe under another name."""
+        found = copy(self)
+        found.name = name
+        return found
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return what is passed on to the inputs at these places."""
@@ -124,6 +144,9 @@ class Recipe:
         if found is None:
             found = self.pulls[active] = Pull(self, active)
         return found
+
+
+_VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "view", "expand", "squeeze", "unsqueeze"))
 
 
 def _is_view(node: Node) -> bool:
@@ -139,12 +162,33 @@ _RECIPES: dict[Any, Recipe] = {}
 def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
     """Return the recipe of a call: the one that is kept under the key, or one that `build` makes of nodes.
 
-    Errors: those of the constructor, for shapes that do not fit.
+    Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
     """
     found = _RECIPES.get(key)
     if found is None:
         inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
         if len(_RECIPES) >= _KEPT:
             _RECIPES.clear()
-        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, build(*inputs))
+        try:
+            output = build(*inputs)
+        except InputError as error:
+            raise _refused(key[0], error, inputs) from None
+        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, output)
     return found
+
+
+def _refused(op: str, error: InputError, operands: Sequence[Node]) -> RuntimeError:
+    """Return PyTorch's error for shapes that do not broadcast, or a constructor's own words."""
+    if "do not fit together" not in error.message:
+        return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
+    whole: tuple[int, ...] = ()
+    for node in operands:
+        for k in range(1, min(len(whole), len(node.shape)) + 1):
+            m, n = whole[-k], node.shape[-k]
+            if m != n and 1 not in (m, n):
+                return RuntimeError(
+                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                    f"{max(len(whole), len(node.shape)) - k}"
+                )
+        whole = np.broadcast_shapes(whole, node.shape)
+    return RuntimeError(f"{op}(): {error.message}")

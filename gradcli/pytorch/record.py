@@ -42,14 +42,30 @@ class Recorder:
     """How much is kept for explanations: lines and operands are, unless the run is quiet."""
 
     explains = False
+    stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
+    applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
 
-def script_line() -> int:
+class Line(int):
+    """A line of the script, or of a file that it imports: a number that knows its file, and the call in the line."""
+
+    file = ""
+    call: tuple[int, int] = (0, 0)  # the frame and the instruction
+    inside = False  # whether a module called the operation, and the script the module
+
+
+def script_line() -> Line:
     """Return the line of the script that is running."""
     frame: Any = sys._getframe(1)
+    inside = False
     while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+        inside = inside or frame.f_code.co_name == "__call__"
         frame = frame.f_back
-    return frame.f_lineno if frame is not None else 0
+    if frame is None:
+        return Line(0)
+    found = Line(frame.f_lineno or 0)
+    found.file, found.call, found.inside = frame.f_code.co_filename, (id(frame), frame.f_lasti), inside
+    return found
 
 
 class Edge:
@@ -135,7 +151,11 @@ class Leaf(Edge):
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
+    recipe: Recipe
+    pull: Pull
+
     __slots__ = (
+        "arose",
         "checks",
         "edges",
         "freed",
@@ -149,9 +169,7 @@ class Step(Edge):
         "values",
     )
 
-    def __init__(self, recipe: Recipe, pull: Pull, edges: tuple[Edge | None, ...]) -> None:
-        self.recipe = recipe
-        self.pull = pull
+    def __init__(self, edges: tuple[Edge | None, ...]) -> None:
         self.edges = edges
         self.seq = next(_SEQUENCE)
         self._pres = self._posts = None
@@ -161,8 +179,10 @@ class Step(Edge):
         self.checks: list[tuple[Memory, int, Array, Tensor | None]] = []
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
-        self.operands: tuple[Any, ...] | None = None  # of explanations: the tensors and numbers that it was given
-        self.line = 0
+        # For explanations: what it was given, its line, and whether its result is the first that is not finite.
+        self.operands: tuple[Any, ...] | None = None
+        self.line = Line(0)
+        self.arose = False
         self.retained: weakref.ref[Tensor] | None = None
 
     def name(self) -> str:
@@ -322,7 +342,8 @@ def record(
     """Record the step that made a tensor."""
     pull = recipe.pull(active)
     edges = tuple(edge_of(x) if i in active else None for i, x in enumerate(operands))
-    step = Step(recipe, pull, edges)
+    step = Step(edges)
+    step.recipe, step.pull = recipe, pull
     needed, needs_result, step.keeps = saved(recipe, pull)
     for i in needed:
         x = operands[i]
@@ -343,8 +364,14 @@ def record(
     if Recorder.explains:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
+        step.arose = not finite(out._a) and all(map(finite, arrays))
     out._fn = step
     return step
+
+
+def finite(a: Array) -> bool:
+    """Tell whether all numbers of an array are finite."""
+    return a.dtype.kind != "f" or bool(np.isfinite(a).all())
 
 
 _INFERENCE = (

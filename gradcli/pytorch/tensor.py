@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 import weakref
 from collections.abc import Callable
@@ -130,7 +131,10 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """Return how many elements lie between neighbours along each axis."""
-        found = tuple(s // self._a.itemsize for s in self._a.strides[:-1])
+        whole = self._a.flags.c_contiguous  # of axes of one element, NumPy leaves any stride
+        sizes = [max(1, n) for n in self._a.shape]
+        steps = [math.prod(sizes[i + 1 :]) * self._a.itemsize for i in range(len(sizes))]
+        found = tuple(s // self._a.itemsize for s in (steps if whole else self._a.strides)[:-1])
         return found if dim is None else found[dim]
 
     def data_ptr(self) -> int:

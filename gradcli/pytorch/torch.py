@@ -5,8 +5,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gradcli.pytorch import creation, indexing, inplace, operators, products, random, views  # noqa: F401  (they register names)
-from gradcli.pytorch.dtypes import Size, bool_, device, dtype, result_dtype
+from gradcli.pytorch import (  # noqa: F401  (they register names)
+    compositions,
+    creation,
+    gathering,
+    indexing,
+    inplace,
+    joining,
+    operators,
+    order,
+    products,
+    random,
+    reductions,
+    views,
+)
+from gradcli.pytorch.dtypes import Size, bool_, device, dtype
 from gradcli.pytorch.lookup import absent, function_named
 from gradcli.pytorch.modes import (
     Mode,
@@ -16,8 +29,8 @@ from gradcli.pytorch.modes import (
     no_grad,
     set_grad_enabled,
 )
-from gradcli.pytorch.operators import TORCH
 from gradcli.pytorch.printing import set_printoptions
+from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor
 
 __version__ = "2.13.0+cpu"
@@ -48,13 +61,12 @@ TORCH.update(
         "set_num_threads": lambda n: None,
         "get_num_threads": lambda: 1,
         "is_anomaly_enabled": lambda: Mode.anomaly,
-        "result_type": lambda a, b: result_dtype((a, b)),
         "use_deterministic_algorithms": lambda *_, **__: None,
         "set_float32_matmul_precision": lambda *_: None,
     }
 )
 
-_MODULES = ("autograd", "nn", "optim", "func", "linalg", "utils", "cuda", "testing", "random")
+_MODULES = ("autograd", "nn", "optim", "func", "linalg", "special", "utils", "cuda", "testing", "random")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +16,29 @@ from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.record import Edge, Leaf, Step
+from gradcli.pytorch.functions import FunctionStep, OutputStep
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.autograd import Call
 
 Array = np.ndarray[Any, Any]
 
-MAX_STEPS = 150  # of a system that is shown
+MAX_STEPS = 20_000  # of a system that is looked through
 _WHOLE = 2**53  # below, a float that is a whole number is exact
 _LONG = 12  # operations of an expression that is not taken apart
 _SMALL = 16  # elements of an array without a name that is written out
+
+
+@dataclass
+class Use:
+    """A call of a script's own function: its arguments that gradients flow to, by their places, and its outputs."""
+
+    step: FunctionStep
+    arguments: dict[int, Node]
+    written: tuple[Node | str, ...]  # all arguments
+    outputs: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -36,15 +49,22 @@ class Recorded:
     at: dict[str, Array]
     v: dict[str, Array]
     wrt: list[str]
-    lines: dict[Node, int] = field(default_factory=dict)
+    lines: dict[Node, Line] = field(default_factory=dict)
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
     implicit: bool = False  # the script gave no v
+    asked: tuple[str, ...] = ()  # intermediates whose gradients are asked for, beside those of what they came from
+    given: frozenset[str] = frozenset()  # names that the script gave; others are ours
+    roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
+    functions: list[Use] = field(default_factory=list)
+    order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
+    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
 
     @property
     def retained(self) -> tuple[str, ...]:
-        """The names of the intermediates that keep their gradients."""
-        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step)]
-        return tuple(n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs)
+        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
+        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step) and n not in self.graph.inputs]
+        own = [n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs]
+        return (*own, *(n for n in self.asked if n not in own))
 
     def kept_gradients(self) -> dict[str, Tensor]:
         """Return the gradients that intermediates keep, by name."""
@@ -55,58 +75,9 @@ class Recorded:
                 found[n] = x._grad
         return found
 
-
-def script_frame() -> Any:
-    """Return the frame of the script that is running."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
-        frame = frame.f_back
-    return frame
-
-
-def names_of(frame: Any) -> dict[int, str]:
-    """Return what the script calls its tensors: by the identity of a tensor, or of the step that made it."""
-    found: dict[int, str] = {}
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith(("gradcli.", "importlib", "runpy")):
-            for scope in (frame.f_locals, frame.f_globals):
-                _collect(scope, found)
-        frame = frame.f_back
-    return found
-
-
-def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
-    for name, value in list(scope.items()):
-        if name.startswith("__"):
-            continue
-        if isinstance(value, Tensor):
-            _name(value, name, found)
-        elif isinstance(value, list | tuple) and len(value) <= _SMALL:
-            for i, inner in enumerate(value):
-                if isinstance(inner, Tensor):
-                    _name(inner, f"{name}_{i}", found)
-        elif isinstance(value, dict) and len(value) <= _SMALL:
-            for key, inner in value.items():
-                if isinstance(inner, Tensor) and str(key).isidentifier():
-                    _name(inner, str(key), found)
-        elif hasattr(type(value), "named_parameters"):
-            _of_module(name, value, found)
-
-
-def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
-    try:
-        parameters = list(module.named_parameters())
-    except Exception:  # a module in the middle of its making has none yet
-        return
-    for inner, parameter in parameters:
-        _name(parameter, inner if name == "self" else f"{name}.{inner}", found)
-
-
-def _name(x: Tensor, name: str, found: dict[int, str]) -> None:
-    found.setdefault(id(x), name)
-    if x._fn is not None:
-        found.setdefault(id(x._fn), name)
+    def name(self, x: Tensor) -> str:
+        """Return what a tensor whose gradient was taken is called."""
+        return self.steps.get(edge_of(x), "x")
 
 
 class _Maker:
@@ -117,10 +88,11 @@ class _Maker:
         self.nodes: dict[Any, Node] = {}
         self.inputs: dict[str, Node] = {}
         self.at: dict[str, Array] = {}
-        self.wrt: list[str] = []
         self.computed: dict[str, Node] = {}
-        self.lines: dict[Node, int] = {}
+        self.lines: dict[Node, Line] = {}
         self.steps: dict[Edge, str] = {}
+        self.uses: dict[Step, Use] = {}
+        self.order: dict[Node, int] = {}
         self.targets: dict[int, str] = {}  # what is assigned at each line
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
@@ -144,14 +116,19 @@ class _Maker:
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            name = self.fresh(self.names.get(id(x), "x"))
+            self.steps[edge] = name = self.fresh(self.names.get(id(x), "x"))
             self.nodes[edge] = self.input(name, x._a)
-            self.wrt.append(name)
-            self.steps[edge] = name
         return self.nodes[edge]
 
-    def given(self, x: Any) -> Node:
-        """Return the node of an operand that nothing is recorded of: a number, or a tensor."""
+    def cut(self, step: Step, x: Tensor) -> None:
+        """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
+        self.steps[step] = name = self.fresh(self.names.get(id(x)) or self.names.get(id(step)) or "h")
+        self.nodes[step] = self.input(name, x._a)
+
+    def given(self, x: Any) -> Any:
+        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
+        if not isinstance(x, np.ndarray | Tensor):
+            return str(x) if isinstance(x, int | float | str) else "…"
         if isinstance(x, np.ndarray):
             return const(exact(_shortest(x.reshape(-1)[0])))
         if id(x) not in self.nodes:
@@ -164,27 +141,40 @@ class _Maker:
                 self.nodes[id(x)] = self.input(name or "c", x._a)
         return self.nodes[id(x)]
 
-    def step(self, step: Step) -> Node:
-        """Return the node of a step whose operands have nodes."""
+    def step(self, step: Step) -> None:
+        """Make the node of a step whose operands have nodes."""
+        if isinstance(step, OutputStep):
+            self.output_of(step, self.uses[step.whole], step.number)
+            return
         operands = step.operands or (None,) * len(step.edges)
         own = [
             self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x)
             for e, x in zip(step.edges, operands, strict=True)
         ]
-        if type(step) is not Step:
-            raise InputError(f"the backward of {step.name()} is the script's own")
+        if isinstance(step, FunctionStep):
+            arguments = {i: n for i, (e, n) in enumerate(zip(step.edges, own, strict=True)) if e is not None}
+            self.uses[step] = use = Use(step, arguments, tuple(own))
+            if len(step.outputs) == 1:
+                self.output_of(step, use, 0)
+            return
         recipe = step.recipe
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembled(step, own) or _instance(recipe.output, new)
         self.nodes[step] = node
         for made in new.values():
             self.lines.setdefault(made, step.line)
+            self.order.setdefault(made, step.seq)
         self.lines[node] = step.line
         name = self.names.get(id(step))
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
             self.steps[step] = name
-        return node
+
+    def output_of(self, step: Step, use: Use, number: int) -> None:
+        """Let an output of a script's own function be an input."""
+        wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
+        self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
+        self.nodes[step] = self.input(name, use.step.made[number])
 
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
         """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
@@ -242,50 +232,83 @@ def decimal(array: Array) -> Array:
     return array.astype(float)
 
 
-def reachable(roots: Iterable[Edge]) -> list[Step]:
-    """Return the steps that lead to roots, in the order in which they were recorded."""
+def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
+    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
+    ends = set(cut)
     found: dict[Edge, None] = dict.fromkeys(roots)
-    stack_ = list(found)
+    stack_ = [e for e in found if e not in ends]
     while stack_:
         edge = stack_.pop()
         for other in edge.edges if isinstance(edge, Step) else ():
             if other is not None and other not in found:
                 found[other] = None
-                stack_.append(other)
-    return sorted((e for e in found if isinstance(e, Step)), key=lambda s: s.seq)
+                if other not in ends:
+                    stack_.append(other)
+    return sorted((e for e in found if isinstance(e, Step) and e not in ends), key=lambda s: s.seq)
 
 
-def recorded(
-    roots: list[tuple[Tensor, Any]], names: Mapping[int, str], source: str = "", implicit: bool = False
-) -> Recorded:
-    """Return the system behind a call of `backward`, before it runs.
+def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded:
+    """Return the system behind a call of `backward` or `grad`, before it runs.
 
-    Errors: `InputError` for one that is too large to be looked through, or has parts that are the script's own.
+    Errors: `InputError` for one that is too large to be looked through.
     """
-    from gradcli.pytorch.record import edge_of
-
     maker = _Maker(names)
     maker.targets = _targets(source)
-    edges = [(y, edge_of(y), v) for y, v in roots]
-    steps = reachable(e for _, e, _ in edges)
+    wanted = {edge_of(x): x for x in call.inputs or ()}
+    ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
+    edges = [(y, edge_of(y), v) for y, v in call.roots]
+    steps = reachable((e for _, e, _ in edges), ends)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
+    for edge, x in wanted.items():
+        if edge in ends and isinstance(edge, Step):
+            maker.cut(edge, x)
     for step in steps:
         maker.step(step)
+    asked = []
+    for edge in wanted:
+        if isinstance(edge, Step) and edge not in ends and edge in maker.nodes:
+            if edge not in maker.steps:
+                maker.steps[edge] = name = maker.fresh("h")
+                maker.computed[name] = maker.nodes[edge]
+            asked.append(maker.steps[edge])
     outputs: dict[str, Node] = {}
     cotangents: dict[str, Array] = {}
+    roots = []
     for y, edge, v in edges:
         node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
-        name = names.get(id(edge)) or names.get(id(y)) or "y"
+        name = names.get(id(edge)) or names.get(id(y)) or _nameless(names)
         if name in maker.inputs and maker.inputs[name] is not node:
-            name = maker.fresh("y")
+            name = maker.fresh(_nameless(names))
         outputs[name] = node
+        roots.append(name)
         own = decimal(np.asarray(v)[..., 0])
         cotangents[name] = cotangents[name] + own if name in cotangents else own
+    arguments = [n for use in maker.uses.values() for n in use.arguments.values()]
+    for n in arguments:
+        if n.args and n not in maker.computed.values() and n not in outputs.values():
+            maker.computed[maker.fresh("t")] = n
     names_given = {**_in_order(maker.computed, outputs), **outputs}
-    graph = Graph.of(maker.inputs, outputs, names=names_given)
+    graph = Graph.of(maker.inputs, outputs, arguments, names=names_given)
     graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, names_given))
-    return Recorded(graph, maker.at, cotangents, maker.wrt, maker.lines, maker.steps, implicit)
+    wrt = [n for e, n in maker.steps.items() if n in maker.inputs and (e in wanted if wanted else isinstance(e, Leaf))]
+    found = Recorded(graph, maker.at, cotangents, wrt, maker.lines, maker.steps, call.implicit, tuple(asked))
+    found.given = frozenset(names_given)
+    found.roots, found.targets = roots, maker.targets
+    found.functions, found.order = list(maker.uses.values()), maker.order
+    return found
+
+
+def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
+    """Tell whether a step came from another edge whose gradient is asked for."""
+    before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
+    return any(e in before for e in wanted)
+
+
+def _nameless(names: Mapping[int, str]) -> str:
+    """Return a name for what the script gives none: one that it uses for nothing else."""
+    taken = set(names.values())
+    return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
 
 
 def _with_parts(graph: Graph, maker: _Maker, given: Mapping[str, Node]) -> dict[str, Node]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.operators import both, function, method, to
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Make, apply
+from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.vocabulary import FUNCTIONS
 
 
 def refreshed(view: Tensor) -> None:
@@ -140,7 +139,14 @@ def ravel(self: Tensor) -> Tensor:
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     """Return the tensor with an axis as several."""
     axis = axis_of(dim, self.dim())
-    return view(self, (*self.shape[:axis], *sizes, *self.shape[axis + 1 :]))
+    n = self.shape[axis]
+    known = size_of(tuple(k for k in sizes if k != -1))
+    if (known != n) if -1 not in sizes else (not known or n % known):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({n}) in the input "
+            "tensor"
+        )
+    return view(self, (*self.shape[:axis], *(n // known if k == -1 else k for k in sizes), *self.shape[axis + 1 :]))
 
 
 def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
@@ -152,6 +158,13 @@ def _transpose(n: Node, order: tuple[int, ...]) -> Node:
     return Node("transpose", (n,), tuple(n.shape[i] for i in order), (order,))
 
 
+@method("sum_to_size")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Return the tensor, summed along axes until it has a shape."""
+    shape = shape_of(size)
+    return apply("sum", lambda n: construct.sum_to(n, shape), (self,), ("to", shape), "SumBackward1")
+
+
 @both("t")
 def t(self: Tensor) -> Tensor:
     """Return a matrix with rows and columns exchanged."""
@@ -160,12 +173,39 @@ def t(self: Tensor) -> Tensor:
     return _permuted(self, range(self.dim())[::-1], "TBackward0")
 
 
-def _turned(self: Tensor) -> Tensor:
-    return transpose(self, -2, -1)
+_DEPRECATED = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+_REVERSED = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+    "1, -1, -1))` to reverse the dimensions of a tensor."
+)
 
 
-Tensor.T = property(lambda self: _permuted(self, range(self.dim())[::-1], "PermuteBackward0"))
-Tensor.mT = property(_turned)
+def _reversed(self: Tensor) -> Tensor:
+    rank = self.dim()
+    if rank != 2 and min(rank, 1) not in Mode.warned:  # once for each kind, as PyTorch warns
+        Mode.warned.add(min(rank, 1))
+        warnings.warn(_REVERSED if rank else _DEPRECATED, UserWarning, stacklevel=2)
+    return _permuted(self, range(rank)[::-1], "PermuteBackward0")
+
+
+def _turned(name: str, what: str) -> property:
+    def read(self: Tensor) -> Tensor:
+        rank = self.dim()
+        if rank == 1 or (rank > 2 and name == "H"):
+            raise RuntimeError(f"tensor.{name} is only supported on {what}. Got {rank}-D tensor.")
+        if not rank:
+            more = " Consider using x.conj()." if name == "H" else " This function is the identity in these cases."
+            warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors.{more}", UserWarning, stacklevel=2)
+            return self
+        return transpose(self, -2, -1)
+
+    return property(read)
+
+
+Tensor.T = property(_reversed)
+Tensor.mT = _turned("mT", "matrices or batches of matrices")
+setattr(Tensor, "H", _turned("H", "matrices (2-D tensors)"))  # noqa: B010
 
 
 @both("transpose", "swapaxes", "swapdims")
@@ -190,11 +230,15 @@ def permute(self: Tensor, *dims: Any) -> Tensor:
 
 
 @both("movedim", "moveaxis")
-def movedim(self: Tensor, source: int, destination: int) -> Tensor:
-    """Return the tensor with an axis moved."""
-    order = list(range(self.dim()))
-    order.insert(axis_of(destination, self.dim()), order.pop(axis_of(source, self.dim())))
-    return _permuted(self, order, "PermuteBackward0")
+def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """Return the tensor with axes moved."""
+    rank = self.dim()
+    if not rank:
+        return apply("index", lambda n: Node("index", (n,), (), ((),)), (self,), (), "AliasBackward0")
+    pairs = zip(*((d,) if isinstance(d, int) else d for d in (source, destination)), strict=True)
+    moved = {axis_of(to, rank): axis_of(at, rank) for at, to in pairs}
+    rest = iter(i for i in range(rank) if i not in moved.values())
+    return _permuted(self, [moved[i] if i in moved else next(rest) for i in range(rank)], "PermuteBackward0")
 
 
 @both("squeeze")
@@ -220,6 +264,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     shape = shape_of(sizes)
     new = len(shape) - self.dim()
     own = self.shape
+    if new < 0:
+        raise RuntimeError(
+            f"expand(torch.{self.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
+        )
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
     for i, n in enumerate(full):
         if i >= new >= 0 and own[i - new] not in (1, n):
@@ -243,13 +292,18 @@ def broadcast_to(self: Tensor, size: Any) -> Tensor:
 
 
 @both("diagonal")
-def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a matrix's diagonal."""
-    if (offset, dim1, dim2) != (0, 0, 1) or self.dim() != 2:
-        from gradcli.pytorch.missing import MissingError
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0") -> Tensor:
+    """Return a diagonal along two axes, as the last axis."""
+    a, b = axis_of(dim1, self.dim()), axis_of(dim2, self.dim())
+    if (offset, a, b, self.dim()) == (0, 0, 1, 2):
+        return apply("diagonal", construct.diagonal, (self,), (), name)
+    numbers = np.diagonal(np.arange(self.numel()).reshape(self.shape), offset, a, b)
+    places = Places.of(numbers)
 
-        raise MissingError("diagonal of anything but a matrix's main one")
-    return apply("diagonal", construct.diagonal, (self,))
+    def build(n: Node) -> Node:
+        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
+
+    return apply("diagonal", build, (self,), (offset, a, b), name)
 
 
 @both("clone")
@@ -306,240 +360,3 @@ def detach_(self: Tensor) -> Tensor:
     self._fn = None
     self._requires = False
     return self
-
-
-# What makes several tensors, and one of several
-
-
-def _part(x: Tensor, axis: int, start: int, stop: int, name: str) -> Tensor:
-    key = (*map(range, x.shape[:axis]), range(start, stop))
-    return apply("index", lambda n: Node("index", (n,), _sliced(n.shape, axis, stop - start), (key,)), (x,), key, name)
-
-
-def _sliced(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
-    return (*shape[:axis], n, *shape[axis + 1 :])
-
-
-@both("split")
-def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return parts of that size, or of those sizes, along an axis."""
-    axis = axis_of(dim, self.dim())
-    n = self.shape[axis]
-    sizes = list(split_size) if isinstance(split_size, list | tuple) else [split_size] * -(-n // split_size)
-    ends = np.minimum(np.cumsum([0, *sizes]), n).tolist()
-    name = "SplitBackward0" if not isinstance(split_size, list | tuple) else "SplitWithSizesBackward0"
-    return _several([_part(self, axis, a, b, name) for a, b in pairwise(ends)], "Split")
-
-
-@both("chunk")
-def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most so many parts along an axis."""
-    return split(self, -(-self.shape[axis_of(dim, self.dim())] // chunks), dim)
-
-
-@both("unbind")
-def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis."""
-    axis = axis_of(dim, self.dim())
-    return _several([_selected(self, axis, i, "UnbindBackward0") for i in range(self.shape[axis])], "Unbind")
-
-
-def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
-    for i, part in enumerate(parts):
-        part._made = f"{i} {name}"
-    return tuple(parts)
-
-
-def _selected(x: Tensor, axis: int, i: int, name: str = "SelectBackward0") -> Tensor:
-    key = (*map(range, x.shape[:axis]), i)
-    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    return apply("index", lambda n: Node("index", (n,), shape, (key,)), (x,), key, name)
-
-
-def _iterated(self: Tensor) -> Any:
-    if not self.dim():
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(unbind(self))
-
-
-Tensor.__iter__ = _iterated
-
-
-@both("select")
-def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """Return a slice along an axis."""
-    axis = axis_of(dim, self.dim())
-    return _selected(self, axis, index % self.shape[axis])
-
-
-@both("narrow")
-def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a part along an axis."""
-    return _part(self, axis_of(dim, self.dim()), start, start + length, "SliceBackward0")
-
-
-def _checked(tensors: Any) -> list[Tensor]:
-    found = list(tensors)
-    if not found:
-        raise RuntimeError("expected a non-empty list of Tensors")
-    return found
-
-
-@function("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Return tensors joined along an axis."""
-    parts = [p for p in _checked(tensors) if p.shape != (0,)] or list(tensors)[:1]
-    if any(not p.dim() for p in parts):
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    at = axis_of(dim if axis is None else axis, parts[0].dim())
-    for i, p in enumerate(parts[1:], 1):
-        if p.dim() != parts[0].dim():
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].dim()} and {p.dim()}")
-        for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
-            if k != at and m != n:
-                raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {at}. Expected size {m} but got size {n} "
-                    "for tensor "
-                    f"number {i} in the list."
-                )
-    return apply("cat", lambda *n: construct.concatenate(n, at), parts, at)
-
-
-@function("stack")
-def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Return tensors of one shape as slices of a new axis."""
-    parts = _checked(tensors)
-    at = axis_of(dim, parts[0].dim() + 1)
-    for i, p in enumerate(parts):
-        if p.shape != parts[0].shape:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
-                f"{list(p.shape)} at entry {i}"
-            )
-    return apply("stack", lambda *n: construct.stack(n, at), parts, at)
-
-
-@function("vstack")
-def vstack(tensors: Any) -> Tensor:
-    """Return tensors joined as rows."""
-    return cat([p if p.dim() > 1 else reshape(p, (1, -1)) for p in tensors])
-
-
-@function("hstack")
-def hstack(tensors: Any) -> Tensor:
-    """Return tensors joined side by side."""
-    parts = list(tensors)
-    return cat(parts, 1 if parts[0].dim() > 1 else 0)
-
-
-@function("broadcast_tensors")
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return tensors repeated to a shape that all have together."""
-    shape = np.broadcast_shapes(*(x.shape for x in tensors))
-    return tuple(expand(x, shape) for x in tensors)
-
-
-@function("meshgrid")
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid."""
-    parts = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
-    sizes = [p.numel() for p in parts]
-    found = []
-    for i, p in enumerate(parts):
-        found.append(expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes))
-    return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
-
-
-# By tensors of places
-
-
-def _places(index: Tensor, size: int) -> Places:
-    from gradcli.pytorch.indexing import checked_places
-
-    return Places.of(checked_places(index._a[..., 0], size))
-
-
-@both("index_select")
-def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return the slices at these places."""
-    axis = axis_of(dim, self.dim())
-    places = _places(index, self.shape[axis])
-    return apply("index_select", lambda n: take(n, axis, places), (self,), (axis, places))
-
-
-@both("gather")
-def gather(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return for each place along an axis the element there."""
-    axis = axis_of(dim, self.dim())
-    own = index._a[..., 0]
-    if own.size and not 0 <= own.min() <= own.max() < self.shape[axis]:
-        bad = own[(own < 0) | (own >= self.shape[axis])][0]
-        raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {self.shape[axis]}")
-    at: list[Any] = list(np.indices(own.shape, sparse=True))
-    at[axis] = own
-    flat = Places.of(np.ravel_multi_index(np.broadcast_arrays(*at), tuple(self.shape)))
-    return apply("gather", lambda n: take(_reshape(n, (n.size,)), 0, flat), (self,), flat)
-
-
-@both("take")
-def take_(self: Tensor, index: Tensor) -> Tensor:
-    """Return the elements at these places, the tensor read as one line."""
-    places = _places(index, self.numel())
-    return apply("take", lambda n: take(_reshape(n, (n.size,)), 0, places), (self,), places, "TakeBackward0")
-
-
-@both("take_along_dim")
-def take_along_dim(self: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Return for each place along an axis the element there."""
-    return gather(self, dim, indices)
-
-
-@both("masked_select")
-def masked_select(self: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements where the mask holds."""
-    places = Places.of(np.flatnonzero(np.broadcast_to(mask._a[..., 0], self.shape)))
-    return apply("masked_select", lambda n: take(_reshape(n, (n.size,)), 0, places), (self,), places)
-
-
-def vocabulary_view(name: str, *args: Any) -> Tensor:
-    """Return what a function of the vocabulary that moves elements makes."""
-    from gradcli.pytorch.calls import vocabulary_call
-
-    try:
-        return vocabulary_call(name, FUNCTIONS[name], args, {})
-    except InputError as error:
-        raise RuntimeError(error.message) from None
-
-
-@method("repeat")
-def repeat(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the tensor repeated so often along each axis."""
-    times = shape_of(sizes)
-    if len(times) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return vocabulary_view("repeat", self, *times)
-
-
-@method("sum_to_size")
-def sum_to_size(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the tensor, summed along axes until it has a shape."""
-    shape = shape_of(sizes)
-    return apply("sum", lambda n: construct.sum_to(n, shape), (self,), ("to", shape), "SumBackward1")
-
-
-@function("one_hot")
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Return rows that are 1 at the places that the tensor holds, and 0 elsewhere."""
-    from gradcli.pytorch.tensor import of_array
-
-    own = tensor._a[..., 0]
-    count = num_classes if num_classes > 0 else int(own.max()) + 1
-    if own.size and own.max() >= count:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return to(of_array(own[..., None] == np.arange(count)), _long())
-
-
-def _long() -> Any:
-    from gradcli.pytorch.dtypes import int64
-
-    return int64

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.explain.results import Array, BackwardResult, JacobianResult, Named, Shown
-from gradcli.explain.steps import forward_steps, reverse_steps
-from gradcli.explain.trace import Trace
+
+if TYPE_CHECKING:
+    from gradcli.explain.trace import Trace
 
 
 def _plain(result: Shown, array: Array) -> Any:
@@ -69,6 +70,8 @@ def backward(result: BackwardResult) -> Iterator[str]:
 
 
 def _steps(result: Shown, trace: Trace) -> dict[str, Any]:
+    from gradcli.explain.steps import forward_steps, reverse_steps
+
     forward = []
     for s in forward_steps(trace):
         row: dict[str, Any] = {

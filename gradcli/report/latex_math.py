@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gradcli.explain.sections import (
     Name,
     Page,
     Partial,
+    Polynomial,
     Product,
     Sum,
     Value,
@@ -28,7 +30,7 @@ from gradcli.explain.sections import (
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number
 from gradcli.notation.latex_writer import matrix, times
-from gradcli.report.text_math import TextWriter
+from gradcli.report.text_math import TextWriter, signed_sum
 
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
@@ -37,7 +39,18 @@ _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\texta
     c: f"\\{c}" for c in "&%$#_{}"
 }
 # What stands in sentences, and in no font of text.
-_SYMBOLS = {"∂": r"$\partial$", "·": r"$\cdot$", "×": r"$\times$", "ᵀ": r"$^{\top}$", "Σ": r"$\Sigma$", "→": r"$\to$"}
+_SYMBOLS = {
+    "∂": r"$\partial$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "ᵀ": r"$^{\top}$",
+    "Σ": r"$\Sigma$",
+    "→": r"$\to$",
+} | {
+    "←": r"$\gets$",
+    "√": r"$\surd$",
+    "÷": r"$\div$",
+}
 _ACCENTED = re.compile("(\\w)\u0304")
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
@@ -73,8 +86,9 @@ class LatexWriter:
             case Grad(name):
                 variable, bracket, key = name.partition("[")
                 return rf"{self.names(variable)}\mathtt{{.grad}}{bracket}{key}"
-            case Partial(of, by):
-                return rf"\frac{{\partial {self._several(of)}}}{{\partial {self._several(by)}}}"
+            case Partial(of, by, order):
+                power = "" if order == 1 else f"^{{{order}}}"
+                return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"
             case Value(array):
                 return self.array(np.asarray(array))
             case Computed(node, names, implicit=implicit):
@@ -89,10 +103,23 @@ class LatexWriter:
                 return self._product(factors, first=True)
             case Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
+            case Polynomial(coefficients, variable):
+                return self._polynomial(coefficients, variable)
             case Listed(items):
                 return self._listed(items)
             case Equal(sides):
                 return " = ".join(self.sides(sides))
+
+    def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
+        x, terms = self.names(variable), []
+        for k, c in enumerate(coefficients):
+            power = "" if k == 0 else x if k == 1 else f"{x}^{{{k}}}"
+            above, below = (abs(c.numerator), c.denominator) if isinstance(c, Fraction) else (abs(c), 1)
+            number = self.element(float(above))
+            text = power if power and number == "1" else " ".join(filter(None, (number, power)))
+            if c:
+                terms.append((" - " if c < 0 else " + ", text if below == 1 else rf"\frac{{{text}}}{{{below}}}"))
+        return signed_sum(terms)
 
     def _listed(self, items: Sequence[Math]) -> str:
         return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))

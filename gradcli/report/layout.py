@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gradcli.wrapping import broken, cells, wrapped
 
 GAP = "   "
+_NARROW_GAP = "  "  # where columns would have to be made narrower
 _SIGN = "= "
 _LONGEST_NAME = 24  # columns of a left side that others are aligned with
 _LEAST = 10  # columns of a column that is made narrower
@@ -78,13 +79,15 @@ def _equation(row: Row, note: str, left: int, width: int) -> list[str]:
 
 def table(rows: Sequence[Row], width: int) -> list[list[str]]:
     """Return the lines of each row of a table; where it is too wide, its widest columns are made narrower."""
-    sizes = _narrowed(widths(rows), width - len(GAP) * (len(rows[0]) - 1) if rows else width)
+    sizes, gaps = widths(rows), len(rows[0]) - 1 if rows else 0
+    gap = GAP if sum(sizes) + gaps * len(GAP) <= width else _NARROW_GAP
+    sizes = _narrowed(sizes, width - gaps * len(gap))
     found = []
     for row in rows:
         parts = [broken(cell, size) for cell, size in zip(row, sizes, strict=True)]
         height = max(map(len, parts))
         lines = zip(*(part + [""] * (height - len(part)) for part in parts), strict=True)
-        found.append([GAP.join(map(pad, line, sizes)).rstrip() for line in lines])
+        found.append([gap.join(map(pad, line, sizes)).rstrip() for line in lines])
     return found
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from gradcli.explain.results import BackwardResult, JacobianResult
-from gradcli.explain.sections import Page
+
+if TYPE_CHECKING:
+    from gradcli.explain.sections import Page
 
 DIGITS = 6  # significant ones on a page
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from click import style
+from click import style, unstyle
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Math, Matrix, Page, Section, Text
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import TIED, broken, page_width, wrapped
+from gradcli.wrapping import TIED, broken, cells, page_width, wrapped
 
 _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
@@ -36,33 +37,41 @@ class _Terminal:
 
     def section(self, section: Section) -> Iterator[str]:
         if section.title:
-            yield from map(self.strong, self.text(section.title, self.width))
+            yield from map(self.strong, _in_room(self.width, partial(self.text, section.title)))
         for k, block in enumerate(section.blocks):
             if k and not (isinstance(block, Text) and isinstance(section.blocks[k - 1], Text)):
                 yield ""
             yield from self.block(block, _INDENT if section.title else "")
 
     def block(self, block: Block, indent: str) -> Iterator[str]:
+        indent = indent or _INDENT * isinstance(block, Matrix | Grid)
         room = self.width - len(indent)
+        yield from (f"{indent}{line}".rstrip() for line in _in_room(room, partial(self.lines, block)))
+
+    def lines(self, block: Block, room: int) -> Sequence[str]:
         match block:
             case Text(parts):
-                lines: Sequence[str] = self.text(parts, room)
+                return self.text(parts, room)
             case Equations():
-                lines = self.equations(block, room)
+                return self.equations(block, room)
             case Matrix():
-                indent = indent or _INDENT
-                lines = self.matrix(block, self.width - len(indent))
+                return self.matrix(block, room)
             case Grid(header, rows):
-                indent = indent or _INDENT
-                lines = self.grid(header, [list(map(self.writer.write, row)) for row in rows])
+                return self.grid(header, [list(map(self.writer.write, row)) for row in rows], room)
             case Code():
-                lines = self.code(block, room)
-        yield from (f"{indent}{line}".rstrip() for line in lines)
+                return self.code(block, room)
 
     def text(self, parts: Sequence[Math], room: int) -> list[str]:
-        """Return words in lines; the mathematics between them is broken only where a line is too short for it."""
-        written = (p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
-        return wrapped("".join(written), room)
+        """Return words in lines; the mathematics between them is broken only where a line is too short for it.
+
+        An equation at the end that does not fit behind the words stands below them.
+        """
+        text = "".join(p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+        *words, last = parts
+        if cells(text) <= room or not words or not isinstance(last, Equal):
+            return wrapped(text, room)
+        (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
+        return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
@@ -74,8 +83,8 @@ class _Terminal:
             for k, text in enumerate(texts)
         ]
 
-    def grid(self, header: Sequence[str], rows: list[list[str]]) -> list[str]:
-        head, *body = table([header, *rows], self.width - len(_INDENT))
+    def grid(self, header: Sequence[str], rows: list[list[str]], room: int) -> list[str]:
+        head, *body = table([header, *rows], room)
         return [*map(self.dim, head), *(line for row in body for line in row)]
 
     def matrix(self, matrix: Matrix, room: int) -> list[str]:
@@ -127,6 +136,14 @@ class _Terminal:
 
     def dim(self, text: str) -> str:
         return style(text, dim=True) if self.styled else text
+
+
+def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:
+    """Return lines laid out so that they have the room even if an accent counts as a letter, as it does to `wc -m`."""
+    found = lines(room)
+    plain = list(map(unstyle, found))
+    excess = max(map(len, plain), default=0) - room
+    return lines(room - excess) if excess > 0 and max(map(cells, plain)) <= room else found
 
 
 Renderer = Callable[[Page, int | None], str]

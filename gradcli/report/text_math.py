@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from gradcli.explain.sections import (
     Name,
     Page,
     Partial,
+    Polynomial,
     Product,
     Sum,
     Value,
@@ -51,8 +54,8 @@ class TextWriter:
                 return name
             case Grad(name):
                 return grad_name(name)
-            case Partial(of, by):
-                return f"∂{of}/∂{by}"
+            case Partial(of, by, order):
+                return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
             case Value(array):
                 return self.array(np.asarray(array))
             case Computed(node, names, written, implicit):
@@ -67,6 +70,8 @@ class TextWriter:
                 return self._product(factors, first=True)
             case Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
+            case Polynomial(coefficients, variable):
+                return self._polynomial(coefficients, variable)
             case Listed(items):
                 return f"[{', '.join(map(self.write, items))}]"
             case Equal(sides):
@@ -93,11 +98,25 @@ class TextWriter:
             return text if signed or not text.startswith("-") else f"({text})"
         return text if _ATOM.fullmatch(text) or not isinstance(math, Value | Computed | Formula) else f"({text})"
 
+    def _polynomial(self, coefficients: tuple[Fraction | float, ...], x: str) -> str:
+        """Return a sum of powers as gradcli reads it: `h - h**3/6`."""
+        terms = []
+        for k, c in enumerate(coefficients):
+            power = "" if k == 0 else x if k == 1 else f"{x}**{k}"
+            above, below = (abs(c.numerator), c.denominator) if isinstance(c, Fraction) else (abs(c), 1)
+            number = self.number(float(above))
+            text = power if power and number == "1" else "*".join(filter(None, (number, power)))
+            if c:
+                terms.append((" - " if c < 0 else " + ", text + f"/{below}" * (below != 1)))
+        return signed_sum(terms)
+
     def number(self, value: float) -> str:
         """Return a number, rounded."""
         text = number_text(value)
         if self.digits is None or not np.isfinite(value):
             return text
+        if not value:
+            return "0"  # without the sign that a zero may have
         short = f"{value:.{self.digits}g}"
         return text if float(short) == value else number_text(float(short)) if "e" not in short else short
 
@@ -121,6 +140,16 @@ class TextWriter:
             return f"[{self._beginning(array[0])}{', …' * (len(array) > 1)}]"
         shown = [self.element(e) for e in array[:_FEW].tolist()]
         return f"[{', '.join(shown + ['…'] * (len(array) > _FEW))}]"
+
+
+def signed_sum(terms: Sequence[tuple[str, str]]) -> str:
+    """Return terms with their signs as a sum, 0 of none.
+
+    >>> signed_sum([(" - ", "h"), (" + ", "h**2")])
+    '-h + h**2'
+    """
+    whole = "".join(sign + text for sign, text in terms)
+    return f"-{whole[3:]}" if whole.startswith(" - ") else whole[3:] or "0"
 
 
 def grad_name(element: str) -> str:

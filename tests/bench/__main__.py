@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import growth, points, processes, symbolic
+from tests.bench import exported, growth, points, processes, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -22,6 +22,7 @@ BENCHMARKS = {
     "length": growth.length,
     "threads": growth.threads,
     "file": processes.file_to_file,
+    "exported": exported.calls,
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
     "start": processes.start_up,

@@ -69,12 +69,14 @@ MISTAKES = {
     "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
     "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "--at is given twice"),
     "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "are those of one scalar"),
-    "what C cannot say": (["y=sort(x)", "--to", "c", "--shape", "x=3"], "`sort` cannot be exported to c"),
-    "what JavaScript cannot say": (["y=erf(x)", "--to", "javascript"], "`erf` cannot be exported to javascript"),
-    "a large inverse": (["y=inv(M)", "--to", "c", "--shape", "M=9x9"], "`inv` cannot be exported to c"),
+    "entries of no matrix": (["y=x", "--to", "c", "--what", "value", "--sparse"], "--sparse is for matrices"),
+    "no entries": (
+        ["y=x-x+1", "--to", "c", "--wrt", "x", "--what", "hessian", "--sparse"],
+        "all entries of H are zero",
+    ),
     "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
     "much memory": (
-        ["y=A@B", "--to", "c", "--shape", "A=500x500,B=500x500", "--what", "value"],
+        ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=500x500,B=500x500", "--what", "value"],
         "numbers on the stack",
     ),
     "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),

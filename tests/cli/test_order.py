@@ -33,7 +33,43 @@ def test_the_taylor_polynomial_is_near_the_function(cli):
 def test_the_page(cli):
     out = cli.done("jacobian", "y=exp(x)", "--order", "2", "--at", "x=0").out
     assert "d2y/dx2 = exp(x) = 1" in " ".join(out.split())
-    assert "y = 1 + 1·h + 0.5·h**2" in out
+    assert "y = 1 + h + h**2/2" in out
+
+
+@pytest.mark.parametrize(
+    ("system", "at", "polynomial"),
+    [
+        ("y=sin(x)", "x=0", "h - h**3/6 + h**5/120"),
+        ("y=-cos(x)", "x=0", "-1 + h**2/2 - h**4/24"),
+        ("y=x**4", "x=2", "16 + 32*h + 24*h**2 + 8*h**3 + h**4"),
+        ("y=x**2", "x=0.3", "0.09 + 0.6*h + h**2"),
+        ("y=1/x", "x=3", "1/3 - h/9 + h**2/27 - h**3/81 + h**4/243 - h**5/729"),
+        ("y=tanh(x)", "x=0", "h - h**3/3 + 2*h**5/15"),
+        ("y=exp(x)", "x=1", "2.71828 + 2.71828*h + 1.35914*h**2 + 0.453047*h**3 + 0.113262*h**4 + 0.0226523*h**5"),
+        ("y=x*h", "x=0,h=2", "2*δ"),
+        ("y=0*x", "x=1", "0"),
+    ],
+)
+def test_the_polynomial_is_exact_where_it_can_be(cli, system, at, polynomial):
+    out = cli.done("jacobian", system, "--order", "5", "--wrt", "x", "--at", at).out
+    assert " ".join(out.split()).endswith(f"from there y = {polynomial}")
+
+
+def test_the_polynomial_can_be_typed_back(cli):
+    out = cli.done("jacobian", "y=sin(x)*exp(x)", "--order", "6", "--at", "x=0", "--digits", "full").out
+    polynomial = " ".join(out.rpartition("y = ")[2].split())
+    found = cli.json("jacobian", f"y={polynomial}", "--order", "6", "--at", "h=0")
+    assert found["taylor"] == cli.json("jacobian", "y=sin(x)*exp(x)", "--order", "6", "--at", "x=0")["taylor"]
+
+
+def test_where_a_derivative_is_infinite_there_is_no_polynomial(cli):
+    assert "no Taylor polynomial" in cli("jacobian", "y=sqrt(x)", "--order", "2", "--at", "x=0").out
+
+
+def test_latex_has_powers_and_fractions(cli):
+    out = cli.done("jacobian", "y=sin(x)", "--order", "3", "--at", "x=0", "-f", "latex").out
+    assert r"\frac{\partial^{3} y}{\partial x^{3}}" in out
+    assert r"h - \frac{h^{3}}{6}" in out
 
 
 def test_without_a_point_there_are_formulas_alone(cli):

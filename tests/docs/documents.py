@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradcli.guide.topics import PARTS, topics
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-GUIDE = sorted((ROOT / "gradcli" / "guide").glob("*.md"))
+INDEX = ROOT / "gradcli" / "guide" / "README.md"
+GUIDE = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 SAMPLES = ROOT / "samples"
 PICTURE = SAMPLES / "vector_to_vector.svg"
 PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]
@@ -225,6 +228,20 @@ def console_session(block: re.Match[str]) -> Session:
     commands = [lines.rstrip("\n").replace("\n> ", "\n") for lines in parts[1::2]]
     examples = tuple(Example(command, shown) for command, shown in zip(commands, parts[2::2], strict=True))
     return Session(examples, tuple(block["needs"].split(", ")) if block["needs"] else ())
+
+
+def index() -> str:
+    """Return the list of the guide's pages, in its order, each with what it answers."""
+    lines = [
+        "# The guide",
+        "",
+        "`gradcli explain TOPIC` shows one of these pages in a terminal.",
+        '`gradcli explain "TEXT"` explains a message of PyTorch\'s.',
+    ]
+    for part, title in PARTS.items():
+        lines += ["", f"## {title}", ""]
+        lines += [f"- [{t.title}]({t.name}.md): {t.summary}" for t in topics().values() if t.part == part]
+    return "\n".join(lines) + "\n"
 
 
 def typed(command: str) -> str:

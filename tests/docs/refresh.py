@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.conftest import Command
 from tests.docs.documents import (
     GUIDE,
+    INDEX,
     PICTURE,
     PICTURED,
     README,
@@ -22,6 +23,7 @@ from tests.docs.documents import (
     ended_well,
     execute_all,
     executed_session,
+    index,
     same,
     typed,
 )
@@ -51,9 +53,10 @@ def refreshed(text: str) -> str:
 
 
 def main(files: list[str]) -> None:
-    """Rewrite the console blocks of the files (all documents if none is given), and the scripts' outputs with all."""
+    """Rewrite the console blocks of the files, and the index; without files, of all documents, and scripts' outputs."""
     for path in [Path(name) for name in files] or [README, *GUIDE]:
         path.write_text(refreshed(path.read_text("utf-8")), "utf-8")
+    INDEX.write_text(index(), "utf-8")
     if files:
         return
     PICTURE.write_text(Command().done(*PICTURED).out, "utf-8")

@@ -8,13 +8,15 @@ from textbook import TEXTBOOK
 from gradcli.cli.claims import cases
 from gradcli.errors import Source
 from gradcli.explain.check import Settings, check
-from gradcli.explain.trials import numbers
+from gradcli.explain.claim import numbers
 from gradcli.lang.claims import read_claims
 from gradcli.lang.system import read_system
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
-@pytest.fixture(autouse=True)
-def _in_this_process(monkeypatch):
+
+@pytest.fixture
+def in_this_process(monkeypatch):
     """SymPy remembers from one claim to the next; a child of its own for each would begin anew."""
 
     def here(_, work):

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import parse
-from gradcli.explain.picture import NOT_COMPUTED, View, picture
+from gradcli.explain.picture import NOT_COMPUTED, View, least_boxes, picture
 from gradcli.report.pictures.labels import Labels
 
 
@@ -39,6 +39,20 @@ def test_values_adjoints_and_local_derivatives():
     assert [[a.source for a in b.arrows] for b in found.boxes] == [[], [0], [1, 0]]
     assert told(found) == {"x": [], "t1": ["∂t1/∂x = 2*x = 6"], "y": ["∂y/∂t1 = 1", "∂y/∂x = 1"]}
     assert (found.scalar, found.loss) == ("y", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded", "whole"),
+    [
+        ("y = x**2 + 3*x", 4, 4),
+        ("y0 = a*b; y1 = b; z = 3*y0", 4, 4),
+        ("\n".join(["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(20)), "y = t20 + x"]), 3, 23),
+    ],
+)
+def test_boxes_are_counted_before_they_are_drawn(text, folded, whole):
+    graph = parse(text)
+    for fold, count in ((True, folded), (False, whole)):
+        assert least_boxes(graph, fold) == len(picture(graph, View(list(graph.inputs), fold=fold)).boxes) == count
 
 
 def test_a_value_that_is_read_twice_by_one_operation_has_one_arrow():
@@ -97,6 +111,47 @@ def test_layers_are_one_box_and_their_weights_one_each():
     assert_allclose(found.boxes[3].value, value)
     folded, whole = found.boxes[2].adjoint, drawn(text, at, {"L": 1}, fold=False).boxes
     assert_allclose(folded, next(b.adjoint for b in whole if b.name == "h0"))
+
+
+BRANCHES = (
+    "; ".join(f"h{k} = tanh(w*x{k} + b*x{k}**2)" for k in range(10))
+    + "; L = "
+    + " + ".join(f"h{k}**2" for k in range(10))
+)
+
+
+def test_branches_alike_are_one_box_for_each_operation_with_all_numbers():
+    x, w, b = np.linspace(-1, 1, 10), 0.5, 0.25
+    at = {f"x{k}": value for k, value in enumerate(x)} | {"w": w, "b": b}
+    found = drawn(BRANCHES, at, {"L": 1})
+    labels = Labels(found, 6)
+    said = {labels.equation(box)[0]: labels.equation(box)[1] for box in found.boxes}
+    assert said["h0, …, h9"] == "tanh(t4), 10 alike"
+    assert said["L"] == "t41 + t42, 9 times"
+    assert said["x0, …, x9"] == "10 leaves"
+    (h,) = [box for box in found.boxes if box.name == "h0, …, h9"]
+    values = np.tanh(w * x + b * x**2)
+    assert_allclose(h.value, values)
+    assert_allclose(h.adjoint, 2 * values)
+    assert labels.reverse(h)[0] == "h̄0, …, h̄9"
+    assert labels.scalar() == ["x̄0 = ∂L/∂x0"]
+    alone = {box.name: box for box in drawn(BRANCHES, at, {"L": 1}, fold=False).boxes}
+    assert {box.name for box in found.boxes if not box.ends} <= set(alone)
+    for box in found.boxes:
+        if not box.ends:
+            assert_allclose([float(box.value), float(box.adjoint)], [alone[box.name].value, alone[box.name].adjoint])
+        assert all(arrow.source < found.boxes.index(box) for arrow in box.arrows)
+
+
+def test_branches_alike_of_arrays_and_in_formulas():
+    text = "; ".join(f"h{k} = tanh(W@x{k})" for k in range(8))
+    shapes = {"W": (2, 3)} | {f"x{k}": (3,) for k in range(8)}
+    found = picture(parse(text, **shapes), View(list(shapes)))
+    told = {box.name: Labels(found, 6).equation(box)[-1] for box in found.boxes}
+    assert told["x0, …, x7"] == "8 leaves  (each 3 numbers)"
+    assert told["h0, …, h7"] == "tanh(t1), 8 alike  (each 2 numbers)"
+    assert [box.kind for box in found.boxes if box.ends] == ["leaf", "intermediate", "output"]
+    assert "t" not in "".join(str(box.adjoint) for box in drawn(BRANCHES, v={"L": 1}).boxes if box.kind == "leaf")
 
 
 @pytest.mark.parametrize(

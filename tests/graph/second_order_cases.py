@@ -54,5 +54,15 @@ CORNERS = [
     ("prod(x)*z", [0.0, 0.0, 3.0], 1.0),
     ("norm(x)**2 + z", [0.0, 0.0], 1.0),
     ("sum(cumprod(x, 0)) + z", [0.0, 2.0, 0.0], 1.0),
+    ("elu(x)*z", 0.0, 2.0),
+    ("elu(x, 2.0)*z", 0.0, 2.0),
+    ("selu(x)*z", 0.0, 2.0),
+    ("celu(x, 2.0)*z", 0.0, 2.0),
+    ("smooth_l1_loss(x, z)", 3.0, 2.0),
+    ("smooth_l1_loss(x, z)", 1.0, 2.0),
+    ("smooth_l1_loss(x, z, beta=0.5)", 2.5, 2.0),
+    ("smooth_l1_loss(x, z)", 2.0, 2.0),
+    ("hardtanh(x)**2*z", 1.0, 2.0),
+    ("softsign(x)*x*z", 0.0, 2.0),
 ]
 CASES = SMOOTH + CORNERS

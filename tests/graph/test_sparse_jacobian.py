@@ -213,12 +213,15 @@ def test_work_grows_with_the_entries_and_constants_are_computed_once(n):
 def test_there_are_as_many_sweeps_as_colours(text, shapes, sweeps, monkeypatch):
     calls = []
 
-    def counted(*arguments):
-        calls.append(arguments)
-        return reverse(*arguments)
+    def counted(sweep):
+        def called(*arguments):
+            calls.append(sweep)
+            return sweep(*arguments)
 
-    reverse = module.reverse
-    monkeypatch.setattr(module, "reverse", counted)
+        return called
+
+    for name in ("reverse", "forward"):
+        monkeypatch.setattr(module, name, counted(getattr(module, name)))
     jacobian(parse(text, **shapes))
     assert len(calls) == sweeps
 
@@ -253,6 +256,12 @@ def test_corners_are_those_of_the_sweep():
     found = values(jacobian(graph), {"x": np.zeros(2)})
     assert found["dy/dx"].tolist() == [0.0, 0.0]
     assert found["dz/dx"].tolist() == [0.5, 0.5]
+
+
+def test_a_power_of_0_is_no_concern_of_another():
+    """Three rows of two columns: x**b at 0 has a finite slope where b is 0, and so it has beside other powers."""
+    found = values(jacobian(parse("y = x**b", b=(3,))), {"x": np.array(0.0), "b": np.array([0.0, 1.0, 2.0])})
+    assert found["dy/dx"].tolist() == [0.0, 1.0, 0.0]
 
 
 def test_a_pole_of_one_row_is_no_concern_of_another():

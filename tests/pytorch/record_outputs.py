@@ -16,6 +16,7 @@ import warnings
 import torch
 import torch.func
 import torch.nn
+from broken import BROKEN, ERRORS, IN_WORDS
 from collection import RECORDED, first_lines, scripts, without_addresses
 
 import samples
@@ -66,6 +67,13 @@ def main() -> None:
     print(len(found), "scripts")
     own = {name: forked(name, source) for name, source in samples.samples().items()}
     samples.RECORDED.write_text(json.dumps(own, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    record_errors()
+
+
+def record_errors() -> None:
+    """Record what PyTorch says to the scripts that are to be mended."""
+    found = {name: forked(name, text)["error"] for name, text in {**BROKEN, **IN_WORDS}.items()}
+    ERRORS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +105,12 @@ PAGES = {
         "--at a=1.5,b=2.5,c=0.3 --steps",
         110,
     ),
+    "layer jacobian": ("jacobian", "h=relu(X@W1)", "--shape X=8x16,W1=16x12", 60),
+    "layer norm jacobian": ("jacobian", "y=layer_norm(x,4)", "--shape x=2x4", 60),
+    "layer norm and its weights": ("backward", "y=layer_norm(x,4); L=sum(y*w)", "--shape x=2x4,w=2x4", 60),
+    "attention": ("backward", "y=softmax(q@k.T,axis=1)@u", "--shape q=3x2,k=4x2,u=4x2 --v ones", 60),
+    "hessian": ("hessian", "y=exp(-a**2-b**2)*sin(a*b)*c", "--at a=0.3,b=0.4,c=2", 60),
+    "jvp": ("jvp", "h=relu(X@W1); y=sum(h**2)", "--at X=[[1,2],[3,4]],W1=[[1,0],[0,1]] --u X=[[1,0],[0,1]] --steps", 60),
     "two points": ("jacobian", "y=x**2", "--at x=3 --at x=4", 60),
     "density": ("jacobian", "y=exp(-(x-m)**2/(2*s**2))/sqrt(2*pi*s**2)", "", 60),
     "not finite": ("backward", "y=log(x)", "--at x=[0,-1,2] --v ones", 60),
@@ -126,8 +133,27 @@ def test_a_page_fits(cli, monkeypatch, command, system, options, limit, columns)
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = cli.done(command, system, *shlex.split(options)).out.splitlines()
     assert len(lines) <= limit
-    assert [line for line in lines if cells(line) > columns] == []
+    assert [line for line in lines if max(cells(line), len(line)) > columns] == []
     assert [line for line in lines if line != line.rstrip()] == []
+
+
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
+CLAIMS = ["logistic_regression"]  # which is for `check`
+LONG = ["bundle_adjustment"]  # of 50 operations, which are a line each
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
+def test_the_pages_of_a_sample_fit(cli, monkeypatch, path, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for command, limit in {"backward": 60, "backward --steps": 110, "jacobian": 60, "jacobian --steps": 110}.items():
+        outcome = cli(*command.split(), "-F", str(path))
+        if "no v" in outcome.err:
+            outcome = cli(*command.split(), "-F", str(path), "--v", "ones")
+        lines = outcome.out.splitlines()
+        assert lines
+        assert len(lines) <= limit or (path.stem in LONG and "--steps" in command)
+        assert [line for line in lines if max(cells(line), len(line)) > columns] == []
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from gradcli.report.latex import document
+
+SAMPLES = Path(__file__).parents[2] / "samples"
 NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"
 MAIN = ("backward", "y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
 PAGES = {
@@ -35,8 +39,21 @@ PAGES = {
         "backward", "y=conv1d(x, w, stride=2, padding=1)", "--at", "x=[[1,2,3,4]],w=[[[1,0,-1]]]", "--v", "ones",
         "--steps",
     ),
+    "hessian": ("hessian", "y=x**2*z+sin(z)", "--at", "x=1,z=2"),
+    "hessian formulas": ("hessian", "y=exp(-x**2)*z_1/(1+z_2)"),
+    "hessian product": ("hessian", "y=sum(x**3)", "--at", "x=[1,2,3]", "--u", "x=[1,0,0]"),
+    "jvp": ("jvp", "y0=x0**2*x1", "y1=sin(x1)", "--u", "x0=1,x1=2", "--at", "x0=1,x1=2", "--steps"),
+    "jvp formulas": ("jvp", "y=A@x", "--shape", "A=2x3,x=3", "--u", "x=[1,2,3]"),
+    "jacobian steps": ("jacobian", "y0=sin(a*b)*c", "y1=a**b", "--at", "a=1.5,b=2.5,c=0.3", "--steps"),
+    "right": ("check", "y=x**2*sin(x)", "dy/dx=2*x*sin(x)+x**2*cos(x)"),
     "matrix form": ("backward", "h=X@W1; y=sum(relu(h)*v1)", "--shape", "X=8x16,W1=16x12,v1=8x12"),
+    "forward": ("jvp", "y=x**2*z_1", "--at", "x=1,z_1=2", "--u", "x=1,z_1=3", "--steps", "--v", "2"),
+    "taylor": ("jacobian", "y=exp(-x)*sin(x)", "--order", "8", "--at", "x=0.3"),
 }  # fmt: skip
+CLAIMS = (
+    "f=x**2*y_1*sin(x*z)*exp(x*z+y_1)", "df/dx=x*y_1*z*sin(x*z)*exp(x*z+y_1)", "df/dy_1=z*x**2", "d2f/dx2=f",
+    "df/dz=x**3*y_1*exp(x*z+y_1)*(sin(x*z)+cos(x*z))",
+)  # fmt: skip
 needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 
 
@@ -68,8 +85,27 @@ def test_every_page_goes_into_a_plain_article(cli, tmp_path):
     assert too_wide(log) == []
 
 
+WRONG = ("check", "y=x@A@x", "--shape", "x=2,A=2x2", "x.grad=2*v*A@x", "dy/dA=outer(x,x)", "d2y/dx2=2*A")
+SCRIPTS = ["retain_grad", "hooks", "where_and_nan", "doubled", "linear_regression", "second_derivative"]
+
+
 @needs_pdflatex
-@pytest.mark.parametrize("name", ["steps", "scripts", "network", "names"])
+def test_a_wrong_claim_and_scripts_explained(cli, tmp_path):
+    wrong = cli(*WRONG, "-f", "latex")
+    assert (wrong.status, "wrong" in wrong.out) == (1, True)
+    scripts = [cli.done("run", "-f", "latex", str(SAMPLES / f"{name}.py")).out for name in SCRIPTS]
+    assert too_wide(compiled(tmp_path, document("\n\\clearpage\n".join([wrong.out, *scripts])))) == []
+
+
+@needs_pdflatex
+def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
+    outcome = cli("check", *CLAIMS, "-f", "latex", "--standalone")
+    assert outcome.status == 1
+    assert too_wide(compiled(tmp_path, outcome.out)) == []
+
+
+@needs_pdflatex
+@pytest.mark.parametrize("name", ["steps", "hessian", "jvp", "right", "scripts", "network", "names"])
 def test_a_document_of_its_own(cli, tmp_path, name):
     assert too_wide(compiled(tmp_path, cli.done(*PAGES[name], "-f", "latex", "--standalone").out)) == []
 

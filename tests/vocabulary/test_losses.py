@@ -104,9 +104,9 @@ def test_what_is_detached_meets_no_infinite_adjoint():
 
 
 FORMULAS = {
-    "elu(x)": "where(x <= 0, exp(x), 1)",
+    "elu(x)": "where(x < 0, exp(x), 1)",
     "selu(x)": "where(x <= 0, 1.7580993408473766*exp(x), 1.0507009873554805)",
-    "celu(x, 2)": "where(x <= 0, exp(x/2), 1)",
+    "celu(x, 2)": "where(x < 0, exp(x/2), 1)",
     "hardtanh(x)": "where((x <= -1) | (x >= 1), 0, 1)",
     "logsigmoid(x)": "sigmoid(-x)",
     "softsign(x)": "1/(abs(x) + 1)**2",
@@ -118,10 +118,10 @@ FORMULAS = {
     "lerp(x, 2, 0.25)": "0.75",
     "fmod(x, 3)": "1",
     "frac(x)": "1",
-    "huber_loss(x, 2, delta=3)": "where(abs(x - 2) > 3, 3*sign(x - 2), x - 2)",
+    "huber_loss(x, 2, delta=3)": "where(abs(x - 2) >= 3, 3*sign(x - 2), x - 2)",
     "mse_loss(x, 2)": "2*(x - 2)",
     "l1_loss(x, 2)": "sign(x - 2)",
-    "smooth_l1_loss(x, 2)": "where(abs(x - 2) > 1, sign(x - 2), x - 2)",
+    "smooth_l1_loss(x, 2)": "where(abs(x - 2) >= 1, sign(x - 2), x - 2)",
     "binary_cross_entropy(x, 1)": "-1/x",
     "binary_cross_entropy_with_logits(x, 1)": "sigmoid(x) - 1",
     "cross_entropy([x, 0], 1)": "exp(x)/(exp(x) + 1)",

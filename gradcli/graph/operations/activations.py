@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from gradcli.graph.construct import call, where
+from gradcli.graph.construct import call, corner, equal, where
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Operation, function
 from gradcli.graph.operations.functions import normal_density
@@ -39,17 +39,18 @@ ROWS: dict[str, Operation] = {
     # x·Φ(x), Φ the normal distribution (Hendrycks and Gimpel, 2016; PyTorch's default, not the tanh form).
     "gelu": function(lambda y, x: call("ndtr", x) + x * normal_density(x), lowered=lambda x: x * call("ndtr", x)),
     "mish": function(_mish_slope, lowered=lambda x: x * call("tanh", call("softplus", x))),
-    # PyTorch: at 0 the slope from below, and that of NaN is the one from above.
+    # PyTorch: at 0 the slope from below, whose own slope there is 0, and that of NaN is the one from above.
     "elu": function(
-        lambda y, x, a: where(x <= 0, a * call("exp", x), 1),
+        lambda y, x, a: where(x < 0, a * call("exp", x), where(equal(x, 0), a, 1)),
         lambda y, x, a: where(x <= 0, call("expm1", x), 0),
         lowered=lambda x, a: where(x <= 0, a * call("expm1", x), x),
     ),
     "selu": function(
-        lambda y, x: where(x <= 0, _SCALED * call("exp", x), _SCALE), lowered=lambda x: _SCALE * call("elu", x, _ALPHA)
+        lambda y, x: where(x <= 0, _SCALED * call("exp", corner(equal(x, 0), 0, x)), _SCALE),
+        lowered=lambda x: _SCALE * call("elu", x, _ALPHA),
     ),
     "celu": function(
-        lambda y, x, a: where(x <= 0, call("exp", x / a), 1),
+        lambda y, x, a: where(x < 0, call("exp", x / a), 1),
         _celu_alpha,
         lowered=lambda x, a: where(x <= 0, a * call("expm1", x / a), x),
     ),

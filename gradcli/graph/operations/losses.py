@@ -37,9 +37,9 @@ def _lowered_huber(x: Node, d: Node) -> Node:
 
 
 ROWS: dict[str, Operation] = {
-    # P. J. Huber, "Robust estimation of a location parameter" (1964).
+    # P. J. Huber, "Robust estimation of a location parameter" (1964).  PyTorch: where both sides meet, it is straight.
     "huber": function(
-        lambda y, x, d: where(call("abs", x) > d, d * call("sign", x), x),
+        lambda y, x, d: where(call("abs", x) >= d, d * call("sign", x), x),
         lambda y, x, d: where(call("abs", x) > d, call("abs", x) - d, 0),
         lowered=_lowered_huber,
         formula=_huber,

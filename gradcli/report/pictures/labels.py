@@ -59,7 +59,8 @@ class Labels:
     def scalar(self) -> list[str]:
         """Return what adjoints are, x̄ = ∂L/∂x for the first of them, and what L is; nothing where there are none."""
         scalar, loss = self.picture.scalar, self.picture.loss
-        names = [box.name for box in self.picture.boxes if box.reverse() and not isinstance(box.adjoint, str)]
+        boxes = [box for box in self.picture.boxes if box.adjoint is not None and not isinstance(box.adjoint, str)]
+        names = [(box.ends or (box.name,))[0] for box in boxes if box.name != scalar]
         if not scalar or not names:
             return []
         meaning = Equal((Name(bar(names[0])), Partial(scalar, names[0])))

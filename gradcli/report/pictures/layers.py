@@ -1,27 +1,25 @@
 """Where boxes and arrows stand: in layers from top to bottom, with few crossings, nothing above anything else.
 
-The method is Sugiyama's (K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system
-structures", IEEE Trans. SMC 11(2), 1981): ranks, then orders within layers by barycentres, then coordinates.  A value
-that several boxes read has one line for all of them, which branches off: a long line costs no more than a lane does.
+The method is Sugiyama's: ranks, then orders within layers, then coordinates, which heed how wide each box is and where
+its arrows end.  A value that several boxes read has one line for all of them, which branches off: a long line costs no
+more than a lane does.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gradcli.report.pictures.order import ordered
 from gradcli.report.pictures.placing import placed
+from gradcli.report.pictures.ranks import Ranks
 
-_SPAN = 24  # layers that a line may pass
-_PASSES = 30  # the same for all lines together, by box
 _SWEEPS = 12
-_SMALL = 400  # boxes of a picture that is put in order with more care
 _LINE = 10.0  # of room for a line between boxes
 _GAP = 24.0  # between boxes
 _WEIGHTS = (2.0, 3.0, 8.0)  # of links that are to be straight: between boxes, to a line, of a line
-_FROM_LEAF = 0.3
+_FROM_LEAF = 0.05
 
 
 class Size(NamedTuple):
@@ -58,47 +56,6 @@ class Layout:
     curves: tuple[Curve, ...]
     width: float
     height: float
-
-
-class Ranks(NamedTuple):
-    """The layer of each box, and the arrows that would pass too many: by the box and the position."""
-
-    of: tuple[int, ...]
-    far: frozenset[tuple[int, int]]
-
-
-def ranks(sources: Sequence[Sequence[int]]) -> Ranks:
-    """Return the layers of boxes that read others, their `sources`: each right above the first of its readers.
-
-    >>> ranks([[], [0], [1, 0], [], [2, 3]]).of
-    (0, 1, 2, 2, 3)
-    """
-    of = [0] * len(sources)
-    for k, mine in enumerate(sources):
-        of[k] = 1 + max((of[s] for s in mine), default=-1)
-    first = dict[int, int]()
-    for k in range(len(sources) - 1, -1, -1):
-        of[k] = first.get(k, of[k] + 1) - 1
-        for s in sources[k]:
-            first[s] = min(first.get(s, of[k]), of[k])
-    span = _SPAN
-    while span > 2 and _passed(sources, of, span) > _PASSES * len(sources):
-        span //= 2
-    far = {
-        (k, i) for k, mine in enumerate(sources) for i, s in enumerate(mine)
-        if of[k] - of[s] > span
-    }  # fmt: skip
-    return Ranks(tuple(of), frozenset(far))
-
-
-def _passed(sources: Sequence[Sequence[int]], of: Sequence[int], span: int) -> int:
-    """Return how many layers the lines pass that pass no more than a span."""
-    longest: dict[int, int] = {}
-    for k, mine in enumerate(sources):
-        for s in mine:
-            if of[k] - of[s] <= span:
-                longest[s] = max(longest.get(s, 0), of[k] - of[s] - 1)
-    return sum(longest.values())
 
 
 @dataclass
@@ -170,66 +127,42 @@ class _Layers:
 
     def arrange(self) -> None:
         """Put the items of each layer in an order with few crossings."""
-        below: dict[int, list[_Item]] = {}
+        items = [item for layer in self.layers for item in layer]
+        number = {id(item): k for k, item in enumerate(items)}
+        above = [[number[id(other)] for other in self.links(item)] for item in items]
+        self.layers = [[items[k] for k in layer] for layer in ordered([item.layer for item in items], above)]
         for layer in self.layers:
-            for item in layer:
-                for other in self.links(item):
-                    below.setdefault(id(other), []).append(item)
-        best, fewest = [list(layer) for layer in self.layers], self._crossings()
-        small = len(self.boxes) <= _SMALL
-        for sweep in range(_SWEEPS * 2 if small else _SWEEPS):
-            if not fewest:
-                break
-            down = sweep % 2 == 0
-            for layer in self.layers if down else reversed(self.layers):
-                self._sort(layer, {id(i): self.links(i) if down else below.get(id(i), []) for i in layer})
-            if (count := self._crossings()) < fewest:
-                best, fewest = [list(layer) for layer in self.layers], count
-        for layer, order in zip(self.layers, best, strict=True):
-            layer[:] = order
-            _number(layer)
+            for position, item in enumerate(layer):
+                item.position = position
         for item in self.boxes:
             item.order = tuple(sorted(range(len(item.above)), key=lambda k: (item.above[k].position, k)))
 
-    def _sort(self, layer: list[_Item], linked: dict[int, list[_Item]]) -> None:
-        def middle(item: _Item) -> float:
-            others = linked[id(item)]
-            return sum(o.position for o in others) / len(others) if others else float(item.position)
 
-        layer.sort(key=middle)
-        _number(layer)
-
-    def _crossings(self) -> int:
-        total = 0
-        for layer in self.layers[1:]:
-            seen: list[int] = []
-            for item in layer:
-                ends = sorted(o.position for o in self.links(item))
-                total += sum(len(seen) - bisect_right(seen, end) for end in ends)
-                for end in ends:
-                    insort(seen, end)
-        return total
-
-
-def _number(layer: Sequence[_Item]) -> None:
-    for position, item in enumerate(layer):
-        item.position = position
-
-
-def _links(item: _Item) -> Iterator[tuple[_Item, float, float]]:
-    """Yield the items above, with the place of the port and the weight of the link.
-
-    Long lines are to be straight, and then the way of what is computed; leaves stand beside it.
-    """
+def _links(item: _Item) -> Iterator[tuple[_Item, float]]:
+    """Yield the items above, with the place of the port from the middle of the item."""
     for other, offset in zip(item.above, item.offsets(), strict=True):
         if other.layer == item.layer - 1:
-            lines = (item.box is None) + (other.box is None)
-            yield other, offset, _WEIGHTS[lines] if other.above else _FROM_LEAF
+            yield other, offset
+
+
+def _pulls(item: _Item) -> Iterator[tuple[_Item, float, float]]:
+    """Yield the items above, with the distance that each should have from the item, and how much it matters.
+
+    Long lines are to be straight, and then the way of what is computed: it leads straight down where leaves alone join
+    it, and these stand beside it.
+    """
+    links = list(_links(item))
+    alone = sum(bool(other.above) for other, _ in links) == 1
+    for other, offset in links:
+        if other.above:
+            yield other, 0.0 if alone else offset, _WEIGHTS[(item.box is None) + (other.box is None)]
+        else:
+            yield other, offset, _FROM_LEAF
 
 
 def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
     """Move items towards what they are linked with, by turns from above and from below."""
-    above = {id(item): list(_links(item)) for layer in layers for item in layer}
+    above = {id(item): list(_pulls(item)) for layer in layers for item in layer}
     below: dict[int, list[tuple[_Item, float, float]]] = {}
     for layer in layers:
         for item in layer:
@@ -284,7 +217,7 @@ def _rows(found: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[floa
     for k, layer in enumerate(found.layers):
         bottoms.append(tops[-1] + max((sizes[i.box].height for i in layer if i.box is not None), default=0.0))
         after = found.layers[k + 1] if k + 1 < len(found.layers) else []
-        aside = max((abs(item.x + o - other.x) for item in after for other, o, _ in _links(item)), default=0.0)
+        aside = max((abs(item.x + o - other.x) for item in after for other, o in _links(item)), default=0.0)
         tops.append(bottoms[-1] + min(96.0, max(30.0, aside / 6)))
     return tops, bottoms
 
@@ -296,7 +229,7 @@ def _curves(found: _Layers, sizes: Sequence[Size], tops: Sequence[float], bottom
         for item in layer:
             if item.box is None:
                 yield Curve(item.x, tops[item.layer], item.x, bottoms[item.layer], False)
-            for other, offset, _ in _links(item):
+            for other, offset in _links(item):
                 end = bottoms[other.layer]
                 if other.box is not None and id(other) not in straight:
                     straight.add(id(other))

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from gradcli.explain.picture import Box, Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered, ranks
+from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.ranks import ranks
 from gradcli.wrapping import cells, wrapped
 
 _CELL, _LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high; fonts differ a little
@@ -17,6 +18,7 @@ _SMALL_CELL, _SMALL_LINE = 6.9, 15.0  # of what is said at an arrow: 11 pixels
 _LETTERS, _SMALL_LETTERS = 40, 32  # of a line, before it is broken
 _PAD = 10.0
 _MARGIN = 16.0
+_LEAST_SCALE = 0.6  # of a wide picture in a narrow window
 _ROUND = {LEAF: 14, INTERMEDIATE: 3, OUTPUT: 3}
 
 STYLE = """\
@@ -86,7 +88,10 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
     width = max(layout.width, below) + 2 * _MARGIN
     height = layout.height + 2 * _MARGIN + 34 + len(foot) * _LINE
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="max-width:100%;height:auto">'
+    fit = (
+        f"max-width:max(100%,{_LEAST_SCALE * width:.0f}px);height:auto"  # a page scrolls sooner than text is too small
+    )
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{fit}">'
     outputs = ", ".join(box.name for box in picture.boxes if box.kind == OUTPUT)
     yield f"<title>{_escaped(outputs[:200])}: what is computed from what</title>"
     yield f"<style>\n{STYLE}</style>"

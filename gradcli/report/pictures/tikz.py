@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gradcli.errors import InputError
 from gradcli.explain.picture import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels, page_of
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered, ranks
+from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.ranks import ranks
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import cells
 
@@ -20,6 +22,7 @@ _LONG = 56  # letters of an equation that stands on one line
 _PAD = 8.0
 _CORNER = 4  # rows and columns of a large array that are set
 _WHOLE = 36
+_LARGEST = 16_000  # points: TeX's dimensions end at 16,383
 
 _HEAD = r"""% needs \usepackage{amsmath} and \usepackage{tikz}; wide pictures fit with \resizebox{\linewidth}{!}{...}
 \begin{tikzpicture}[x=1pt, y=-1pt, every node/.style={inner sep=2pt},
@@ -57,6 +60,7 @@ class _Drawing:
         ranked = ranks(sources)
         sizes = [self.size(k) for k in range(len(sources))]
         layout = layered(sizes, sources, ranked)
+        _check_size(layout)
         yield _HEAD
         for k, (place, size) in enumerate(zip(layout.places, sizes, strict=True)):
             far = [self.picture.boxes[s] if (k, i) in ranked.far else None for i, s in enumerate(sources[k])]
@@ -120,6 +124,16 @@ class _Drawing:
         if self.foot:
             text = r" \\ ".join(f"${line}$" for line in self.foot)
             yield rf"\node[anchor=north west, align=left] at (0,{layout.height + 12:.1f}) {{{text}}};"
+
+
+def _check_size(layout: Layout) -> None:
+    """Refuse a picture that TeX cannot measure."""
+    if max(layout.width, layout.height) > _LARGEST:
+        raise InputError(
+            f"the picture would be {layout.width:,.0f} by {layout.height:,.0f} points, and TeX measures no more than "
+            f"{_LARGEST:,}",
+            hint="choose some with --outputs; -f svg and -f dot have no such limit",
+        )
 
 
 def _height(line: _Line) -> float:

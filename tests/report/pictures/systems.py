@@ -15,5 +15,9 @@ SYSTEMS = {
     "not finite": ("y=log(x)", "z=1/(x-x)", "--at", "x=-1", "--v", "1,1"),
     "large": ("y=sum(A**2)", "--at", f"A=[{','.join(['[1.5,2,3,4,5,6,7]'] * 9)}]"),
     "chain": ("\n".join(["t1=sin(x)", *(f"t{k + 1}=sin(t{k})" for k in range(1, 40))]), "--at", "x=1"),
+    "branches": (
+        "; ".join(f"h{k}=tanh(w*x{k}+b)" for k in range(9)), "L=" + "+".join(f"h{k}**2" for k in range(9)),
+        "--at", ",".join([*(f"x{k}={k}" for k in range(9)), "w=0.1,b=0.2"]),
+    ),
     "sample": ("-F", "samples/bundle_adjustment.grad", "--v", "ones"),
 }  # fmt: skip

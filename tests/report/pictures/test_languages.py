@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,9 @@ LATEX = r"""\documentclass{article}
 \noindent\input{picture.tex}
 \end{document}
 """
+BROWSER = {"args": ["--no-sandbox"]}  # which mmdc would download otherwise
+if chromium := shutil.which("chromium") or shutil.which("google-chrome"):
+    BROWSER["executablePath"] = chromium
 
 
 def tikz_is_there():
@@ -46,8 +50,13 @@ def test_graphviz_draws_it(name, cli, tmp_path):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_mermaid_draws_it(name, cli, tmp_path):
     cli.done("graph", *SYSTEMS[name], "--output", str(tmp_path / "p.mmd"))
-    run(["mmdc", "-i", "p.mmd", "-o", "p.svg"], tmp_path)
-    assert "Syntax error" not in (tmp_path / "p.svg").read_text("utf-8")
+    (tmp_path / "browser.json").write_text(json.dumps(BROWSER), "utf-8")
+    run(["mmdc", "-p", "browser.json", "-i", "p.mmd", "-o", "p.svg"], tmp_path)
+    drawn, source = (tmp_path / "p.svg").read_text("utf-8"), (tmp_path / "p.mmd").read_text("utf-8")
+    assert "Syntax error" not in drawn
+    assert len(re.findall(r"<g class=\"node ", drawn)) == len(re.findall(r"^  \w+[\[(]", source, re.MULTILINE))
+    for sign in ("x < 1", "einsum"):
+        assert (sign in cli.done("graph", *SYSTEMS[name]).out) <= (sign.replace("<", "&lt;") in drawn)
 
 
 @pytest.mark.skipif(not tikz_is_there(), reason="needs pdflatex with TikZ")
@@ -71,6 +80,12 @@ def test_labels_of_mermaid_have_no_signs_of_its_own(cli):
     assert labels
     assert all(re.fullmatch(r"(?:[^\"<>#&*_`|{}\[\];\\]|#\d+;|<br>)*", label) for label in labels)
     assert "x #60; 1" in source
+
+
+def test_a_picture_that_tex_cannot_measure_is_refused(cli):
+    lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(300))])
+    assert "points, and TeX measures no more than" in " ".join(cli.refused("graph", lines, "-f", "tikz").split())
+    assert cli.done("graph", lines, "-f", "svg").out.startswith("<svg")
 
 
 def test_a_picture_for_latex_is_mathematics(cli):

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.report.pictures.layers import Size, layered, ranks
+from gradcli.report.pictures.layers import Size, layered
 from gradcli.report.pictures.placing import placed
+from gradcli.report.pictures.ranks import ranks
 
 EDGE = 0.01
 
@@ -83,6 +84,18 @@ def test_a_chain_stands_in_a_column():
     layout = drawn([Size(50.0, 30.0, ())] + [Size(50.0 + 7 * k, 30.0, (50.0,)) for k in range(9)],
                    [[], *([k] for k in range(9))])[1]  # fmt: skip
     assert all(abs(c.x1 - c.x2) < EDGE for c in layout.curves)
+
+
+def test_layers_with_leaves_of_their_own_stand_in_a_column():
+    """Each reads the one before it, and a leaf that stands beside it; the column does not wander off to a side."""
+    sources = [[], [], [0, 1]]
+    for _ in range(12):
+        sources += [[], [len(sources) - 1, len(sources)]]
+    sizes = [Size(200.0, 40.0, tuple(100.0 for _ in mine)) for mine in sources]
+    layout = drawn(sizes, sources)[1]
+    left = [place.left for place, mine in zip(layout.places, sources, strict=True) if mine]
+    assert max(left) - min(left) < 60
+    assert layout.width < 3 * 200
 
 
 @pytest.mark.parametrize("near", [3, 40, 3000])

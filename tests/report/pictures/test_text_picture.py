@@ -72,7 +72,7 @@ WIDE = (
         ("-F", "samples/bundle_adjustment.grad", "--v", "ones"),
         ("h=tanh(x@W+b)", "L=-log(softmax(h@U)[0])", "--shape", "x=2,W=2x3,b=3,U=3x4"),
         ("p=softmax(z)", "L=-log(p[0])", "--at", "z=[1,2,3]"),
-        (WIDE, "--at", ",".join([*(f"x{k}={k}" for k in range(30)), "w=2"])),
+        (WIDE, "--all", "--at", ",".join([*(f"x{k}={k}" for k in range(30)), "w=2"])),
     ],
 )
 def test_no_line_is_wider_than_the_page(arguments, columns, cli, monkeypatch):
@@ -85,4 +85,4 @@ def test_no_line_is_wider_than_the_page(arguments, columns, cli, monkeypatch):
 def test_values_without_a_line_are_told(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     at = ",".join([*(f"x{k}={k}" for k in range(30)), "w=2"])
-    assert "values have no line to what uses them" in " ".join(cli.done("graph", WIDE, "--at", at).out.split())
+    assert "values have no line to what uses them" in " ".join(cli.done("graph", WIDE, "--all", "--at", at).out.split())

@@ -1,0 +1,73 @@
+"""Claims checked: at points that are given, at those of a file, or at random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradcli.cli.claims import cases
+from gradcli.cli.options import Asked, Files
+from gradcli.cli.points import Named
+from gradcli.cli.situation import read_situation
+from gradcli.errors import InputError, Source
+from gradcli.explain.check import CheckResult, Settings, check, check_blocks
+from gradcli.explain.claim import Case
+from gradcli.explain.witness import cost
+from gradcli.lang.claims import Claim, read_claims, restored
+from gradcli.lang.system import System, read_system
+
+if TYPE_CHECKING:
+    from gradcli.cli.many_points import ManyPoints
+
+_BLOCK = 2**12  # points that are tried at a time
+_NUMBERS = 4_000_000  # that are worked out for them
+
+
+def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings: Settings) -> CheckResult:
+    """Return the verdicts on the claims in some texts, at the points of the file at `path` if there is one.
+
+    Errors: `InputError`, with its place in the texts, for what cannot be read and claims that do not fit.
+    """
+    rest, claims = read_claims(sources)
+    if not claims:
+        raise InputError(
+            "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
+        )
+    try:
+        system = read_system(rest)
+        asked = replace(asked, style=None, outputs=",".join(system.assigned))
+        if path is not None:
+            return _at_file(system, claims, asked, path, settings)
+        situation = read_situation(system, asked)
+        found = cases(claims, situation.graph, system.outputs)
+        return check(situation.graph, found, replace(settings, points=situation.points if asked.at else ()))
+    except InputError as error:
+        raise restored(error, sources, rest) from None
+
+
+def _at_file(system: System, claims: Sequence[Claim], asked: Asked, path: str, settings: Settings) -> CheckResult:
+    """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
+    from gradcli.cli.many_points import open_many
+
+    with open_many(system, asked, Files(path, None, "numpy", None, None)) as run:
+        found = cases(claims, run.graph, system.outputs)
+        seeds = _cotangents(run, found, system.outputs)
+        return check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
+
+
+def _cotangents(run: ManyPoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:
+    """Return the columns of the points that are cotangents, by what the claims call them."""
+    own = {name for case in claims for name in case.graph.inputs} - {*run.graph.inputs}
+    columns = {name: f"{outputs[0]}.v" if name == "v" else name for name in own}
+    return {name: column for name, column in columns.items() if column in run.points.shapes}
+
+
+def _blocks(run: ManyPoints, claims: Sequence[Case], seeds: Mapping[str, str]) -> Iterator[Named]:
+    size = int(np.clip(_NUMBERS // max(cost(case) for case in claims), 16, _BLOCK))
+    for block in run.points.blocks([*run.varying, *seeds.values()], size):
+        count = next(iter(block.values())).shape[-1]
+        same = {name: np.broadcast_to(value, (*value.shape[:-1], count)) for name, value in run.same.items()}
+        yield same | {n: block[n] for n in run.varying} | {name: block[column] for name, column in seeds.items()}

@@ -1,0 +1,267 @@
+"""The smallest changes to a script that mend an error of autograd: each as the lines that it changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from gradcli.cli.script_source import Change, Edit, Text, behind, called, end, is_simple, start
+
+# Functions that make tensors, and take requires_grad.
+_MAKERS = {
+    *("tensor", "ones", "zeros", "rand", "randn", "full", "empty", "eye", "arange", "linspace", "logspace", "Variable"),
+    *("ones_like", "zeros_like", "rand_like", "randn_like", "full_like"),
+}
+_OTHER_MAKERS = {
+    *("FloatTensor", "DoubleTensor", "LongTensor", "Tensor", "from_numpy", "as_tensor", "randint", "normal"),
+}
+
+
+def thawed(text: Text) -> list[Change]:
+    """Let parameters require gradients again, where a script says that they do not."""
+    for statement in text.statements():
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            target = statement.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and statement.value.value is False:
+                return [text.edited(statement, (start(statement.value), end(statement.value), "True"))]
+        if isinstance(statement, ast.Expr):
+            for call in text.calls(statement.lineno, "requires_grad_"):
+                if call.args and text.text(call.args[0]) == "False":
+                    return [text.edited(statement, (start(call.args[0]), end(call.args[0]), "True"))]
+    return []
+
+
+def with_argument(text: Text, line: int, name: str, argument: str) -> list[Change]:
+    """Give a call at a line one more argument: y.backward(retain_graph=True)."""
+    for call in text.calls(line, name):
+        statement = text.at(line)
+        assert statement is not None
+        for keyword in call.keywords:
+            if keyword.arg == argument.partition("=")[0]:
+                return [text.edited(statement, (start(keyword.value), end(keyword.value), argument.partition("=")[2]))]
+        return [text.edited(statement, _appended(text, call, argument))]
+    return []
+
+
+def _appended(text: Text, call: ast.Call, argument: str) -> Edit:
+    """Put an argument behind the others of a call."""
+    place = (end(call)[0], end(call)[1] - 1)
+    last = text.text(call)[:-1].rstrip()[-1:]
+    return place, place, argument if last in ("(", ",") else f", {argument}"
+
+
+def summed(text: Text, line: int) -> list[Change]:
+    """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
+    for call in text.calls(line, "backward"):
+        statement = text.at(line)
+        assert statement is not None
+        if isinstance(call.func, ast.Attribute) and text.text(call.func.value).rpartition(".")[2] != "autograd":
+            return [text.edited(statement, *behind(call.func.value, ".sum()", text))]
+        if call.args:
+            return [text.edited(statement, *behind(call.args[0], ".sum()"))]
+    for call in text.calls(line, "grad"):
+        statement = text.at(line)
+        assert statement is not None
+        if call.args and is_simple(call.args[0]):
+            return [
+                text.edited(
+                    statement, _appended(text, call, f"grad_outputs=torch.ones_like({text.text(call.args[0])})")
+                )
+            ]
+    return []
+
+
+def other_weight(text: Text, line: int, y: Any, v: Any) -> list[Change]:
+    """Give backward a v of the right shape: the same numbers where there are as many, or ones."""
+    for call in text.calls(line, "backward"):
+        statement = text.at(line)
+        given = [*call.args, *(k.value for k in call.keywords if k.arg == "gradient")][:1]
+        if statement is None or not given or not isinstance(call.func, ast.Attribute):
+            return []
+        receiver = text.text(call.func.value)
+        if v.numel() == y.numel():
+            edits = behind(given[0], f".reshape({receiver}.shape)")
+        else:
+            new = f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"
+            edits = [(start(given[0]), end(given[0]), new)]
+        return [text.edited(statement, *edits)]
+    return []
+
+
+def requiring(text: Text, name: str, line: int, whole: bool = False) -> list[Change]:
+    """Let the tensor from which a name was computed require a gradient, where the script makes it.
+
+    `whole` tells that its numbers are whole ones, which cannot.
+    """
+    found = _made(text, name, line)
+    if found is None:
+        return []
+    statement, call = found
+    if called(call) == "Variable" or called(call) in _MAKERS:
+        dtype = [_appended(text, call, "dtype=torch.float32")] if whole and called(call) != "Variable" else []
+        for keyword in call.keywords:
+            if keyword.arg == "requires_grad":
+                return [text.edited(statement, (start(keyword.value), end(keyword.value), "True"), *dtype)]
+        argument = "dtype=torch.float32, requires_grad=True" if dtype else "requires_grad=True"
+        return [text.edited(statement, _appended(text, call, argument))]
+    return [text.edited(statement, *behind(call, (".float()" if whole else "") + ".requires_grad_()"))]
+
+
+def _made(text: Text, name: str, line: int) -> tuple[ast.stmt, ast.Call] | None:
+    """Return where the script makes the tensor from which a name was computed: the statement, and the call in it."""
+    waiting, seen = [(name, line)], set()
+    while waiting:
+        name, line = waiting.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        statement = text.assigned(name, line)
+        values: list[ast.expr] = [statement.value] if statement is not None else list(_given(text, name, line))
+        for value in values:
+            for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
+                if called(call) in _MAKERS | _OTHER_MAKERS:
+                    return text.at(call.lineno) or statement or text.tree.body[0], call
+            for n in ast.walk(value):
+                if isinstance(n, ast.Name | ast.Attribute):
+                    waiting.append((text.text(n), getattr(n, "lineno", line) + (statement is None)))
+    return None
+
+
+def _given(text: Text, name: str, line: int) -> Iterator[ast.expr]:
+    """Yield what a function is called with for a parameter."""
+    for function in text.around(line, ast.FunctionDef):
+        names = [a.arg for a in function.args.args]
+        if name in names:
+            place = names.index(name) - (names[0] == "self")
+            for call in [n for n in ast.walk(text.tree) if isinstance(n, ast.Call)]:
+                own = called(call) == function.name or (names[0] == "self" and function.name in ("forward", "__call__"))
+                if own and 0 <= place < len(call.args):
+                    yield call.args[place]
+
+
+def connected(text: Text, line: int, how: str) -> list[Change]:
+    """Take away what cut a tensor off at a line: detach, .data, torch.tensor(…), or no_grad around it."""
+    statement = text.at(line)
+    if statement is None:
+        return []
+    if how == "no_grad()":
+        return _recorded(text, line)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and called(node) in ("detach", "clone_detached") and how == "detach()":
+            assert isinstance(node.func, ast.Attribute)
+            return [text.edited(statement, _without(text, node, "detach"))]
+        if isinstance(node, ast.Attribute) and node.attr == "data" and how == ".data":
+            return [text.edited(statement, _without(text, node, "data"))]
+        if isinstance(node, ast.Call) and called(node) in ("tensor", "as_tensor") and node.args and "tensor" in how:
+            inner = node.args[0]
+            own = text.text(inner)
+            if isinstance(inner, ast.List | ast.Tuple | ast.ListComp):
+                return [text.edited(statement, (start(node), end(node), f"torch.stack({own})"))]
+            return [text.edited(statement, (start(node), end(node), own if is_simple(inner) else f"({own})"))]
+    return []
+
+
+def _without(text: Text, node: ast.expr, name: str) -> Edit:
+    """Take away what an expression ends with: .detach(), .data."""
+    tail = text.text(node).rpartition(f".{name}")[2]
+    return (end(node)[0], end(node)[1] - len(f".{name}{tail}".encode())), end(node), ""
+
+
+def _recorded(text: Text, line: int) -> list[Change]:
+    """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
+    for node in text.around(line, ast.With):
+        for item in node.items:
+            if isinstance(item.context_expr, ast.Call) and called(item.context_expr) in ("no_grad", "inference_mode"):
+                return [_dedented(text, node)] if len(node.items) == 1 else []
+    for node in text.around(line, ast.FunctionDef):
+        for decorator in node.decorator_list:
+            if any(word in text.text(decorator) for word in ("no_grad", "inference_mode")):
+                return [Change(text.file, decorator.lineno, decorator.lineno, ())]
+    for statement in reversed([s for s in text.statements() if isinstance(s, ast.Expr) and s.lineno < line]):
+        for call in text.calls(statement.lineno, "set_grad_enabled"):
+            if call.args:
+                return [text.edited(statement, (start(call.args[0]), end(call.args[0]), "True"))]
+    return []
+
+
+def _dedented(text: Text, node: ast.With) -> Change:
+    first, last = node.lineno, node.end_lineno or node.lineno
+    indent = " " * node.col_offset
+    if node.body[0].lineno == first:
+        return text.replaced(node, text.lines[first - 1][node.body[0].col_offset :])
+    inner = node.body[0].col_offset
+    lines = [indent + line[inner:] if line.strip() else "" for line in text.lines[node.body[0].lineno - 1 : last]]
+    return Change(text.file, first, last, tuple(lines))
+
+
+def without_item(text: Text, name: str, line: int) -> tuple[int, str, list[Change]]:
+    """Let a name stand for a tensor where the script makes it a number of Python's: the line, how, and the change."""
+    statement = text.assigned(name, line) or text.at(line)
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Call) and called(node) in ("item", "numpy", "tolist") and not node.args:
+            assert isinstance(node.func, ast.Attribute)
+            assert statement is not None
+            whole = next((n for n in ast.walk(statement) if isinstance(n, ast.Call) and node in n.args), None)
+            if whole is not None and called(whole) in ("tensor", "as_tensor", "from_numpy"):
+                return (
+                    node.lineno,
+                    called(node),
+                    [text.edited(statement, (start(whole), end(whole), text.text(node.func.value)))],
+                )
+            return node.lineno, called(node), [text.edited(statement, _without(text, node, called(node)))]
+    return 0, "", []
+
+
+def detached(text: Text, line: int) -> list[Change]:
+    """Take numbers out of the graph before NumPy gets them: x.detach().numpy()."""
+    statement = text.at(line)
+    for call in text.calls(line, "numpy"):
+        if statement is not None and isinstance(call.func, ast.Attribute):
+            return [text.edited(statement, (end(call.func.value), end(call.func.value), ".detach()"))]
+    return []
+
+
+def if_there(text: Text, line: int, grad: str) -> list[Change]:
+    """Ask whether there is a gradient, before it is set to zero."""
+    statement = text.at(line)
+    if isinstance(statement, ast.Expr):
+        return [text.replaced(statement, f"if {grad} is not None: {text.text(statement)}")]
+    return []
+
+
+def real(text: Text, line: int) -> list[Change]:
+    """Make a tensor of real numbers, where a script makes one of whole ones."""
+    statement = text.at(line)
+    for call in text.calls(line, *_MAKERS):
+        if statement is not None and called(call) != "Variable":
+            for keyword in call.keywords:
+                if keyword.arg == "dtype":
+                    return [text.edited(statement, (start(keyword.value), end(keyword.value), "torch.float32"))]
+            return [text.edited(statement, _appended(text, call, "dtype=torch.float32"))]
+    for call in text.calls(line, "requires_grad_"):
+        if statement is not None and isinstance(call.func, ast.Attribute):
+            owner = text.text(call.func.value)
+            if isinstance(statement, ast.Expr) and statement.value is call:
+                return [text.replaced(statement, f"{owner} = {owner}.float().requires_grad_()")]
+            return [text.edited(statement, (end(call.func.value), end(call.func.value), ".float()"))]
+    return []
+
+
+def more_returned(text: Text, name: str, missing: int) -> list[Change]:
+    """Let the backward of a class return None for the arguments of forward that it forgot."""
+    for owner in [n for n in ast.walk(text.tree) if isinstance(n, ast.ClassDef) and n.name == name]:
+        for function in [n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "backward"]:
+            for node in [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]:
+                if missing > 0 and node.value is not None:
+                    return [text.edited(node, (end(node), end(node), ", None" * missing))]
+    return []
+
+
+def cloned(text: Text, line: int) -> list[Change]:
+    """Copy a computed tensor's numbers, in the place of the tensor."""
+    statement = text.at(line)
+    for call in text.calls(line, "deepcopy"):
+        if statement is not None and call.args:
+            return [text.edited(statement, (start(call), end(call), f"{text.text(call.args[0])}.detach().clone()"))]
+    return []

@@ -1,0 +1,146 @@
+"""Errors that are known by their text alone: what they mean, and what mends them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gradcli.cli import script_mends as mends
+from gradcli.cli import script_updates as updates
+from gradcli.cli.script_places import code_at, where
+from gradcli.cli.script_scene import BEFORE, Scene, Told
+from gradcli.cli.script_source import Text
+
+
+def _leaf(scene: Scene) -> Told:
+    reason = (
+        f"{scene.code(scene.line)} would change a leaf where it stands, and what was computed from its old numbers "
+        "could not be differentiated any more."
+    )
+    mend = "an update of a parameter is not recorded (anything else is computed out of place, y = x + 1)"
+    return Told(reason, mend, updates.without_grad(scene.text(), scene.line))
+
+
+def _numpy(scene: Scene) -> Told:
+    reason = "NumPy knows no graph: what it computes could not be differentiated."
+    return Told(reason, "plain numbers, cut off from the graph", mends.detached(scene.text(), scene.line))
+
+
+def _none(scene: Scene) -> Told | None:
+    from gradcli.pytorch.tensor import Tensor
+
+    found = re.search(r"([A-Za-z_][\w.]*?)\.grad\b", code_at(scene.script, scene.line))
+    if found is None:
+        return None
+    name, *rest = found[1].split(".")
+    value = {**scene.frame.f_globals, **scene.frame.f_locals}.get(name)
+    for part in rest:
+        value = getattr(value, part, None)
+    name, text = found[1], scene.text()
+    if not isinstance(value, Tensor):
+        return None
+    if not value.requires_grad:
+        changes = mends.requiring(text, name, scene.line, value._a.dtype.kind != "f")
+        return Told(
+            f"{name}.grad is None: {name} does not require a gradient.",
+            f"let {name} require one where it is made",
+            changes,
+        )
+    if not value.is_leaf:
+        return _none_of_intermediate(text, name, scene)
+    changes = mends.if_there(text, scene.line, f"{name}.grad")
+    reason = f"{name}.grad is None: no backward has reached {name} yet, or it was set to None since."
+    return Told(reason, f"ask first, or call backward first; {name}.grad = None needs neither", changes)
+
+
+def _none_of_intermediate(text: Text, name: str, scene: Scene) -> Told:
+    changes = updates.kept_a_leaf(text, name)
+    if changes:
+        reason = f"{name}.grad is None: {where(scene.script, changes[0].first)} gives the name {name} to a new tensor"
+        return Told(
+            f"{reason}, which is computed, and no leaf.", f"change {name} itself, where nothing is recorded", changes
+        )
+    reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
+    changes = updates.made_a_leaf(text, name, int(scene.line))
+    if changes:
+        return Told(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
+    made = text.assigned(name, int(scene.line))
+    changes = [text.added(made, f"{name}.retain_grad()")] if made is not None else []
+    return Told(reason, f"keep it, with {name}.retain_grad() before the backward", changes)
+
+
+def _optimizer(scene: Scene) -> Told:
+    reason = "an optimizer changes leaves: what is computed from them would be overwritten by the next computation."
+    text = scene.text()
+    names = [n for n, x in scene.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
+    changes = next(
+        (
+            c
+            for n in names
+            if n in code_at(scene.script, scene.line) and (c := updates.made_a_leaf(text, n, scene.line))
+        ),
+        [],
+    )
+    mend = "give it the tensor made with requires_grad=True, and compute the other one from it in each step"
+    return Told(reason, "let the parameter require a gradient last, behind what makes it" if changes else mend, changes)
+
+
+def _needs(scene: Scene) -> Told:
+    reason = "gradients flow only through what requires one, or is computed from what does."
+    calls = scene.text().calls(scene.line, "retain_grad", "register_hook")
+    names = [scene.text().text(c.func.value) for c in calls if hasattr(c.func, "value")]
+    changes = next((c for n in names if (c := mends.requiring(scene.text(), n, scene.line))), [])
+    return Told(reason, "let the input require one, where it is made" + ("" if changes else BEFORE), changes)
+
+
+def _whole(scene: Scene) -> Told:
+    reason = "between whole numbers there is nothing for a derivative to measure."
+    return Told(reason, "real numbers", mends.real(scene.text(), scene.line))
+
+
+def _number(scene: Scene) -> Told | None:
+    calls = scene.text().calls(scene.line, "backward")
+    name = scene.text().text(calls[0].func.value) if calls and hasattr(calls[0].func, "value") else ""
+    line, how, changes = mends.without_item(scene.text(), name.removesuffix(".item()"), scene.line)
+    if not changes:
+        return None
+    reason = f"at line {line}, .{how}() makes a number of a tensor, and a number has no history to go back through."
+    return Told(reason, f"backward first, .{how}() for what is printed or added up", changes)
+
+
+def _too_few(scene: Scene) -> Told | None:
+    found = re.search(
+        r"function (\w+)Backward returned an incorrect number of gradients \(expected (\d+), got (\d+)", scene.message
+    )
+    if found is None:
+        return None
+    reason = f"backward returns a gradient for each argument of forward, None for what has none: {found[2]} of them."
+    missing = int(found[2]) - int(found[3])
+    return Told(reason, "as many as forward has arguments", mends.more_returned(_main(scene), found[1], missing))
+
+
+def _main(scene: Scene) -> Text:
+    return Text(scene.script.name, scene.script.source)
+
+
+def _copied(scene: Scene) -> Told:
+    reason = "a copy of a computed tensor would need a copy of the graph behind it."
+    return Told(
+        reason,
+        "a copy of the numbers, .detach().clone(); or a clone that is computed from it, .clone()",
+        mends.cloned(scene.text(), scene.line),
+    )
+
+
+BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
+    "leaf Variable that requires grad": _leaf,
+    r"Can't call numpy\(\)": _numpy,
+    "'NoneType' object|NoneType'$|'NoneType' and|and 'NoneType'|not NoneType": _none,
+    "can't optimize a non-leaf": _optimizer,
+    "can't retain_grad on": _needs,
+    "cannot register a hook on": _needs,
+    "nly Tensors of floating point": _whole,
+    r"'(float|int|numpy\.\w+)' object has no attribute 'backward'": _number,
+    "incorrect number of gradients": _too_few,
+    "support the deepcopy protocol": _copied,
+}

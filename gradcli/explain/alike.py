@@ -1,0 +1,69 @@
+"""Operations that stand side by side and are alike: ten branches that do the same to inputs of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+
+LEAST = 8  # fewer are shown each by itself
+_ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
+
+Colours = Mapping[Node, int]
+
+
+def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
+    """Return the operations among `nodes` that are alike, each group in the order in which they are computed.
+
+    Two are alike if they do the same to arguments that are alike, or the same; leaves are, where what reads them is.
+    Which element an index takes makes no difference.  No node of a group needs another of it.  They are found as
+    colours are refined (B. Weisfeiler and A. Leman, "The reduction of a graph to canonical form", 1968).
+
+    >>> from gradcli import parse
+    >>> graph = parse("y = " + " + ".join(f"sin(w*x{k})" for k in range(10)))
+    >>> [f"{group[0].op}, {len(group)} times" for group in alike(graph, graph.nodes)]
+    ['mul, 10 times', 'sin, 10 times']
+    """
+    groups: dict[int, list[Node]] = {}
+    wanted = [n for n in nodes if n.args]
+    if len(wanted) < LEAST:
+        return []
+    colours = _colours(graph)
+    for n in wanted:
+        groups.setdefault(colours[n], []).append(n)
+    return [group for group in groups.values() if len(group) >= LEAST]
+
+
+def _colours(graph: Graph) -> Colours:
+    """Return a number for each node, the same for those that are alike."""
+    outputs = frozenset(graph.outputs.values())
+    leaves: dict[Node, Hashable] = {n: n.shape for n in graph.nodes if n.op == "input"}
+    colours = _computed(graph, leaves, outputs)
+    for _ in range(_ROUNDS):
+        read: dict[Node, Counter[tuple[int, int]]] = {n: Counter() for n in leaves}
+        for n in graph.nodes:
+            for position, a in enumerate(n.args):
+                if a in read:
+                    read[a][colours[n], position] += 1
+        finer: dict[Node, Hashable] = {n: (colours[n], frozenset(read[n].items())) for n in leaves}
+        if len(set(finer.values())) == len({colours[n] for n in leaves}):
+            break
+        colours = _computed(graph, finer, outputs)
+    return colours
+
+
+def _computed(graph: Graph, leaves: Mapping[Node, Hashable], outputs: frozenset[Node]) -> Colours:
+    numbers: dict[Hashable, int] = {}
+    colours: dict[Node, int] = {}
+    for n in graph.nodes:
+        look: Hashable
+        if n in leaves:
+            look = ("input", leaves[n])
+        else:
+            settings = "" if n.op == "index" else repr(n.settings) if n.op == "const" else n.settings
+            arguments: Sequence[int] = [colours[a] for a in n.args]
+            look = (n.op, n.shape, n.dtype, settings, n in outputs, *arguments)
+        colours[n] = numbers.setdefault(look, len(numbers))
+    return colours

@@ -1,0 +1,80 @@
+"""A claim as nodes: the derivative that it is about, and what it says that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gradcli.engine.evaluate import values_of
+from gradcli.explain.results import Array, Named
+from gradcli.graph.graph import Graph
+from gradcli.graph.jacobian import jacobian
+from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.substitute import substituted
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim as nodes: `yours` against `truth`, the derivative of `base` by `by`, of its entries at `key` alone.
+
+    `text` is the claim's left side and `said` its right side.  `graph` has the leaves as its inputs, and the cotangents
+    of a pullback; `by` is one of them, or an intermediate.
+    """
+
+    text: str
+    said: str
+    graph: Graph
+    base: Node
+    by: Node
+    key: tuple[int | slice, ...]
+    truth: Node
+    yours: Node
+
+    @cached_property
+    def cut(self) -> tuple[Node, Node]:
+        """The base as a function of `by`, whatever that is computed from, and the leaf that stands for it."""
+        return cut(self.base, self.by)
+
+    @cached_property
+    def columns(self) -> Array:
+        """The places, in `by` as a flat vector, of the variables that the claim has entries for."""
+        whole = np.arange(self.by.size).reshape(self.by.shape)
+        return np.asarray(whole[self.key[len(self.base.shape) :]]).reshape(-1)
+
+    @property
+    def width(self) -> int:
+        """How many variables the claim has entries for: entry k is that of element k // width by variable k % width."""
+        return len(self.columns)
+
+
+def cut(base: Node, by: Node) -> tuple[Node, Node]:
+    """Return what computes `base` from a leaf in the place of `by`, and that leaf."""
+    if by.op == "input":
+        return base, by
+    stand_in = leaf(by.shape)
+    return substituted([base], {by: stand_in})[0], stand_in
+
+
+def derivative(graph: Graph, base: Node, by: Node) -> Node:
+    """Return ∂base/∂by, of the shape of base followed by that of by, which is a leaf or an intermediate.
+
+    >>> x = leaf()
+    >>> h = 2 * x
+    >>> derivative(Graph.of({"x": x}, {}), h**2, h)
+    mul(const, mul), shape ()
+    """
+    y, x = cut(base, by)
+    inputs = {**graph.inputs, "\0by": x}
+    found = jacobian(Graph.of(inputs, {"": y}), ["\0by"]).outputs
+    node = next(iter(found.values()), None) or const(0, (*base.shape, *by.shape))
+    return node if x is by else substituted([node], {x: by})[0]
+
+
+def numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
+    """Return the values of nodes at points as arrays of shape (elements, points)."""
+    count = next(iter(points.values())).shape[-1]
+    found = values_of(graph, points, nodes)
+    return [np.broadcast_to(found[n], (*n.shape, count)).reshape(n.size, count).astype(float) for n in nodes]

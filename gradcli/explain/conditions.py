@@ -1,0 +1,92 @@
+"""Claims that are right in part: for one sign of an input, under a condition of the system's, for arrays of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.explain.claim import numbers
+from gradcli.explain.evidence import Evidence
+from gradcli.explain.results import Array
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_OPPOSITE = {"lt": "gt", "le": "gt", "gt": "lt", "ge": "lt"}  # apart from the corner between both
+
+
+def _good(e: Evidence) -> Array | None:
+    """Return where the claim is right; None if everywhere or nowhere, or only where the derivative is 0."""
+    errors = np.abs(e.yours - e.truth) / np.maximum(1, np.maximum(np.abs(e.truth), np.abs(e.yours)))
+    good = np.asarray(errors <= e.tolerance)
+    return good if e.truth[good].any() and not good.all() else None
+
+
+def by_sign(e: Evidence) -> str:
+    """Say that the claim is right for one sign of an input: as a whole, or each entry for that of its own element."""
+    good = _good(e)
+    if good is None:
+        return ""
+    for name, x in e.case.graph.inputs.items():
+        values = e.points[name].reshape(-1, e.points[name].shape[-1])
+        whole: list[Array] = [np.asarray(each.all(axis=0)) for each in (good, values > 0, values < 0)]
+        seen = [whole]
+        if x.shape and (spread := e.spread(x)) is not None:
+            seen.append([good, spread > 0, spread < 0])
+        for right, positive, negative in seen:
+            for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
+                if inside.any() and outside.any() and right[inside].all() and not right[outside].any():
+                    return f"right only for {sign} {name}"
+    return ""
+
+
+def by_condition(e: Evidence) -> str:
+    """Say that the claim is right where a condition of the system, or of its derivative, holds."""
+    good = _good(e)
+    if good is None:
+        return ""
+    for node in scheduled([e.case.base, e.case.truth]):
+        holds = e.spread(node) if node.op in _MIRRORED else None
+        if holds is None:
+            continue
+        both: tuple[tuple[Node, Array], ...] = (node, holds > 0), (replace(node, op=_OPPOSITE[node.op]), holds == 0)
+        for condition, inside in both:
+            if inside.any() and not inside.all() and (np.array_equal(good, inside) or _whole(good, inside)):
+                return f"right only where {e.write(_plain(condition))}"
+    return ""
+
+
+def _whole(good: Array, inside: Array) -> bool:
+    """Tell whether the claim is right as a whole exactly where a condition holds, which is one for all entries."""
+    return bool(np.all(inside == inside[:1]) and np.array_equal(good.all(axis=0), inside[0]))
+
+
+def _plain(condition: Node) -> Node:
+    """Return a comparison with its number on the right."""
+    a, b = condition.args
+    swapped = a.op == "const" and b.op != "const"
+    return replace(condition, op=_MIRRORED[condition.op], args=(b, a)) if swapped else condition
+
+
+def special(e: Evidence) -> str:
+    """Say that the claim is right only for inputs of a kind."""
+    for name, x in e.case.graph.inputs.items():
+        for what, project in _projections(name, x.shape):
+            points = e.points | {name: project(e.points[name])}
+            truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
+            if np.isfinite(truth).all() and e.equal(truth, yours):
+                return f"right only where {what}"
+    return ""
+
+
+def _projections(name: str, shape: Shape) -> Iterator[tuple[str, Callable[[Array], Array]]]:
+    if len(shape) == 2 and shape[0] == shape[1]:
+        yield f"{name} is symmetric", lambda a: (a + a.swapaxes(0, 1)) / 2
+    if len(shape) >= 1:
+        axis = len(shape) - 1
+        rows = "each row of " if len(shape) > 1 else ""
+        yield f"{rows}{name} sums to 1", lambda a: np.abs(a) / np.abs(a).sum(axis=axis, keepdims=True)
+        yield f"norm({name}) = 1", lambda a: a / np.sqrt((a**2).sum(axis=tuple(range(len(shape))), keepdims=True))

@@ -1,0 +1,109 @@
+"""The numbers that a diagnosis goes by: the derivative's and the claim's, at all points that count."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gradcli.explain.claim import Case, numbers
+from gradcli.explain.proof import Proof
+from gradcli.explain.results import Array, Named
+from gradcli.graph.node import Node
+from gradcli.notation.nodes import Notation
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The numbers of a claim at the points that count."""
+
+    case: Case
+    points: Named
+    truth: Array  # (entries, points)
+    yours: Array
+    tolerance: float
+    proof: Proof
+    entry: int
+
+    def equal(self, a: Array, b: Array) -> bool:
+        """Tell whether two arrays agree at every point."""
+        with np.errstate(all="ignore"):
+            scale = np.maximum(1e-3, np.maximum(np.abs(a), np.abs(b)))
+            return bool(np.isfinite(a).all() and (np.abs(a - b) <= self.tolerance * scale).all())
+
+    def right(self, yours: Array) -> bool:
+        """Tell whether this is the right derivative."""
+        return self.equal(yours, self.truth)
+
+    def evaluate(self, *nodes: Node) -> list[Array]:
+        """Return the values of nodes at the points, of shape (elements, points)."""
+        return numbers(self.case.graph, self.points, nodes)
+
+    def write(self, node: Node) -> str:
+        """Return a node as the user might write it."""
+        return self.notation.name(node)
+
+    @cached_property
+    def notation(self) -> Notation:
+        """How nodes are written: in the user's names."""
+        graph = self.case.graph
+        named = {n: name for name, n in graph.names.items() if n.args and "[" not in name}
+        return Notation(named | {n: name for name, n in graph.inputs.items()}, times="*", implicit=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the derivative."""
+        return self.case.truth.shape
+
+    def only(self, entry: int) -> Evidence:
+        """Return the evidence of one entry alone."""
+        rows = slice(entry, entry + 1)
+        return Evidence(self.case, self.points, self.truth[rows], self.yours[rows], self.tolerance, self.proof, 0)
+
+    def ratio(self) -> float | None:
+        """Return the number that yours is times the truth everywhere, if there is one."""
+        return self.quotient(self.yours, self.truth)
+
+    def quotient(self, a: Array, b: Array) -> float | None:
+        """Return the number that `a` is times `b` at every point, if there is one."""
+        some = np.abs(b) > 1e-9
+        if not some.any():
+            return None
+        ratio = float(np.median(a[some] / b[some]))
+        return ratio if self.equal(a, ratio * b) else None
+
+    def spread(self, node: Node) -> Array | None:
+        """Return a node's values as a factor of the claim's entries: a number, or an array of the variable's shape."""
+        (found,) = self.evaluate(node)
+        if found.shape[0] == 1:
+            return np.broadcast_to(found, self.truth.shape)
+        trailing = self.shape[len(self.shape) - len(node.shape) :]
+        if trailing != node.shape:
+            return None
+        return np.broadcast_to(found.reshape(*node.shape, -1), (*self.shape, found.shape[-1])).reshape(
+            len(self.truth), -1
+        )
+
+
+def number(value: float, tolerance: float) -> str:
+    """Return a number as it is best written.
+
+    >>> number(0.5, 1e-9), number(-(2**0.5), 1e-9), number(2 * math.pi, 1e-9), number(1.23456789, 1e-9)
+    ('1/2', '-sqrt(2)', '2*pi', '1.23457')
+    """
+    found = exact(value, tolerance)
+    return f"{value:.6g}" if found is None else found
+
+
+def exact(value: float, tolerance: float) -> str | None:
+    """Return a number as a simple fraction, a root of one, or one times π, if it is near one."""
+    for power, unit, form in ((1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi")):
+        scaled = abs(value) ** power / unit
+        near = Fraction(scaled).limit_denominator(60)
+        if near and abs(float(near) - scaled) <= tolerance * max(1, scaled):
+            text = "pi" if near == 1 and unit == math.pi else form.format(near)
+            return f"-{text}" if value < 0 else text
+    return None

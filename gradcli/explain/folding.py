@@ -1,0 +1,98 @@
+"""Which operations stand in one box of a picture: repeated parts, one behind the other or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from gradcli.explain.alike import alike
+from gradcli.explain.repeats import LEAST, repeats
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+
+_JOINED = 7  # operations that join eight which stand side by side, as a sum does
+
+
+class Fold(NamedTuple):
+    """The operations of a box: one, parts of `period` operations that follow each other, or some side by side."""
+
+    nodes: tuple[Node, ...]
+    period: int = 1
+    side_by_side: bool = False
+
+    @property
+    def times(self) -> int:
+        """How many parts there are."""
+        return len(self.nodes) // self.period
+
+
+def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
+    """Return which of the computed nodes stand together, each behind what it needs; every one by itself if not `fold`.
+
+    >>> from gradcli import parse
+    >>> rows = "; ".join(f"h{k} = sin(x{k})" for k in range(10))
+    >>> graph = parse(f"{rows}; y = {' + '.join(f'h{k}' for k in range(10))}")
+    >>> [f"{fold.nodes[0].op}, {fold.times} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
+    ['sin, 10 times', 'add, 9 times']
+    """
+    if not fold:
+        return [Fold((n,)) for n in nodes]
+    chains = _chains(graph, nodes)
+    rest = _without(nodes, chains)
+    beside = [Fold(tuple(group), 1, True) for group in alike(graph, rest)]
+    if beside:
+        whole = _in_order(nodes, [*chains, *beside, *_chains(graph, _without(rest, beside), _JOINED)])
+        if sum(len(part.nodes) for part in whole) == len(nodes):  # nothing stands in a circle
+            return whole
+    return _in_order(nodes, chains)
+
+
+def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
+    """Return the groups of leaves that nothing but folded parts reads, each at the same places."""
+    places: dict[Node, list[tuple[int, int, int]]] = {}
+    alone = set(graph.outputs.values())
+    for number, part in enumerate(parts):
+        for i, n in enumerate(part.nodes):
+            for k, a in enumerate(n.args):
+                if a.op == "input":
+                    places.setdefault(a, []).append((number, i % part.period, k))
+                    alone |= {a} if part.times == 1 else set()
+    groups: dict[tuple[Hashable, ...], list[Node]] = {}
+    for leaf, mine in places.items():
+        if leaf not in alone:
+            groups.setdefault((leaf.shape, *sorted(mine)), []).append(leaf)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _chains(graph: Graph, nodes: Sequence[Node], least: int = LEAST) -> list[Fold]:
+    return [Fold(tuple(nodes[r.start : r.stop]), r.period) for r in repeats(graph, nodes, least)]
+
+
+def _without(nodes: Sequence[Node], found: Iterable[Fold]) -> list[Node]:
+    inside = {n for fold in found for n in fold.nodes}
+    return [n for n in nodes if n not in inside]
+
+
+def _in_order(nodes: Sequence[Node], found: Sequence[Fold]) -> list[Fold]:
+    """Return what is found, and the other nodes by themselves, each behind what it needs; without those in a circle."""
+    place = {n: k for k, n in enumerate(nodes)}
+    parts = sorted([*found, *(Fold((n,)) for n in _without(nodes, found))], key=lambda fold: place[fold.nodes[0]])
+    part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
+    needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
+    readers: list[list[int]] = [[] for _ in parts]
+    for k, mine in enumerate(needs):
+        for other in mine:
+            readers[other].append(k)
+    missing = list(map(len, needs))
+    ready = [k for k, count in enumerate(missing) if not count]
+    heapify(ready)
+    ordered = []
+    while ready:
+        k = heappop(ready)
+        ordered.append(parts[k])
+        for reader in readers[k]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(ready, reader)
+    return ordered

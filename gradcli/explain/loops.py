@@ -1,0 +1,218 @@
+"""What a program computes in a loop, folded: its statements once, how often they ran, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.explain.repeats import repeats
+from gradcli.explain.results import Named
+from gradcli.explain.sections import Block, Code, Computed, Equal, Equations, Line, Math, Name, Section, Text, Value
+from gradcli.explain.system import point_parts
+from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.names import fresh_names
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.operations import OPERATIONS
+
+_LEAST = 5  # operations that are worth folding, all repetitions together
+_CLOSED = 200  # operations whose formula is worked out, to see whether it is short
+_SHORT = 24  # characters of such a formula
+_DIGITS = 8  # of a number that is written in full
+_CODE = 6  # lines of a loop that are shown
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SIGNS = {"mul": "×", "div": "÷", "add": "+", "sub": "-", "pow": "**"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a loop is in the program: where, in words, and the statements that are repeated."""
+
+    where: str
+    code: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Nodes that are computed again and again: `carried` is what goes into the first part, and what leaves the last."""
+
+    parts: tuple[tuple[Node, ...], ...]
+    carried: tuple[tuple[Node, Node], ...]
+    written: Written
+
+    @property
+    def nodes(self) -> set[Node]:
+        """All that the loop computes."""
+        return {n for part in self.parts for n in part}
+
+
+Reads = Callable[[Sequence[Sequence[Node]]], Written | None]
+
+
+def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]:
+    """Return the loops in a graph; `reads` says what the program has for parts that are alike, None where no loop."""
+    nodes = [n for n in graph.nodes if n.args]
+    found = []
+    for start, period, times in repeats(graph, nodes, _LEAST, varying=True):
+        parts = tuple(tuple(nodes[start + k * period : start + (k + 1) * period]) for k in range(times))
+        written = reads(parts)
+        carried = _carried(parts)
+        own = {n for part in parts for n in part} - {end for _, end in carried}
+        if written is not None and carried and not own.intersection(keep):
+            found.append(Loop(parts, carried, written))
+    return found
+
+
+def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
+    """Return what the first part reads in the place of a part before it, and what the last part leaves there."""
+    first, second, last = parts[0], parts[1], parts[-1]
+    place = {n: k for k, n in enumerate(first)}
+    found: dict[int, Node] = {}
+    for a, b in zip(first, second, strict=True):
+        for mine, other in zip(a.args, b.args, strict=True):
+            if other in place and mine not in place:
+                found[place[other]] = mine
+    return tuple((start, last[k]) for k, start in found.items())
+
+
+def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
+    """Return the graph with names for what leaves a loop; `wanted` says what such a node should be called."""
+    taken = {*graph.inputs, *graph.names}
+    new: dict[str, Node] = {}
+    for node in (end for loop in found for _, end in loop.carried if end not in graph.labels):
+        stem = wanted(node) or "t"
+        name = stem if stem not in taken else next(fresh_names(taken, stem))
+        taken.add(name)
+        new[name] = node
+    place = {n: k for k, n in enumerate(graph.nodes)}
+    names = dict(sorted({**graph.names, **new}.items(), key=lambda pair: place[pair[1]]))
+    return replace(graph, names=names)
+
+
+def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named) -> Section:
+    """Return the statements with their values, those of loops once; what leaves a loop has a name."""
+    names = graph.labels
+    ends = {end: loop for loop in found for _, end in loop.carried}
+    hidden = {n for loop in found for n in loop.nodes} - ends.keys()
+    shown = [n for n in graph.nodes if n.args and n not in hidden and n in names]
+    blocks: list[Block] = (
+        [Text(point_parts({name: at[name] for name in appearance(graph) if name in at}))] if at else []
+    )
+    lines: list[Line] = []
+    told: set[int] = set()
+    for node in shown:
+        value = (Value(values[names[node]]),) if names[node] in values else ()
+        loop = ends.get(node)
+        if loop is None:
+            lines.append(Line((Name(names[node]), _right(node, names), *value)))
+            continue
+        if id(loop) not in told:
+            told.add(id(loop))
+            blocks += [Equations(tuple(lines))] if lines else []
+            lines = []
+            blocks.append(_told(loop, names, values))
+        if isinstance(blocks[-1], Code):
+            lines.append(Line((Name(names[node]), *_closed(loop, names), *value)))
+    return Section("system", (*blocks, *([Equations(tuple(lines))] if lines else [])))
+
+
+def _right(node: Node, names: Mapping[Node, str]) -> Math:
+    return Computed(node, {n: name for n, name in names.items() if n is not node}, implicit=True)
+
+
+def _told(loop: Loop, names: Mapping[Node, str], values: Named) -> Block:
+    """Return a loop of one operation as a chain, x → ×2, ten times (line 5) → y; another one as the program has it."""
+    said = f"{_count(len(loop.parts))} times ({loop.written.where})"
+    chain = _chain(loop, names)
+    if chain:
+        ((start, end),) = loop.carried
+        begin: Math = Name(names[start]) if start in names else Computed(start, names, implicit=True)
+        sides = [*_closed(loop, names), *([Value(values[names[end]])] if names[end] in values else [])]
+        so = ("   so ", Equal((Name(names[end]), *sides))) if sides else ()
+        return Text((begin, f" → {chain}, {said} → ", Name(names[end]), *so))
+    return Code(loop.written.code[:_CODE] + ("…",) * (len(loop.written.code) > _CODE), said)
+
+
+def _count(number: int) -> str:
+    return _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+
+
+def _chain(loop: Loop, names: Mapping[Node, str]) -> str:
+    """Return the only operation of a loop, if it is the same each time: ×2, sin."""
+    if len(loop.parts[0]) != 1 or len(loop.carried) != 1:
+        return ""
+    found: set[tuple[str, str]] = set()
+    before = loop.carried[0][0]
+    for (node,) in loop.parts:
+        if any(a is before for a in node.args[1:]) and node.op not in ("mul", "add"):
+            return ""
+        others = [a for a in node.args if a is not before]
+        said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
+        if len(said) > 1 or "" in said:
+            return ""
+        found.add((node.op, "".join(said)))
+        before = node
+    if len(found) != 1:
+        return ""
+    op, other = found.pop()
+    if not other:
+        return op if OPERATIONS[op].broadcasts else ""
+    return _SIGNS[op] + other if op in _SIGNS else ""
+
+
+def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
+    """Yield what a loop computes as one short formula, if there is one: 1024*x."""
+    nodes = [n for part in loop.parts for n in part]
+    if len(loop.carried) != 1 or len(nodes) > _CLOSED or loop.carried[0][0] not in names:
+        return
+    ((start, end),) = loop.carried
+    inside = set(nodes)
+    read = {a for n in nodes for a in n.args if a not in inside and a is not start}
+    plain = all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
+    if not plain or any(a.op != "const" or a.value is None for a in read):
+        return
+    from gradcli.algebra.formulas import TooDeepError, formulas
+    from gradcli.algebra.functions import symbol
+    from gradcli.notation.formulas import code
+
+    x = leaf()
+    made: dict[Node, Node] = {start: x}
+    for n in nodes:
+        made[n] = Node(n.op, tuple(made.get(a, a) for a in n.args), (), n.settings, n.dtype)
+    try:
+        name = names[start]
+        (expr,) = formulas([made[end]], {x: np.array(symbol(name), dtype=object)}, {}).exprs[made[end]].reshape(-1)
+    except (TooDeepError, InputError):
+        return
+    import sympy
+
+    long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
+    expr = expr.xreplace(long)
+    if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
+        yield Value(np.asarray(expr, dtype=object))
+
+
+def mentions(math: Any, hidden: Collection[str]) -> bool:
+    """Tell whether mathematics has a name in it that is not shown."""
+    if isinstance(math, Name):
+        return math.name in hidden
+    if isinstance(math, Value):
+        elements = math.array.reshape(-1) if math.array.dtype == object else ()
+        return any(str(symbol) in hidden for e in elements for symbol in getattr(e, "free_symbols", ()))
+    if isinstance(math, Computed):
+        waiting, seen = [math.node], set()
+        while waiting:
+            node = waiting.pop()
+            if node in math.names:
+                if math.names[node] in hidden:
+                    return True
+            elif node not in seen:
+                seen.add(node)
+                waiting += node.args
+        return False
+    inner = getattr(math, "sides", None) or getattr(math, "parts", None) or getattr(math, "items", None)
+    inner = inner or getattr(math, "terms", None) or getattr(math, "factors", None) or ()
+    return any(mentions(part, hidden) for part in inner)

@@ -1,0 +1,268 @@
+"""A function of small arrays as one of numbers: each element is a node, zeros and repetitions are left out.
+
+What structure makes zero is zero, whatever it is multiplied by: the zeros beside a one in a cotangent, those of an
+array of numbers, those around what a slice passes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.dtypes import DType
+from gradcli.graph.einsum import labels, products
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Node, const, fold, is_const
+from gradcli.graph.operations import OPERATIONS
+
+Array = np.ndarray[Any, Any]
+
+SMALL = 32  # elements of an array that is written out
+MAX_UNROLLED = 20_000  # steps that are looked at, and
+MAX_WRITTEN = 3_000  # of which so many are written at most
+
+
+@dataclass(frozen=True)
+class Written:
+    """A function of numbers: its results, its steps in order, and what each node was in its elements.
+
+    A result is a node `elements`, whose arguments are its elements row after row.
+    """
+
+    results: dict[str, Node]
+    nodes: tuple[Node, ...]
+    elements: dict[Node, Array]
+
+
+def in_elements(results: Mapping[str, Node]) -> Written | None:
+    """Return a function in the elements of its arrays; None where they are too many, or an operation has no formula.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> in_elements({"y": 3 * x}).results["y"].args
+    (mul(const, index), shape (), mul(const, index), shape ())
+    """
+    nodes = scheduled(results.values())
+    if not all(map(_is_small, nodes)) or sum(map(_steps, nodes)) > MAX_UNROLLED:
+        return None
+    made = _Elements()
+    for node in nodes:
+        made.done[node] = made.elements(node)
+    found = {
+        name: Node("elements", tuple(made.done[n].flat), n.shape) if n.shape else made.done[n].item()
+        for name, n in results.items()
+    }
+    read = set(scheduled(found.values()))
+    if len(read) > MAX_WRITTEN:
+        return None
+    order = [n for n in [*made.inputs, made.zero, *made.first.values()] if n in read]
+    return Written(found, tuple(dict.fromkeys([*order, *found.values()])), made.done)
+
+
+def _is_small(node: Node) -> bool:
+    """Tell whether a node's elements are made one by one, and are not too many."""
+    if not node.args or (row := OPERATIONS[node.op]).move is not None:
+        return True
+    return (row.broadcasts or node.op in _RULES) and node.size <= SMALL and _steps(node) <= 4 * SMALL
+
+
+def _steps(node: Node) -> int:
+    if node.op in ("matmul", "einsum"):
+        return products(node)
+    return max((a.size for a in node.args), default=node.size) if node.op != "input" else 0
+
+
+class _Elements:
+    """Makes the elements of nodes, each operation on the same numbers once."""
+
+    def __init__(self) -> None:
+        self.zero = const(0)
+        self.first: dict[Any, Node] = {}
+        self.done: dict[Node, Array] = {}
+        self.inputs: list[Node] = []
+        self.plus = np.frompyfunc(lambda a, b: self.make("add", self.node(a), self.node(b)), 2, 1)
+
+    def node(self, value: Any) -> Node:
+        """Return an element of an array; the number 0, which fills new arrays, is the zero."""
+        return value if isinstance(value, Node) else self.zero
+
+    def elements(self, node: Node) -> Array:
+        """Return the elements of a node, from those of its arguments."""
+        if node.op == "input":
+            self.inputs.append(node)
+            keys = list(np.ndindex(node.shape))
+            return _array([self.make("index", node, settings=(k,)) for k in keys] if node.shape else [node], node.shape)
+        if node.op == "const":
+            values = node.values if len(node.values) > 1 else node.values * node.size
+            return _array([self.constant(v, node) for v in values], node.shape)
+        args = [self.done[a] for a in node.args]
+        row = OPERATIONS[node.op]
+        if row.broadcasts:
+            made = [self.make(node.op, *own, dtype=node.dtype) for own in np.broadcast(*args)]
+            return _array(made, node.shape)
+        if row.move is not None:
+            join = {"join": self.plus} if row.kind == "scatter" else {}
+            moved = row.move(*node.settings, *(a[..., None] for a in args), **join)[..., 0]
+            return _array([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
+        return _RULES[node.op](self, node, args)
+
+    def constant(self, value: Any, node: Node) -> Node:
+        """Return a number; a zero of an array is the zero."""
+        if node.shape and value == 0:
+            return self.zero
+        return self.first.setdefault(("const", repr(value), node.dtype), const(value, (), node.dtype))
+
+    def make(self, op: str, *args: Node, settings: tuple[Any, ...] = (), dtype: DType = "float64") -> Node:
+        """Return the node of an operation on numbers, the one that there is already, or a simpler one."""
+        simpler = self.simpler(op, args)
+        if simpler is not None:
+            return simpler
+        key = (op, frozenset(args) if op in ("add", "mul") else args, settings)
+        return self.first.setdefault(key, Node(op, args, (), settings, dtype))
+
+    def simpler(self, op: str, args: Sequence[Node]) -> Node | None:
+        """Return what arithmetic comes to with numbers and with signs, if that is less."""
+        values = [a.value for a in args if a.op == "const"]
+        if len(values) == len(args) and (exact := fold(op, values)) is not None:
+            return self.constant(exact, const(0)) if exact or self.zero not in args else self.zero
+        rule = _SIMPLER.get(op)
+        return rule(self, *args) if rule is not None else None
+
+
+def _array(values: Sequence[Node], shape: tuple[int, ...]) -> Array:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result.reshape(shape)
+
+
+# Arithmetic
+
+
+def _add(made: _Elements, a: Node, b: Node) -> Node | None:
+    if is_const(a, 0) or is_const(b, 0):
+        return b if is_const(a, 0) else a
+    if b.op == "neg":
+        return made.make("sub", a, b.args[0])
+    return made.make("sub", b, a.args[0]) if a.op == "neg" else None
+
+
+def _sub(made: _Elements, a: Node, b: Node) -> Node | None:
+    if is_const(b, 0):
+        return a
+    if is_const(a, 0):
+        return made.make("neg", b)
+    return made.make("add", a, b.args[0]) if b.op == "neg" else None
+
+
+def _times(op: str) -> Callable[..., Node | None]:
+    def rule(made: _Elements, a: Node, b: Node) -> Node | None:
+        if a is made.zero or (b is made.zero and op == "mul"):
+            return made.zero
+        for one, other in ((b, a), (a, b)) if op == "mul" else ((b, a),):
+            if is_const(one, 1):
+                return other
+            if is_const(one, -1):
+                return made.make("neg", other)
+        if a.op == "neg" and b.op == "neg":
+            return made.make(op, a.args[0], b.args[0])
+        if "neg" in (a.op, b.op):
+            return made.make("neg", made.make(op, *(x.args[0] if x.op == "neg" else x for x in (a, b))))
+        return None
+
+    return rule
+
+
+def _neg(made: _Elements, a: Node) -> Node | None:
+    return a if a is made.zero else a.args[0] if a.op == "neg" else None
+
+
+def _where(made: _Elements, condition: Node, a: Node, b: Node) -> Node | None:
+    return a if a is b else None
+
+
+_SIMPLER: dict[str, Callable[..., Node | None]] = {
+    "add": _add, "sub": _sub, "mul": _times("mul"), "div": _times("div"), "neg": _neg,
+    "where": _where, "identity": lambda made, a: a,
+}  # fmt: skip
+
+
+# Structure
+
+
+def _lines(x: Array, axes: Iterable[int]) -> Array:
+    """Return an array with the axes that are reduced behind the others, as one."""
+    axes = tuple(axes)
+    rest = [i for i in range(x.ndim) if i not in axes]
+    return x.transpose(*rest, *axes).reshape(*(x.shape[i] for i in rest), -1)
+
+
+def _folded(op: str) -> Callable[..., Array]:
+    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+        lines = _lines(args[0], node.settings[0]).reshape(node.size, -1)
+        return _array([reduce(lambda a, b: made.make(op, a, b), own) for own in lines], node.shape)
+
+    return rule
+
+
+def _scan(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    (axis,) = node.settings
+    rows = [np.moveaxis(a, axis, 0) for a in args]
+    found = [rows[-1][0]]
+    for k, x in enumerate(rows[-1][1:]):
+        if node.op == "recurrence":
+            own = [made.make("add", b, made.make("mul", a, c)) for b, a, c in np.broadcast(x, rows[0][k], found[-1])]
+        else:
+            op = "add" if node.op == "cumsum" else "mul"
+            own = [made.make(op, a, b) for a, b in np.broadcast(found[-1], x)]
+        found.append(_array(own, x.shape))
+    return np.moveaxis(np.stack(found), 0, axis)
+
+
+def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    first, second, result = labels(node)
+    order = [*result, *dict.fromkeys(c for c in (*first, *second) if c not in result)]
+    factors = []
+    for own, x in zip((first, second), args, strict=True):
+        turned = x.transpose([list(own).index(c) for c in order if c in own])
+        factors.append(np.expand_dims(turned, tuple(i for i, c in enumerate(order) if c not in own)))
+    terms = np.broadcast(*factors)
+    made_terms = _array([made.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
+    return _array([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
+
+
+def _choice(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    """Return where the first extremum along an axis stands, or for each element whether it is that."""
+    (axis,) = node.settings
+    lines = np.moveaxis(args[0], axis, -1)
+    best = _array(
+        [_place(made, own, "argmax" in node.op) for own in lines.reshape(-1, lines.shape[-1])], lines.shape[:-1]
+    )
+    if node.op in ("argmax", "argmin"):
+        return best
+    masks = [[made.make("eq", b, _whole(made, k), dtype="bool") for b in best.flat] for k in range(lines.shape[-1])]
+    return np.stack([_array(own, best.shape) for own in masks], axis)
+
+
+def _place(made: _Elements, line: Array, greatest: bool) -> Node:
+    best, value = _whole(made, 0), line[0]
+    for k, x in enumerate(line[1:], 1):
+        better = made.make("exceeds" if greatest else "undercuts", x, value, dtype="bool")
+        best = made.make("where", better, _whole(made, k), best)
+        value = made.make("maximum" if greatest else "minimum", value, x)
+    return best
+
+
+def _whole(made: _Elements, k: int) -> Node:
+    return made.constant(k, const(0))
+
+
+_RULES: dict[str, Callable[..., Array]] = {
+    "sum": _folded("add"), "prod": _folded("mul"), "max": _folded("maximum"), "min": _folded("minimum"),
+    **dict.fromkeys(("cumsum", "cumprod", "recurrence"), _scan),
+    **dict.fromkeys(("matmul", "einsum"), _contraction),
+    **dict.fromkeys(("argmax", "argmin", "argmax_mask", "argmin_mask"), _choice),
+}  # fmt: skip

@@ -1,0 +1,136 @@
+"""The functions that are exported, as graphs: values, products with the Jacobian, and whole matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import concatenate, reshape, scatter
+from gradcli.graph.graph import Graph
+from gradcli.graph.hessian import gradient, hvp, scalar_output
+from gradcli.graph.jacobian import entries, jacobian
+from gradcli.graph.jvp import jvp
+from gradcli.graph.node import Node, const
+from gradcli.graph.places import Places, take
+from gradcli.graph.shapes import Shape
+from gradcli.graph.sparsity import dependencies
+from gradcli.graph.vjp import vjp
+
+MAX_ENTRIES = 10**6  # of a matrix that a function returns
+MANY = 100  # entries, among which one may look for zeros
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Where the entries of a matrix stand that are not zero everywhere, row after row, and its shape."""
+
+    shape: Shape
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of function: what its docstring says of the result, its graph, and the name of the matrix."""
+
+    about: str
+    graph: Callable[[Graph, Sequence[str]], Graph]
+    matrix: str = ""
+
+
+KINDS: dict[str, Kind] = {
+    "value": Kind("the outputs", lambda graph, wrt: graph),
+    "vjp": Kind("the gradients: the cotangents times the Jacobian", vjp),
+    "jacobian": Kind("the Jacobian", lambda graph, wrt: graph, "J"),
+    "jvp": Kind("the Jacobian times the tangents", jvp),
+    "hessian": Kind("the Hessian", gradient, "H"),
+    "hvp": Kind("the Hessian times the tangents", hvp),
+}
+
+
+def check(graph: Graph, what: Sequence[str]) -> None:
+    """Refuse second derivatives of what is no scalar.
+
+    Errors: `InputError`.
+    """
+    if {"hessian", "hvp"} & set(what):
+        scalar_output(graph)
+
+
+def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
+    """Return the graph of a matrix: a row for each element of the outputs, a column for each element of the inputs.
+
+    Errors: `InputError` for one of more than a million entries.
+    """
+    rows, columns = _starts(graph.outputs), _starts({x: graph.inputs[x] for x in wrt})
+    shape = (rows[""], columns[""])
+    if shape[0] * shape[1] > MAX_ENTRIES:
+        raise InputError(
+            f"{name} would have {shape[0]:,} × {shape[1]:,} entries",
+            hint="--sparse writes those that are not zero; or choose with --outputs and --wrt, or --what vjp",
+        )
+    blocks = jacobian(graph, wrt)
+    parts = []
+    for y, x in product(graph.outputs, wrt):
+        found = blocks.outputs.get(f"d{y}/d{x}")
+        if found is not None:
+            size = graph.outputs[y].size, graph.inputs[x].size
+            key = (range(rows[y], rows[y] + size[0]), range(columns[x], columns[x] + size[1]))
+            parts.append((key, reshape(found, size)))
+    whole = scatter(shape, parts) if parts else const(0, shape)
+    return Graph.of(blocks.inputs, {name: whole}, names=blocks.names, spans=blocks.spans)
+
+
+def _starts(nodes: Mapping[str, Node]) -> dict[str, int]:
+    """Return where the elements of each node start when they are counted through; under no name, where they end."""
+    starts, start = {}, 0
+    for name, node in nodes.items():
+        starts[name] = start
+        start += node.size
+    return {**starts, "": start}
+
+
+def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]:
+    """Return the graph of a matrix's entries that are not zero everywhere, row after row, and where they stand.
+
+    Errors: `InputError` when there are none.
+    """
+    found = sorted(entries(graph, wrt).items())
+    if not found:
+        raise InputError(f"all entries of {name} are zero", hint="leave out --sparse to see them")
+    shape = (_starts(graph.outputs)[""], _starts({x: graph.inputs[x] for x in wrt})[""])
+    pattern = Pattern(shape, tuple(i for (i, _), _ in found), tuple(j for (_, j), _ in found))
+    graph = Graph.of(graph.inputs, {name: _gathered([n for _, n in found])}, names=graph.names, spans=graph.spans)
+    return graph, pattern
+
+
+def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
+    """Return what to tell of a large matrix that is written whole, though most of its entries are always zero."""
+    found = KINDS[kind].graph(graph, wrt)
+    sets = dependencies(found, [found.inputs[x] for x in wrt])
+    entries = [sets[y] for y in found.outputs.values()]
+    some = sum(columns.bit_count() for own in entries for columns in own.flat)
+    size = sum(own.size for own in entries) * sum(graph.inputs[x].size for x in wrt)
+    if size < MANY or some > size / 4:
+        return None
+    return f"{some:,} of the {size:,} entries of the matrix are not zero: --sparse writes only these"
+
+
+def _gathered(elements: Sequence[Node]) -> Node:
+    """Return elements as one array: taken from those arrays of which they are elements."""
+    sources: dict[Node, int] = {}
+    places, end = [], 0
+    for e in elements:
+        whole = e.op == "index" and all(isinstance(k, int) for k in e.settings[0])
+        source, inner = (e.args[0], e.settings[0]) if whole else (e, ())
+        if source not in sources:
+            sources[source] = end
+            end += source.size
+        places.append(sources[source] + int(np.ravel_multi_index(inner, source.shape)) if inner else sources[source])
+    flat = [reshape(s, (s.size,)) for s in sources]
+    joined = flat[0] if len(flat) == 1 else concatenate(flat, 0)
+    return joined if places == list(range(joined.size)) else take(joined, 0, Places.of(places))

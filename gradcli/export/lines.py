@@ -1,0 +1,115 @@
+"""Lines of Python that are not too long, broken as Black breaks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 88
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An expression with brackets: what stands before and in the opening one, the items, and the closing one."""
+
+    start: str
+    items: tuple[Tree | str, ...]
+    end: str
+
+    @property
+    def flat(self) -> str:
+        """The expression on one line."""
+        return f"{self.start}{', '.join(i if isinstance(i, str) else i.flat for i in self.items)}{self.end}"
+
+
+def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
+    """Return the lines of a call or a list, the first of which is indented as `start` is.
+
+    >>> listed("x = f(", ["a", "b"], ")")
+    ['x = f(a, b)']
+    >>> listed("f(", ["a" * 42, "b" * 42], ")")[1:]
+    ['    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,', '    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,', ')']
+    """
+    margin = start[: len(start) - len(start.lstrip())]
+    return _lines(Tree(start, tuple(items), end), margin)
+
+
+def _lines(tree: Tree | str, margin: str, first: str = "", last: str = "") -> list[str]:
+    """Return the lines of an expression: `first` stands before it, `last` behind it."""
+    whole = f"{first}{tree if isinstance(tree, str) else tree.flat}{last}"
+    if isinstance(tree, str) or len(whole) <= WIDTH:
+        return [whole]
+    inner = f"{margin}    "
+    body = ", ".join(i if isinstance(i, str) else i.flat for i in tree.items)
+    lines = [f"{first}{tree.start}"]
+    if len(tree.items) == 1:
+        lines += _lines(tree.items[0], inner, inner)
+    elif len(inner + body) <= WIDTH:
+        lines.append(f"{inner}{body}")
+    else:
+        for item in tree.items:
+            lines += _lines(item, inner, inner, ",")
+    return [*lines, f"{margin}{tree.end}{last}"]
+
+
+def bracketed(start: str, items: Sequence[str]) -> list[str]:
+    """Return the lines of several values behind a `return`, in brackets where they do not fit.
+
+    >>> bracketed("return ", ["a", "b"])
+    ['return a, b']
+    """
+    one = f"{start}{', '.join(items)}"
+    if len(one) <= WIDTH:
+        return [one]
+    margin = start[: len(start) - len(start.lstrip())]
+    return [f"{start}(", *(f"{margin}    {item}," for item in items), f"{margin})"]
+
+
+_OPENS, _CLOSES = "([{", ")]}"
+
+
+def broken(line: str) -> list[str]:
+    """Return a line, or the lines that it is broken into at the brackets it ends with.
+
+    >>> broken("x = np.stack([" + "a, " * 30 + "a])")[0]
+    'x = np.stack('
+    """
+    if len(line) <= WIDTH or line[-1] not in _CLOSES or line[-2:] == ",)":
+        return [line]
+    start = _opening(line)
+    return listed(line[: start + 1], [_parsed(item) for item in _items(line[start + 1 : -1])], line[-1])
+
+
+def _parsed(text: str) -> Tree | str:
+    if text[-1] not in _CLOSES or text[-2:] == ",)":
+        return text
+    start = _opening(text)
+    return Tree(text[: start + 1], tuple(map(_parsed, _items(text[start + 1 : -1]))), text[-1])
+
+
+def _opening(text: str) -> int:
+    """Return where the bracket is opened that the text ends with."""
+    depth = 0
+    for k in range(len(text) - 1, -1, -1):
+        depth += (text[k] in _CLOSES) - (text[k] in _OPENS)
+        if not depth:
+            return k
+    return 0
+
+
+def _items(text: str) -> list[str]:
+    """Return what commas part outside of brackets and of quotes.
+
+    >>> _items('a, f(b, c), "x,y"')
+    ['a', 'f(b, c)', '"x,y"']
+    """
+    items, depth, own = [], 0, ""
+    for part in re.findall(r'"[^"]*"|.', text):
+        depth += (part in _OPENS) - (part in _CLOSES)
+        if part == "," and not depth:
+            items.append(own.strip())
+            own = ""
+        else:
+            own += part
+    return [*items, own.strip()] if own.strip() else items

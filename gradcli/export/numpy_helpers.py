@@ -1,0 +1,122 @@
+"""Small functions that exported NumPy files bring along: what NumPy lacks.
+
+Sources: as for `helpers`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TEXTS = (
+    '''
+def _spread(array, points):
+    """Return an array of what is the same at all points."""
+    return np.reshape(array, np.shape(array) + (1,) * len(points))
+''',
+    '''
+def _is_at(places, n, axis):
+    """Return for n places along an axis whether each is the one."""
+    return np.moveaxis(np.equal.outer(np.arange(n), places), 0, axis)
+''',
+    '''
+def _linear(function, points, *matrices):
+    """Return a function of matrices, behind whose axes may be that of the points."""
+    k = len(points)
+    turned = (np.moveaxis(x, (-2 - k, -1 - k), (-2, -1)) for x in matrices)
+    found = function(*turned)
+    if function is np.linalg.det:
+        return found
+    return np.moveaxis(found, (-2, -1), (-2 - k, -1 - k))
+''',
+    """
+@np.vectorize
+def _erf(x):
+    return math.erf(x)
+""",
+    """
+@np.vectorize
+def _erfc(x):
+    return math.erfc(x)
+""",
+    """
+@np.vectorize
+def _gamma(x):
+    return math.gamma(x)
+""",
+    """
+@np.vectorize
+def _lgamma(x):
+    return math.lgamma(x)
+""",
+    '''
+@np.vectorize
+def _digamma(x):
+    """Return the derivative of log(gamma(x)), by its asymptotic series."""
+    if x <= 0 and x == round(x):
+        return -math.copysign(math.inf, x) if x == 0 else math.nan
+    total = 0.0
+    if x < 0:
+        total, x = -math.pi / math.tan(math.pi * (x - round(x))), 1 - x
+    while x < 12:
+        total, x = total - 1 / x, x + 1
+    w = 1 / x**2
+    terms = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+    series = sum(c * w**k for k, c in enumerate(terms, 1))
+    return total + math.log(x) - 0.5 / x - series
+''',
+    '''
+@np.vectorize
+def _polygamma(n, x):
+    """Return the n-th derivative of digamma, by Euler and Maclaurin's sum."""
+    n = int(n)
+    if n == 0:
+        return float(_digamma(x))
+    sign = 1.0 if n % 2 else -1.0
+    if x <= 0 and x == round(x):
+        return sign * math.inf
+    if x < -1:
+        return -sign * float(_polygamma(n, 1 - x)) - _cot_slope(n, x)
+    total = 0.0
+    while x < 12 + n:
+        total, x = total + x ** (-n - 1), x + 1
+    total += x**-n / n + 0.5 * x ** (-n - 1)
+    term = x**-n * (n + 1) / (2 * x**2)
+    fractions = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6))
+    fractions += ((-3617, 510), (43867, 798), (-174611, 330), (854513, 138))
+    for k, (a, b) in enumerate(fractions):
+        total += a / b * term
+        term *= (n + 2 * k + 2) * (n + 2 * k + 3) / ((2 * k + 3) * (2 * k + 4) * x**2)
+    return sign * math.factorial(n) * total
+
+
+def _cot_slope(n, x):
+    """Return the n-th derivative of pi / tan(pi * x)."""
+    slope = np.polynomial.Polynomial([0, math.pi])
+    for _ in range(n):
+        slope = -math.pi * np.polynomial.Polynomial([1, 0, 1]) * slope.deriv()
+    return float(slope(1 / math.tan(math.pi * (x - round(x)))))
+''',
+)
+
+
+def _named(text: str) -> tuple[str, list[str]]:
+    lines = text.strip("\n").split("\n")
+    head = next(line for line in lines if line.startswith("def "))
+    return head[4 : head.index("(")], lines
+
+
+HELPERS = dict(map(_named, _TEXTS))
+
+
+def needed(text: str) -> list[list[str]]:
+    """Return the functions that a text calls, and those that these call.
+
+    >>> [lines[1] for lines in needed("y = _polygamma(1.0, x)")]
+    ['def _digamma(x):', 'def _polygamma(n, x):']
+    """
+    found: dict[str, list[str]] = {}
+    for name, lines in reversed(HELPERS.items()):
+        if re.search(rf"(?<!\w){name}\(", text):
+            found[name] = lines
+            text += "\n".join(lines)
+    return [lines for name, lines in HELPERS.items() if name in found]

@@ -1,0 +1,125 @@
+"""Fewer movements, as a reader would write them: a slice of a slice is one, what broadcasts by itself is not spread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gradcli.graph.construct import Index, index, reshape
+from gradcli.graph.node import Node, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import broadcast_shapes, size_of
+
+
+def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each node one that stands for it; `kept` are read from outside.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((3,))
+    >>> y = reshape(reshape(x, (3, 1)), (1, 3))
+    >>> tidied([x, y.args[0], y], [y])[y].args[0] is x
+    True
+    """
+    nodes = list(nodes)
+    readers = Counter(a for n in nodes for a in n.args)
+    readers.update(kept)
+    new: dict[Node, Node] = {}
+    alone: set[Node] = set()
+    for node in nodes:
+        args = tuple(new[a] for a in node.args)
+        own = node if args == node.args else replace(node, args=args)
+        if own.op == "reshape":
+            own = _reshaped(own)
+        elif own.op == "scatter":
+            own = _joined(own, alone)
+        elif own.args and OPERATIONS[own.op].broadcasts:
+            own = _unspread(own)
+        if readers[node] < 2:
+            alone.add(own)
+        new[node] = own
+    return new
+
+
+def _reshaped(node: Node) -> Node:
+    x = node.args[0]
+    return reshape(x.args[0] if x.op == "reshape" else x, node.shape)
+
+
+def _unspread(node: Node) -> Node:
+    """Return an elementwise node without the arguments' broadcasts that it does itself, or that may wait until after.
+
+    >>> from gradcli.graph.construct import broadcast
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> _unspread(broadcast(x, (3,)) < const(0, (3,))).args[0].args[0] is x
+    True
+    """
+    args = tuple(_before_spread(a) for a in node.args)
+    shape = broadcast_shapes([a.shape for a in args])
+    if shape != node.shape and size_of(shape) < node.size and all(a in node.args or not a.shape for a in args):
+        return Node("broadcast", (replace(node, args=args, shape=shape),), node.shape, (node.shape,), node.dtype)
+    return replace(node, args=args) if shape == node.shape else node
+
+
+def _before_spread(node: Node) -> Node:
+    if node.op == "const" and node.value is not None:
+        return const(node.value, (), node.dtype)
+    return node.args[0] if node.op == "broadcast" else node
+
+
+def _joined(node: Node, alone: set[Node]) -> Node:
+    """Return a scatter whose parts are no scatters that nobody else reads."""
+    keys: list[Index] = []
+    parts: list[Node] = []
+    for key, part in zip(node.settings[1], node.args, strict=True):
+        inner = part if part.op == "scatter" and part in alone else None
+        whole = inner and all(k is not None for own in (key, *inner.settings[1]) for k in own)
+        if inner is None or not whole:
+            keys.append(key)
+            parts.append(part)
+            continue
+        keys += [_within(key, own, part.shape) for own in inner.settings[1]]
+        parts += inner.args
+    found = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
+    settings = (node.settings[0], tuple(key for key, _ in found))
+    return replace(node, args=tuple(part for _, part in found), settings=settings)
+
+
+def _element(key: Index, part: Node) -> tuple[Index, Node]:
+    """Return a part of a scatter without axes of 1, where that makes it simpler."""
+    ones = [isinstance(k, range) and len(k) == 1 for k in key]
+    if not any(ones) or None in key or len(part.shape) > sum(isinstance(k, range) for k in key):
+        return key, part
+    short = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in key)
+    shape = tuple(len(k) for k in short if isinstance(k, range))
+    if part.op == "reshape":
+        return short, reshape(part.args[0], shape)
+    if part.op == "const":
+        return short, reshape(part, shape)
+    if part.op == "index" and None not in part.settings[0]:
+        own = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in part.settings[0])
+        found = index(part.args[0], own)
+        return (short, found) if found.shape == shape else (key, part)
+    return key, part
+
+
+def _within(key: Index, inner: Index, shape: Sequence[int]) -> Index:
+    """Return the index of a part of a part.
+
+    >>> _within((1, range(2, 8, 2)), (range(2, -1, -1),), (3,))
+    (1, range(6, 0, -2))
+    """
+    own = iter([*inner, *(range(n) for n in shape[len(inner) :])])
+    found: list[int | range | None] = []
+    for k in key:
+        if not isinstance(k, range):
+            found.append(k)
+            continue
+        i = next(own)
+        if isinstance(i, range):
+            found.append(range(k.start + k.step * i.start, k.start + k.step * i.stop, k.step * i.step))
+        else:
+            found.append(None if i is None else k[i])
+    rest = list(own)
+    return (*found, *rest)

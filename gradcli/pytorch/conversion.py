@@ -1,0 +1,62 @@
+"""Tensors in another dtype, or on another device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.graph.node import cast
+from gradcli.pytorch import dtypes
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.registry import method
+from gradcli.pytorch.tensor import Tensor
+
+
+@method("to")
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Return the tensor in another dtype, or on another device; itself where it is there already."""
+    wanted = kwargs.pop("dtype", None)
+    dtypes.check_device(kwargs.pop("device", None))
+    copy = kwargs.pop("copy", False)
+    for value in args:
+        if isinstance(value, dtypes.dtype):
+            wanted = value
+        elif isinstance(value, Tensor):
+            wanted = value.dtype
+        elif isinstance(value, str | dtypes.device):
+            dtypes.check_device(value)
+    if wanted is None or wanted.numpy == input._a.dtype:
+        return input.clone() if copy else input  # type: ignore[attr-defined,no-any-return]
+    return apply("cast", lambda x: cast(x, wanted.name), (input,), wanted.name)
+
+
+def real(x: Tensor) -> Tensor:
+    """Return whole numbers as real ones, of the default dtype."""
+    return x if x._a.dtype.kind == "f" else to(x, dtypes.default_dtype())
+
+
+_SHORT = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "byte": "uint8", "bool": "bool"}
+for _name, _dtype in _SHORT.items():
+    method(_name)(lambda self, *_, _dtype=dtypes.BY_NAME[_dtype], **__: to(self, _dtype))  # type: ignore[index]
+
+
+@method("type")
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """Return the name of the tensor's type, or the tensor in another one."""
+    if dtype is None:
+        return f"torch.{self.dtype.tensor}"
+    if isinstance(dtype, str):
+        found = [d for d in dtypes.ALL if dtype in (f"torch.{d.tensor}", repr(d))]
+        if not found:
+            raise ValueError(f"invalid type: '{dtype}'")
+        return to(self, found[0])
+    return to(self, getattr(dtype, "dtype", dtype))
+
+
+method("type_as")(lambda self, other: to(self, other.dtype))
+method("cpu")(lambda self, *_, **__: self)
+
+
+@method("cuda")
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Refuse, as a PyTorch without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")

@@ -1,0 +1,170 @@
+"""What PyTorch computes in one operation and formulas have no name for, each in nodes: a line a function.
+
+A function of nodes is applied element by element, its operands promoted and broadcast; its parameters have PyTorch's
+names.  The value and the gradient at a corner are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from gradcli.graph.construct import call, equal, where
+from gradcli.graph.dtypes import FLOATING
+from gradcli.graph.node import Node, compare, const
+from gradcli.pytorch import dtypes
+from gradcli.pytorch.calls import _REAL_ONLY, exact, typed
+from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
+from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.registry import Number
+from gradcli.pytorch.tensor import Array, Tensor
+
+Build = Callable[..., Node]
+
+
+def _gt(a: Any, b: Any) -> Node:
+    return compare("gt", a, b)
+
+
+def _both(a: Node, b: Node) -> Node:
+    return compare("and", a, b)
+
+
+def _nan(x: Node) -> Node:
+    return compare("ne", x, x)
+
+
+_ZERO, _ONE, _TWO, _THREE, _SIX, _TWENTY = map(const, (0, 1, 2, 3, 6, 20))
+_HALF, _MINUS = const(exact(0.5)), const(-1)
+_DEGREES, _LN2, _PI = const(exact(180.0 / math.pi)), const(exact(math.log(2))), const("pi")
+
+
+def _inside(x: Node, low: Node, high: Node) -> Node:
+    return _both(_gt(x, low), compare("lt", x, high))
+
+
+ELEMENTWISE: dict[str, Build] = {
+    "addcmul": lambda input, tensor1, tensor2, value=_ONE: input + value * tensor1 * tensor2,
+    "addcdiv": lambda input, tensor1, tensor2, value=_ONE: input + value * (tensor1 / tensor2),
+    "clamp": lambda input, min=None, max=None: _clamped(input, min, max),
+    "clip": lambda input, min=None, max=None: _clamped(input, min, max),
+    "clamp_min": lambda input, min: where(compare("ge", input, min), input, min),
+    "clamp_max": lambda input, max: where(compare("le", input, max), input, max),
+    "copysign": lambda input, other: where(
+        equal(compare("lt", input, _ZERO), compare("lt", other, _ZERO)), input, -input
+    ),
+    "deg2rad": lambda input: input / _DEGREES,
+    "rad2deg": lambda input: input * _DEGREES,
+    "exp2": lambda input: call("pow", _TWO, input),
+    "fmax": lambda input, other: where(compare("or", compare("ge", input, other), _nan(other)), input, other),
+    "fmin": lambda input, other: where(compare("or", compare("le", input, other), _nan(other)), input, other),
+    "hardshrink": lambda input, lambd=_HALF: where(
+        _both(compare("ge", input, -lambd), compare("le", input, lambd)), _ZERO, input
+    ),
+    "hardsigmoid": lambda input: where(
+        _inside(input, -_THREE, _THREE), (input + _THREE) / _SIX, where(_gt(input, _ZERO), _ONE, _ZERO)
+    ),
+    "hardswish": lambda input: where(
+        _inside(input, -_THREE, _THREE), input * (input + _THREE) / _SIX, where(_gt(input, _ZERO), input, _ZERO)
+    ),
+    "ldexp": lambda input, other: input * call("pow", _TWO, other),
+    "logit": lambda input, eps=None: _logit(input, eps),
+    "logaddexp2": lambda input, other: call("logaddexp", input * _LN2, other * _LN2) / _LN2,
+    "nan_to_num": lambda input, nan=_ZERO, posinf=None, neginf=None: _finite(input, nan, posinf, neginf),
+    "prelu_kernel": lambda input, weight: where(_gt(input, _ZERO), input, weight * input),
+    "hardtanh": lambda input, min_val=_MINUS, max_val=_ONE: _hardtanh(input, min_val, max_val),
+    "relu6": lambda input: _hardtanh(input, _ZERO, _SIX),
+    "rsqrt": lambda input: _ONE / call("sqrt", input),
+    "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
+    "softshrink": lambda input, lambd=_HALF: where(
+        _gt(input, lambd), input - lambd, where(compare("lt", input, -lambd), input + lambd, _ZERO)
+    ),
+    "softplus": lambda input, beta=_ONE, threshold=_TWENTY: where(
+        _gt(input * beta, threshold), input, call("softplus", input * beta) / beta
+    ),
+    "threshold": lambda input, threshold, value: where(compare("le", input, threshold), value, input),
+    "xlogy": lambda input, other: where(
+        _both(equal(input, 0), compare("eq", other, other)), _ZERO, input * call("log", other)
+    ),
+}
+# Of whole numbers, these make whole numbers.
+_WHOLE = frozenset(
+    (
+        "addcmul",
+        "clamp",
+        "clip",
+        "hardtanh",
+        "clamp_min",
+        "clamp_max",
+        "fmax",
+        "fmin",
+        "nan_to_num",
+        "relu6",
+        "threshold",
+    )
+)
+
+
+def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if low is not None and high is not None:
+        return call("clamp", x, low, high)
+    if low is not None:
+        return call("clamp", x, low, const(math.inf)) if x.dtype in FLOATING else call("maximum", x, low)
+    assert high is not None
+    return call("clamp", x, const(-math.inf), high) if x.dtype in FLOATING else call("minimum", x, high)
+
+
+def _hardtanh(x: Node, low: Node, high: Node) -> Node:
+    return call("hardtanh", x, low, high) if x.dtype in FLOATING else call("clamp", x, low, high)
+
+
+def _logit(x: Node, eps: Node | None) -> Node:
+    inner = x if eps is None else call("clamp", x, eps, _ONE - eps)
+    return call("log", inner / (_ONE - inner))
+
+
+def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:
+    most = const(exact({"float32": 3.4028234663852886e38}.get(x.dtype, 1.7976931348623157e308)))
+    x = where(_nan(x), nan, x)
+    x = where(equal(x, math.inf), most if posinf is None else posinf, x)
+    return where(equal(x, -math.inf), -most if neginf is None else neginf, x)
+
+
+@cache
+def _signature(name: str) -> inspect.Signature:
+    return inspect.signature(ELEMENTWISE[name])
+
+
+def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Return what a definition gives for a script's arguments.
+
+    Errors: `TypeError` for arguments that it does not have; `NotImplementedError` for whole numbers where PyTorch
+    computes of real ones alone.
+    """
+    given = _signature(name).bind(*args, **kwargs).arguments
+    operands: list[Tensor | Array] = [x for x in given.values() if isinstance(x, Tensor)]
+    dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
+    if not dtype.is_floating_point and name not in _WHOLE:
+        if name in _REAL_ONLY:
+            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[dtype.name]}'")
+        dtype = default_dtype()
+    if dtype is dtypes.bool_ and name in ("relu6", "hardtanh"):
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+
+    def build(*nodes: Node) -> Node:
+        own = iter(nodes)
+        return ELEMENTWISE[name](**{k: next(own) if isinstance(x, Tensor) else _setting(x) for k, x in given.items()})
+
+    settings = tuple((k, None if isinstance(x, Tensor) else repr(x)) for k, x in given.items())
+    grad = "ClampBackward0" if name in ("clamp", "clip") and len(operands) > 1 else grad_name(name)
+    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), grad)
+
+
+def _setting(x: Any) -> Node | None:
+    return None if x is None else const(exact(x))

@@ -1,0 +1,270 @@
+"""What makes several tensors of one, and one of several."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph import construct
+from gradcli.graph.node import Node, cast
+from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.registry import both, function, method
+from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.views import expand, reshape, shape_of, transpose, view
+from gradcli.vocabulary import FUNCTIONS
+
+# Parts
+
+
+def _part(x: Tensor, axis: int, start: int, stop: int, name: str) -> Tensor:
+    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
+    return _indexed(x, (*map(range, x.shape[:axis]), range(start, stop)), shape, name)
+
+
+def _selected(x: Tensor, axis: int, i: int, name: str = "SelectBackward0") -> Tensor:
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    return _indexed(x, (*map(range, x.shape[:axis]), i), shape, name)
+
+
+def _indexed(x: Tensor, key: tuple[Any, ...], shape: tuple[int, ...], name: str) -> Tensor:
+    return apply("index", lambda n: Node("index", (n,), shape, (key,)), (x,), key, name)
+
+
+def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
+    for i, part in enumerate(parts):
+        part._made = f"{i} {name}"
+    return tuple(parts)
+
+
+@both("split")
+def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return parts of that size, or of those sizes, along an axis."""
+    if not self.dim():
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = axis_of(dim, self.dim())
+    n = self.shape[axis]
+    if isinstance(split_size, list | tuple):
+        if sum(split_size) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+                f"{axis}), but got split_sizes={list(split_size)}"
+            )
+        ends, name = np.cumsum([0, *split_size]).tolist(), "SplitWithSizes"
+    else:
+        ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
+    return _several([_part(self, axis, a, b, f"{name}Backward0") for a, b in pairwise(ends)], name)
+
+
+both("split_with_sizes")(split)
+
+
+@both("chunk")
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return at most so many parts along an axis."""
+    if not self.dim():
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    return split(self, max(1, -(-self.shape[axis_of(dim, self.dim())] // chunks)), dim)
+
+
+@both("tensor_split")
+def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return so many parts along an axis, or those between places."""
+    axis = axis_of(dim, self.dim())
+    n, how = self.shape[axis], indices_or_sections
+    if isinstance(how, int):
+        places = [i * (n // how) + min(i, n % how) for i in range(how + 1)]
+    else:
+        places = [0, *(min(i, n) for i in how), n]
+    return tuple(_part(self, axis, a, b, "SliceBackward0") for a, b in pairwise(places))
+
+
+@both("unbind")
+def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return the slices along an axis."""
+    if not self.dim():
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    axis = axis_of(dim, self.dim())
+    return _several([_selected(self, axis, i, "UnbindBackward0") for i in range(self.shape[axis])], "Unbind")
+
+
+@method("__iter__")
+def _iterated(self: Tensor) -> Any:
+    if not self.dim():
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self))
+
+
+@both("select")
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    """Return a slice along an axis."""
+    if not self.dim():
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = axis_of(dim, self.dim())
+    if not -self.shape[axis] <= index < self.shape[axis]:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {axis}"
+        )
+    return _selected(self, axis, index % self.shape[axis])
+
+
+@both("narrow")
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Return a part along an axis."""
+    if not self.dim():
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    axis = axis_of(dim, self.dim())
+    if start + length > self.shape[axis]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({self.shape[axis]}).")
+    return _part(self, axis, start, start + length, "SliceBackward0")
+
+
+@method("unfold")
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Return the windows of a size along an axis, a step apart, as a new last axis."""
+    axis = axis_of(dimension, self.dim())
+    parts = [_part(self, axis, i, i + size, "UnfoldBackward0") for i in range(0, self.shape[axis] - size + 1, step)]
+    return apply("unfold", lambda *n: _windows(n, axis), parts, axis)
+
+
+def _windows(parts: Any, axis: int) -> Node:
+    node = construct.stack(parts, axis)
+    rank = len(node.shape)
+    order = (*(i for i in range(rank) if i != axis + 1), axis + 1)
+    return Node("transpose", (node,), tuple(node.shape[i] for i in order), (order,))
+
+
+# Joined
+
+
+def _checked(tensors: Any, name: str) -> list[Tensor]:
+    found = list(tensors)
+    if not found:
+        raise RuntimeError(f"{name}expected a non-empty list of Tensors")
+    for i, x in enumerate(found):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    return found
+
+
+def _joined(op: str, parts: list[Tensor], at: int, make: Any) -> Tensor:
+    dtype = result_dtype(parts).name
+    return apply(op, lambda *n: make([cast(p, dtype) for p in n], at), parts, at)
+
+
+@function("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Return tensors joined along an axis."""
+    whole = _checked(tensors, "torch.cat(): ")
+    for i, p in enumerate(whole):
+        if not p.dim():
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    parts = [p for p in whole if p.shape != (0,)] or whole[:1]
+    at = axis_of(dim if axis is None else axis, parts[0].dim())
+    for i, p in enumerate(parts[1:], 1):
+        if p.dim() != parts[0].dim():
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].dim()} and {p.dim()}")
+        for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
+            if k != at and m != n:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {at}. Expected size {m} but got size {n} for "
+                    f"tensor number {i} in the list."
+                )
+    return _joined("cat", parts, at, construct.concatenate)
+
+
+@function("stack")
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    """Return tensors of one shape as slices of a new axis."""
+    parts = _checked(tensors, "stack ")
+    at = axis_of(dim, parts[0].dim() + 1)
+    for i, p in enumerate(parts):
+        if p.shape != parts[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
+                f"{list(p.shape)} at entry {i}"
+            )
+    return _joined("stack", parts, at, construct.stack)
+
+
+def _at_least(rank: int) -> Any:
+    def made(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return _raised(tensors[0], rank)
+        parts = tensors[0] if len(tensors) == 1 else tensors
+        return tuple(_raised(p, rank) for p in parts)
+
+    return made
+
+
+def _raised(x: Tensor, rank: int) -> Tensor:
+    """Return a tensor with as many axes at least, as NumPy adds them."""
+    if x.dim() >= rank:
+        return x
+    if not x.dim():
+        return reshape(x, (1,) * rank)
+    found = x.unsqueeze(0) if rank == 2 or x.dim() == 1 else x  # type: ignore[attr-defined]
+    return found.unsqueeze(-1) if rank == 3 else found  # type: ignore[no-any-return]
+
+
+for _rank in (1, 2, 3):
+    function(f"atleast_{_rank}d")(_at_least(_rank))
+
+
+def _stacked(rank: int, axis: int) -> Any:
+    def made(tensors: Any) -> Tensor:
+        parts = [_raised(p, rank) for p in tensors]
+        return cat(parts, axis if parts[0].dim() > 1 or not axis else 0)
+
+    return made
+
+
+function("vstack", "row_stack")(_stacked(2, 0))
+function("hstack")(_stacked(1, 1))
+function("dstack")(_stacked(3, 2))
+
+
+@function("column_stack")
+def column_stack(tensors: Any) -> Tensor:
+    """Return vectors as columns of a matrix."""
+    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in tensors], 1)
+
+
+@function("broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Return tensors repeated to a shape that all have together."""
+    parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    shape = np.broadcast_shapes(*(x.shape for x in parts))
+    return tuple(expand(x, shape) for x in parts)
+
+
+@function("meshgrid")
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Return the coordinates of a grid."""
+    if indexing is None:
+        import warnings
+
+        warnings.warn(_INDEXING, UserWarning, stacklevel=2)
+    parts = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
+    sizes = [p.numel() for p in parts]
+    found = []
+    for i, p in enumerate(parts):
+        found.append(expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes))
+    return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
+
+
+_INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+
+
+@method("repeat")
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Return the tensor repeated so often along each axis."""
+    if not repeats:
+        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
+    times = shape_of(repeats)
+    if len(times) < self.dim():
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return vocabulary_call("repeat", FUNCTIONS["repeat"], (self, *times), {})

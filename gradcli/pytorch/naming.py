@@ -1,0 +1,70 @@
+"""What a script calls its tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.pytorch.tensor import Tensor
+
+_FEW = 16  # tensors of a list, a dictionary or an object that get names
+
+
+def script_frame() -> Any:
+    """Return the frame of the script that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
+        frame = frame.f_back
+    return frame
+
+
+def names_of(frame: Any) -> dict[int, str]:
+    """Return what the script calls its tensors: by the identity of a tensor, or of the step that made it."""
+    found: dict[int, str] = {}
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == "gradcli.pytorch.session":  # below it is what runs the script
+            break
+        if not module.startswith(("gradcli.", "importlib", "runpy")):
+            for scope in (frame.f_locals, frame.f_globals):
+                _collect(scope, found)
+        frame = frame.f_back
+    return found
+
+
+def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
+    for name, value in list(scope.items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(value, Tensor):
+            _name(value, name, found)
+        elif isinstance(value, list | tuple) and len(value) <= _FEW:
+            for i, inner in enumerate(value):
+                if isinstance(inner, Tensor):
+                    _name(inner, f"{name}_{i}", found)
+        elif isinstance(value, dict) and len(value) <= _FEW:
+            for key, inner in value.items():
+                if isinstance(inner, Tensor) and str(key).isidentifier():
+                    _name(inner, str(key), found)
+        elif hasattr(type(value), "named_parameters"):
+            _of_module(name, value, found)
+        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, type):
+            for key, inner in list(vars(value).items())[:_FEW]:
+                if isinstance(inner, Tensor):
+                    _name(inner, key if name == "self" else f"{name}.{key}", found)
+
+
+def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
+    try:
+        parameters = list(module.named_parameters())
+    except Exception:  # a module in the middle of its making has none yet
+        return
+    for inner, parameter in parameters:
+        _name(parameter, inner if name == "self" else f"{name}.{inner}", found)
+
+
+def _name(x: Tensor, name: str, found: dict[int, str]) -> None:
+    found.setdefault(id(x), name)
+    if x._fn is not None:
+        found.setdefault(id(x._fn), name)

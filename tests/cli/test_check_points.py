@@ -1,0 +1,100 @@
+"""gradcli check at the points of a file: counts, cotangents of the file's own, bounded memory, what is refused."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+SYSTEM = ("f=abs(x)*y", "df/dx=y", "df/dy=abs(x)", "df/dx=sign(x)*y")
+POINTS = "x,y\n1,2\n-1,3\n0,1\n2,2\n"
+
+
+def test_the_wrong_points_are_counted(cli):
+    outcome = cli("check", *SYSTEM, "--points", "-", "-f", "json", stdin=POINTS)
+    assert outcome.status == 1
+    wrong, *right = outcome.objects
+    assert [o["verdict"] for o in right] == ["right", "right"]
+    assert wrong["verdict"] == "wrong"
+    assert (wrong["points"], wrong["wrong"], wrong["point"]) == (3, 1, 2)  # the third has a corner, and does not count
+    assert wrong["at"] == {"x": -1, "y": 3}
+    assert (wrong["yours"], wrong["is"]) == (3, -3)
+    assert wrong["difference"] == pytest.approx(-3, abs=10 * wrong["difference_error"])
+
+
+def test_all_right_is_status_0(cli):
+    outcome = cli("check", *SYSTEM[:1], *SYSTEM[2:], "--points", "-", stdin=POINTS)
+    assert outcome.status == 0
+    assert "finite differences agree at 3 points of standard input (1 more does not count: " in " ".join(
+        outcome.out.split()
+    )
+
+
+def test_the_page(cli):
+    out = cli("check", *SYSTEM[:2], "--points", "-", stdin=POINTS).out.splitlines()
+    assert out[0] == "df/dx = y   wrong: right only for positive x"
+    assert out[2] == "  at point 2, x = -1, y = 3: -3, yours 3, finite difference -3"
+    assert out[3].startswith("  wrong at 1 of 3 points of standard input (1 more does not count:")
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_endings(cli, tmp_path, ending):
+    x = np.random.default_rng(3).normal(size=(500, 2))
+    path = tmp_path / f"points.{ending}"
+    if ending == "npz":
+        np.savez(path, x=x)
+    elif ending == "csv":
+        np.savetxt(path, x, delimiter=",", header="x[0],x[1]", comments="")
+    else:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({f"x[{k}]": x[:, k] for k in range(2)}), path)
+    (found,) = cli("check", "f=sum(maximum(x,0)**2)", "df/dx=2*x", "--points", str(path), "-f", "json").objects
+    assert found["points"] == 500
+    assert found["wrong"] == (x < 0).any(axis=1).sum()
+    assert found["why"] == "right only for positive x"
+
+
+def test_a_cotangent_may_stand_in_the_file(cli):
+    claims = ("y=x**2", "x.grad=2*v*x+(v-1)*(v-2)", "--points", "-", "-f", "json")
+    assert cli("check", *claims, stdin="x,y.v\n3,1\n4,2\n").objects[0]["verdict"] == "right"
+    (found,) = cli("check", *claims, stdin="x,y.v\n3,1\n4,5\n").objects
+    assert (found["verdict"], found["wrong"], found["at"]) == ("wrong", 1, {"x": 4, "v": 5})
+
+
+def test_what_all_points_share_is_given_by_at(cli):
+    outcome = cli("check", "f=x*z", "df/dx=2", "--points", "-", "--at", "z=2", "-f", "json", stdin="x\n1\n3\n")
+    assert outcome.objects[0]["verdict"] == "right"
+
+
+def test_a_file_without_rows_decides_nothing(cli):
+    outcome = cli("check", "f=x**2*sign(x)", "df/dx=abs(x)*x", "--points", "-", "-f", "json", stdin="x\n")
+    assert outcome.status == 1
+    assert outcome.objects[0]["why"] == "standard input holds no points"
+
+
+def test_memory_does_not_grow_with_the_points(cli, tmp_path):
+    peaks = []
+    for count in (20_000, 200_000):
+        path = tmp_path / f"{count}.npz"
+        np.savez(path, x=np.random.default_rng(0).normal(size=count), y=np.ones(count))
+        cli("check", "f=sin(x)*y", "df/dx=cos(x)", "--points", str(path))  # what is loaded once
+        tracemalloc.start()
+        assert cli("check", "f=sin(x)*y", "df/dx=cos(x)", "--points", str(path)).status == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+MISTAKES = {
+    "no such file": (["--points", "none.csv"], "", "No such file"),
+    "no number": (["--points", "-"], "x,y\n1,2\n3,four\n", "line 3"),
+    "a variable that is missing": (["--points", "-"], "x\n1\n", "no values for the input `y`"),
+    "points twice": (["--points", "-", "--at", "x=1", "--at", "x=2"], "x,y\n1,2\n", "--points takes the place of --at"),
+    "an unknown ending": (["--points", "points.txt"], "", "has no ending of a file of points"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_told(cli, mistake):
+    arguments, stdin, told = MISTAKES[mistake]
+    outcome = cli("check", *SYSTEM, *arguments, stdin=stdin)
+    assert told.lower() in outcome.refused().lower()

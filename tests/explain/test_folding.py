@@ -1,0 +1,78 @@
+"""What stands together in a box: alike, nothing twice or left out, and each box behind those that it needs."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from gradcli import parse
+from gradcli.explain import folding
+from gradcli.explain.alike import alike
+from gradcli.explain.folding import Fold, folds, leaves_alike
+
+
+def computed(graph):
+    return [n for n in graph.nodes if n.op not in ("input", "const")]
+
+
+def some_system(seed):
+    """Rows that do the same to leaves of their own and to shared ones, what joins them, and some of another kind."""
+    chance = random.Random(seed)
+    rows, shared = chance.randrange(3, 14), chance.choice(["w", "w*w", "sin(w)"])
+    body = chance.choice(["{s}*x{k}", "tanh({s}*x{k} + b)", "x{k}*exp(-x{k})", "p[{k}]*x{k}", "sin(x{k})*cos(x{k})"])
+    lines = [f"h{k} = {body.format(s=shared, k=k)}" for k in range(rows)]
+    names = [f"h{k}" for k in range(rows)]
+    join = chance.choice([" + ", "*", " - "]).join
+    last = chance.choice([join(names), join(f"{n}**2" for n in names), f"{join(names)} + {chance.choice(names)}"])
+    odd = chance.sample([f"z{j} = {chance.choice(names)}*{chance.choice(names)} + w" for j in range(4)], 2)
+    return parse("\n".join([*lines, *odd, f"y = {last}"]), p=(rows,) if "p[" in body else ())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_operation_is_in_one_box_behind_what_it_needs(seed):
+    graph = some_system(seed)
+    parts = folds(graph, computed(graph))
+    assert sorted(map(id, computed(graph))) == sorted(id(n) for part in parts for n in part.nodes)
+    place = {n: k for k, part in enumerate(parts) for n in part.nodes}
+    for n in computed(graph):
+        assert all(place[a] <= place[n] for a in n.args if a in place)
+    for part in parts:
+        if part.side_by_side:
+            assert len({(n.op, n.shape, len(n.args)) for n in part.nodes}) == 1
+            assert not {a for n in part.nodes for a in n.args} & set(part.nodes)
+    leaves = [leaf for group in leaves_alike(graph, parts) for leaf in group]
+    assert len(leaves) == len(set(leaves))
+
+
+def test_few_branches_are_shown_each():
+    for rows, groups in ((7, 0), (8, 1)):
+        graph = parse("; ".join(f"y{k} = sin(x{k})" for k in range(rows)))
+        assert [len(part.nodes) for part in folds(graph, computed(graph)) if part.side_by_side] == [rows] * groups
+
+
+def test_a_leaf_that_all_read_is_told_from_leaves_of_their_own():
+    graph = parse("; ".join([*(f"y{k} = a{k}*w" for k in range(10)), *(f"z{k} = a{k}*b{k}" for k in range(10))]))
+    assert [[n.op for n in group] for group in alike(graph, graph.nodes)] == [["mul"] * 10] * 2
+    groups = leaves_alike(graph, folds(graph, computed(graph)))
+    assert sorted(len(group) for group in groups) == [10, 10]
+
+
+def test_branches_that_differ_in_a_number_are_not_alike():
+    graph = parse("; ".join(f"y{k} = {k + 2}*x{k}" for k in range(10)))
+    assert alike(graph, graph.nodes) == []
+
+
+def test_what_would_stand_in_a_circle_is_not_folded(monkeypatch):
+    graph = parse("a = sin(x); b = cos(a); c = sin(z); d = cos(c); y = b + d")
+    a, b, c, d, y = computed(graph)
+    monkeypatch.setattr(folding, "alike", lambda *_: [[a, d], [b, c]])
+    assert folds(graph, [a, b, c, d, y]) == [Fold((n,)) for n in (a, b, c, d, y)]
+
+
+def test_many_operations_take_little_time():
+    graph = parse("\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(5000)))
+    begun = time.process_time()
+    folds(graph, computed(graph))
+    assert time.process_time() - begun < 10

@@ -1,0 +1,236 @@
+"""Scripts that end with an error of autograd, of the kinds that people ask about; each is mended by changing lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, recorded by record_outputs.py
+
+X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
+
+BROKEN = {
+    "two losses share a layer": """\
+import torch
+net = torch.nn.Linear(2, 2)
+h = net(torch.ones(1, 2)).tanh()
+loss1 = h.sum()
+loss2 = (h ** 2).sum()
+loss1.backward()
+loss2.backward()
+""",
+    "backward in a loop, the loss before it": """\
+import torch
+w = torch.tensor(2., requires_grad=True)
+loss = (w - 1) ** 2
+for i in range(3):
+    loss.backward()
+print(w.grad)
+""",
+    "a recurrent network carries its state": """\
+import torch
+cell = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+h = torch.zeros(1, 3)
+for t in range(4):
+    x = torch.ones(1, 1)
+    h = torch.tanh(cell(torch.cat([x, h], dim=1)))
+    loss = h.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "the same with retain_graph": """\
+import torch
+cell = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+h = torch.zeros(1, 3)
+for t in range(4):
+    h = torch.tanh(cell(torch.cat([torch.ones(1, 1), h], dim=1)))
+    loss = h.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+""",
+    "the losses are added up": """\
+import torch
+w = torch.tensor(2., requires_grad=True)
+total = 0
+for i in range(3):
+    loss = (w * i - 1) ** 2
+    total = total + loss
+    total.backward()
+print(w.grad)
+""",
+    "a state in a class": """\
+import torch
+class Filter:
+    def __init__(self):
+        self.w = torch.tensor(0.5, requires_grad=True)
+        self.state = torch.tensor(0.)
+    def step(self, x):
+        self.state = self.w * self.state + x
+        return (self.state - 1) ** 2
+f = Filter()
+for x in [1., 2., 3.]:
+    f.step(x).backward()
+""",
+    "grad twice": X + "y = (x ** 3).sum()\ng = torch.autograd.grad(y, x)\nh = torch.autograd.grad(y, x)\n",
+    "y += 1 behind exp": X + "y = x.exp()\ny += 1\ny.sum().backward()\n",
+    "y *= a sum": X + "y = x.sigmoid()\ny *= x + 1\ny.sum().backward()\n",
+    "an element is set": X + "y = x.exp()\ny[0] = 0\ny.sum().backward()\n",
+    "an element is changed": X + "y = x.tanh()\ny[0] += 1.\n(y ** 2).sum().backward()\n",
+    "zero_ of a result": X + "y = x.exp()\nz = y * y\ny.zero_()\nz.sum().backward()\n",
+    "add_ in a function": """\
+import torch
+def shift(h):
+    h.add_(1)
+    return h
+x = torch.tensor([1., 2.], requires_grad=True)
+y = shift(x.exp())
+y.sum().backward()
+""",
+    "an activation in place": """\
+import torch
+import torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2)
+        self.relu = nn.ReLU(inplace=True)
+    def forward(self, x):
+        h = torch.sigmoid(self.a(x))
+        return self.relu(h) + h
+net = Net()
+net(torch.ones(1, 2)).sum().backward()
+""",
+    "the step before the second backward": """\
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+loss1 = (w ** 2).sum()
+loss2 = (w ** 3).sum()
+loss1.backward()
+opt.step()
+loss2.backward()
+""",
+    "an update before the second backward": """\
+import torch
+w = torch.ones(2, requires_grad=True)
+loss1 = (w ** 2).sum()
+loss2 = (w ** 3).sum()
+loss1.backward()
+with torch.no_grad():
+    w -= 0.1 * w.grad
+loss2.backward()
+""",
+    "no requires_grad": "import torch\nx = torch.tensor([1., 2.])\ny = (x ** 2).sum()\ny.backward()\nprint(x.grad)\n",
+    "whole numbers": "import torch\nx = torch.tensor([1, 2])\ny = (x ** 2).sum()\ny.backward()\nprint(x.grad)\n",
+    "no requires_grad in a function": """\
+import torch
+def loss(w, t):
+    return ((w - t) ** 2).sum()
+def main():
+    w = torch.zeros(3)
+    t = torch.ones(3)
+    value = loss(w, t)
+    value.backward()
+    print(w.grad)
+main()
+""",
+    "an old tensor": "import torch\nx = torch.FloatTensor([1, 2])\ny = (x * 3).sum()\ny.backward()\n",
+    "detach on the way": X + "h = (x * 2).detach()\ny = h.sum()\ny.backward()\n",
+    "data on the way": X + "h = x * 2\ny = (h.data ** 2).sum()\ny.backward()\n",
+    "torch.tensor of a tensor": X + "loss = torch.tensor((x ** 2).sum())\nloss.backward()\n",
+    "torch.tensor of tensors": X + "loss = torch.tensor([x[0] * 2, x[1] * 3]).sum()\nloss.backward()\n",
+    "a comprehension of tensors": X + "ys = torch.tensor([v ** 2 for v in x])\nys.sum().backward()\n",
+    "item on the way": X + "loss = torch.tensor((x ** 2).sum().item())\nloss.backward()\n",
+    "backward of a number": X + "loss = (x ** 2).sum().item()\nloss.backward()\n",
+    "no_grad around it": X + "with torch.no_grad():\n    y = x * 2\n    z = y.sum()\nz.backward()\n",
+    "no_grad as a decorator": X + "@torch.no_grad()\ndef f(v):\n    return (v ** 2).sum()\nf(x).backward()\n",
+    "set_grad_enabled": X + "torch.set_grad_enabled(False)\ny = (x ** 2).sum()\ny.backward()\n",
+    "a vector": X + "y = x * 2\ny.backward()\n",
+    "a vector in brackets": X + "(x ** 2 + 1).backward()\n",
+    "a loss that is not reduced": """\
+import torch
+import torch.nn.functional as F
+w = torch.zeros(3, requires_grad=True)
+loss = F.mse_loss(w, torch.ones(3), reduction="none")
+loss.backward()
+""",
+    "grad of a vector": X + "y = x * 2\ng, = torch.autograd.grad(y, x)\n",
+    "v of another length": X + "y = x * 2\nv = torch.ones(3)\ny.backward(v)\n",
+    "v as a row": X + "y = x * 2\ny.backward(torch.ones(1, 2))\n",
+    "v for a scalar": X + "y = x.sum()\ny.backward(torch.ones(2))\n",
+    "an input that is not used": X
+    + "w = torch.ones(2, requires_grad=True)\ny = x.sum()\ntorch.autograd.grad(y, [x, w])\n",
+    "grad by a constant": "import torch\nx = torch.ones(2)\nw = torch.ones(2, requires_grad=True)\ny = (w * x).sum()\n"
+    "g = torch.autograd.grad(y, x)\n",
+    "a leaf is changed": X + "(x ** 2).sum().backward()\nx -= 0.1 * x.grad\n",
+    "an element of a leaf is set": X + "x[0] = 3.\n",
+    "numpy": X + "y = x * 2\nprint(y.numpy())\n",
+    "zero_ of no gradient": X + "for i in range(2):\n    x.grad.zero_()\n    (x ** 2).sum().backward()\n",
+    "a parameter that is replaced": """\
+import torch
+w = torch.tensor(1., requires_grad=True)
+for i in range(3):
+    loss = (w - 2) ** 2
+    loss.backward()
+    w = w - 0.1 * w.grad
+print(w)
+""",
+    "the gradient of an intermediate": X + "h = x * 2\nh.sum().backward()\nprint(h.grad * 1)\n",
+    "a leaf that is reshaped": """\
+import torch
+x = torch.ones(4, requires_grad=True).reshape(2, 2)
+(x ** 2).sum().backward()
+print(x.grad + 1)
+""",
+    "a parameter that is scaled": """\
+import torch
+w = torch.randn(3, requires_grad=True) * 0.1
+opt = torch.optim.SGD([w], lr=0.1)
+""",
+    "retain_grad of a constant": "import torch\nx = torch.ones(2)\ny = x * 2\ny.retain_grad()\n",
+    "a hook on a constant": "import torch\nx = torch.ones(2)\ny = x * 2\ny.register_hook(print)\n",
+    "requires_grad of whole numbers": "import torch\nx = torch.tensor([1, 2], requires_grad=True)\nprint(x)\n",
+    "requires_grad_ of whole numbers": "import torch\nx = torch.arange(3)\nx.requires_grad_()\nprint(x)\n",
+    "a copy of a result": "import copy\n" + X + "y = x * 2\nz = copy.deepcopy(y)\n",
+    "too few gradients": """\
+import torch
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        return x * k
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.k
+x = torch.ones(2, requires_grad=True)
+Scale.apply(x, 3).sum().backward()
+""",
+    "a frozen network": """\
+import torch
+net = torch.nn.Linear(2, 1)
+for p in net.parameters():
+    p.requires_grad = False
+net(torch.ones(1, 2)).sum().backward()
+""",
+}
+
+# Their mend is no change of a line: what to do instead is said in words.
+IN_WORDS = {
+    "accuracy as a loss": """\
+import torch
+net = torch.nn.Linear(2, 3)
+prediction = net(torch.ones(4, 2)).argmax(dim=1)
+loss = (prediction == torch.zeros(4)).float().mean()
+loss.backward()
+""",
+    "a nan that is looked for": """\
+import torch
+x = torch.zeros(1, requires_grad=True)
+with torch.autograd.set_detect_anomaly(True):
+    y = x.sqrt() * 0
+    y.sum().backward()
+""",
+}

@@ -1,0 +1,263 @@
+"""The pages of `gradcli run`: loops, hooks, optimizers, own functions, gradients of intermediates, and numbers lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
+
+
+@pytest.fixture
+def run(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(text, *options, status=0):
+        path = tmp_path / "script.py"
+        path.write_text(text, "utf-8")
+        outcome = cli("run", *options, str(path))
+        assert outcome.status == status, outcome.err
+        assert "fault of gradcli" not in outcome.out
+        return outcome
+
+    return run
+
+
+# Loops
+
+
+def test_a_loop_of_one_operation_is_one_line(run):
+    text = X + "y = x * 2\nwhile y.data.norm() < 1000:\n    y = y * 2\ny.backward(torch.ones(2))\n"
+    out = run(text).out
+    assert "x → ×2, nine times (lines 3 and 5) → y   so y = 512*x = [512, 1024]\n" in out
+    assert "y1" not in out
+
+
+def test_a_loop_of_several_operations_is_shown_as_the_script_has_it(run):
+    text = "import torch\nW = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)\nxs = torch.ones(14, 2)\n"
+    text += "h = torch.zeros(2)\nfor t in range(14):\n    h = torch.tanh(W @ h + xs[t])\nh.sum().backward()\n"
+    out = run(text).out
+    assert "14 times (line 6): h = torch.tanh(W @ h + xs[t])\n" in out
+    assert out.count("tanh") == 1
+    (shown,) = [line for line in out.splitlines() if line.startswith("W.grad = ")]
+    assert "W.grad: None → " in out
+    assert shown.count("=") == 1
+
+
+def test_what_a_loop_carries_may_be_several_things(run):
+    text = "import torch\nw = torch.tensor(0.3, requires_grad=True)\np, v = w, w\nfor t in range(8):\n"
+    text += "    v = 0.9*v - 0.1*torch.sin(p)\n    p = p + v\np.backward()\n"
+    out = run(text).out
+    assert "eight times (lines 5 and 6):\n  v = 0.9*v - 0.1*torch.sin(p)\n  p = p + v\n" in out
+
+
+def test_a_long_loop_is_folded_too(run):
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ndef f(v):\n    for i in range(3000):\n"
+    text += "        v = torch.sin(v)\n    return v\ny = f(x)\ny.backward()\n"
+    out = run(text).out
+    assert "x → sin, 3,000 times (line 5) → y   so y = 0.0315847\n" in out
+    assert "x.grad: None → 2.40" in out
+
+
+def test_rounds_that_differ_in_a_number_are_told_as_the_script_has_them(run):
+    text = X + "y = x\nfor k in range(1, 9):\n    y = y * k\ny.sum().backward()\n"
+    out = run(text).out
+    assert "eight times (line 5): y = y * k\n" in out
+    assert "y = 40320*x = [40320, 80640]" in " ".join(out.split())
+
+
+def test_the_layers_of_a_module_are_no_loop(run):
+    text = X + "net = torch.nn.Sequential(*[torch.nn.Tanh() for _ in range(12)])\nnet(x).sum().backward()\n"
+    assert " times (" not in run(text).out
+
+
+def test_what_is_too_long_to_be_shown_is_told_with_its_gradient(run):
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ny = x\nimport random\nrandom.seed(1)\n"
+    text += "for i in range(400):\n    y = random.choice([torch.sin, torch.cos, torch.exp, torch.tanh])(y)\n"
+    out = run(text + "y.backward()\n").out
+    assert "not explained: " in out
+    assert "operations were recorded, too many to show each" in out
+    assert "x.grad: None → " in out
+
+
+# Optimizers
+
+
+STEP = "import torch\nw = torch.tensor(0.5, requires_grad=True)\nopt = torch.optim.{}\nfor i in range(3):\n"
+STEP += "    opt.zero_grad()\n    (w**2 + w).backward()\n    opt.step()\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("SGD([w], lr=0.1)", "w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3"),
+        ("SGD([w], lr=0.1, maximize=True)", "w ← w + lr·w.grad = 0.5 + 0.1·2 = 0.7"),
+        ("SGD([w], lr=0.1, momentum=0.9)", "w ← w - lr·b = 0.5 - 0.1·2 = 0.3"),
+        ("SGD([w], lr=0.1, weight_decay=1.)", "w ← w - lr·(w.grad + 1·w) = 0.5 → 0.25"),
+        ("Adam([w], lr=0.1)", "w ← w - lr·m/(√v + eps) = 0.5 - 0.1·2/(√4 + 1e-08) = 0.4"),
+        ("RMSprop([w], lr=0.1)", "w ← w - lr·w.grad/(√s + eps) = 0.5 → -0.5"),
+        ("Adagrad([w], lr=0.1)", "w ← w - lr·w.grad/(√s + eps) = 0.5 → 0.4"),
+        ("AdamW([w], lr=0.1)", "w ← (1 - lr·0.01)·w - lr·m/(√v + eps) = 0.5 → 0.3995"),
+    ],
+)
+def test_a_step_of_an_optimizer_is_one_line(made, said, run):
+    outcome = run(STEP.format(made))
+    lines = outcome.out.splitlines()
+    assert lines.count(f"line 7, opt.step(): {said}") == 1
+    assert "line 7, 2 more times; --all shows them\n" in outcome.err
+    assert run(STEP.format(made), "--all").out.count("line 7, opt.step(): ") == 3
+    assert "line 7, opt" not in run(STEP.format(made), "--line", "6").out
+
+
+def test_momentum_is_told_with_its_number(run):
+    out = run(STEP.format("SGD([w], lr=0.1, momentum=0.9)"), "--all").out
+    # w: 0.5, 0.3; b: 2, 0.9·2 + 1.6 = 3.4
+    assert "w ← w - lr·b = 0.3 - 0.1·3.4 = -0.04\n  b, the velocity: b ← 0.9·b + w.grad, and w.grad in the" in out
+
+
+def test_several_parameters_have_a_line_each(run):
+    text = "import torch\nw = torch.tensor(1., requires_grad=True)\nb = torch.tensor(2., requires_grad=True)\n"
+    text += "opt = torch.optim.SGD([w, b], lr=0.5)\n(w*b).backward()\nopt.step()\n"
+    expected = (
+        "line 6, opt.step(): p ← p - lr·p.grad for p = w, b; lr = 0.5\n  w = 1 - 0.5·2 = 0\n  b = 2 - 0.5·1 = 1.5\n"
+    )
+    assert expected in run(text).out
+
+
+# Hooks
+
+
+def test_what_a_hook_changed_is_told(run):
+    text = (
+        X + "y = x * 3\ny.register_hook(lambda g: g * 10)\ndef double(g):\n    return 2 * g\nx.register_hook(double)\n"
+    )
+    out = run(text + "y.register_hook(print)\ny.sum().backward()\n").out
+    told = [line for line in out.splitlines() if "'s hook" in line]
+    assert told == ["y's hook (line 4): [1, 1] → [10, 10]", "x's hook double (line 5): [30, 30] → [60, 60]"]
+    assert "x.grad: None → [60, 60]" in out
+
+
+def test_what_a_hook_of_a_module_changed_is_told(run):
+    text = "import torch\nnet = torch.nn.Linear(1, 1)\nx = torch.ones(1, 1, requires_grad=True)\n"
+    text += "def halve(module, into, out):\n    return (into[0] * 0.5,)\nnet.register_full_backward_hook(halve)\n"
+    text += "with torch.no_grad():\n    net.weight.fill_(4.)\nnet(x).sum().backward()\n"
+    out = run(text).out
+    assert "Linear's backward hook halve (line 4): [[4]] → [[2]]" in out
+    assert "x.grad: None → [[2]]" in out
+
+
+# Gradients of intermediates
+
+
+def test_grad_by_an_intermediate_treats_it_as_the_variable(run):
+    text = X + "h = x ** 2\ny = (3 * h).sum()\ng, = torch.autograd.grad(y, h)\n"
+    out = run(text).out
+    assert "y = sum(3*h) = 15   at h = [1, 4]" in out
+    assert "∂y/∂h = [3, 3]" in out
+    assert "h.grad = " not in out
+    assert "x.grad" not in out
+    (row,) = (json.loads(line) for line in run(text, "-f", "json").out.splitlines())
+    assert row["leaves"] == {"h": {"before": None, "own": [3.0, 3.0], "after": None}}
+
+
+def test_grad_by_an_intermediate_and_its_leaf(run):
+    text = X + "h = x ** 2\ny = (3 * h).sum()\ng = torch.autograd.grad(y, [x, h])\n"
+    out = run(text).out
+    assert "h = x**2" in out
+    assert "∂y/∂x = 1·3·(2*x) = 6*x = [6, 12]" in " ".join(out.split())
+    assert "∂y/∂h = [3, 3]" in out
+    assert "grad returns these, and leaves every .grad as it was." in out
+    (row,) = (json.loads(line) for line in run(text, "-f", "json").out.splitlines())
+    assert {name: leaf["own"] for name, leaf in row["leaves"].items()} == {"x": [6.0, 12.0], "h": [3.0, 3.0]}
+
+
+def test_inputs_of_backward_are_those_explained(run):
+    text = X + "w = torch.tensor(3., requires_grad=True)\ny = (w * x).sum()\ny.backward(inputs=[w])\nprint(x.grad)\n"
+    out = run(text).out
+    assert "w.grad: None → 3" in out
+    assert "x.grad" not in out
+
+
+def test_what_has_no_name_gets_one_that_is_free(run):
+    out = run(X + "y = x * 3\n(y ** 2).sum().backward()\n").out
+    assert "y = x*3" in out
+    assert "z = sum(y**2) = 45" in " ".join(out.split())
+
+
+# Own functions
+
+
+OWN = """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * x * g
+"""
+PAIR = """\
+class Pair(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, k):
+        ctx.save_for_backward(x, y)
+        return x * y * k, x + y
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y * 2 + h, g * x * 2 + h, None
+"""
+
+
+def test_an_own_function_is_shown_with_its_own_backward(run):
+    text = OWN + "x = torch.tensor([1., 2.], requires_grad=True)\ny = Square.apply(x)\ny.sum().backward()\n"
+    out = run(text).out
+    assert "y = Square(x)" in out
+    assert "y\u0304      = [1, 1]\n" in out
+    assert "x.grad = Square.backward(y\u0304)   = [2, 4]\n" in out
+    (row,) = (json.loads(line) for line in run(text, "-f", "json").out.splitlines())
+    assert row["outputs"] == {"z": 5.0}
+    assert row["leaves"]["x"]["own"] == [2.0, 4.0]
+
+
+def test_own_functions_stand_in_the_chain_with_others(run):
+    text = OWN + PAIR + "w = torch.tensor([1., 2.], requires_grad=True)\nh = 3 * w\ny = Square.apply(h)\n"
+    text += "p, q = Pair.apply(y, h, 2)\nloss = (p * q).sum() + w.sum()\nloss.backward()\n"
+    out = " ".join(run(text).out.split())
+    assert "p, q = Pair(y, h, 2)" in out
+    assert "y\u0304 = Pair.backward(p\u0304, q\u0304)[0] = " in out
+    # p = 54·w³, q = 9·w² + 3·w and loss = p·q + w: its derivative is 2430·w⁴ + 648·w³ + 1
+    assert "w.grad = 3*(Square.backward(y\u0304) + Pair.backward(p\u0304, q\u0304)[1]) + 1 = [3079, 44065]" in out
+    assert "w.grad: None → [3079, 44065]" in out
+
+
+# Numbers that are lost
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("y = x.sqrt() * 0\ny.sum().backward()\n", "nan: it arises in sqrt (line 3, `y = x.sqrt() * 0`), whose local"),
+        (
+            "h = torch.exp(x + 100)\ny = h / h\ny.sum().backward()\n",
+            "in exp (line 3, `h = torch.exp(x + 100)`), whose val",
+        ),
+        ("y = torch.log(x)\ny.sum().backward()\n", "inf: it arises in log (line 3, `y = torch.log(x)`), whose local"),
+        ("(x * 2).backward(torch.tensor([float('nan'), 1.]))\n", "v itself is not finite"),
+    ],
+)
+def test_a_number_that_is_not_finite_is_told_with_its_line(text, said, run):
+    head = "import torch\nx = torch.tensor([0., 1.], requires_grad=True)\n"
+    assert said in " ".join(run(head + text).out.split())
+
+
+def test_a_loop_that_loses_its_numbers_late_is_told_once(run):
+    text = "import torch\nw = torch.tensor(3., requires_grad=True)\nfor i in range(9):\n    w.grad = None\n"
+    text += "    loss = w.sqrt()\n    loss.backward()\n    with torch.no_grad():\n        w -= 1\n"
+    outcome = run(text)
+    (warning,) = [line for line in outcome.err.splitlines() if "warning" in line]
+    assert "line 6, reached 4 times: the gradient of w is inf: it arises in sqrt (line 5" in warning
