@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -42,9 +43,9 @@ def explain(text: tuple[str, ...]) -> None:
     if not text:
         _list()
     elif topic := topic_named(asked):
-        _show(_page(topic))
+        _show(_page(topic), topic.name)
     elif found := find(asked):
-        _show(_told(found))
+        _show(_told(found), '"TEXT"')
     else:
         raise _unknown(asked)
 
@@ -78,15 +79,18 @@ def _told(found: Found) -> str:
     return f"# {found.section.heading}\n\n{found.section.text}\n\n{more}\n"
 
 
-def _show(markdown: str) -> None:
-    """Print a page: with colours on a terminal, plain elsewhere."""
+def _show(markdown: str, asked: str) -> None:
+    """Print a page: with colours on a terminal, where its top may be out of sight in the end; plain elsewhere."""
     from gradcli.report.prose import coloured, plain
     from gradcli.wrapping import page_width
 
-    if _terminal():
-        coloured(markdown, page_width())
-    else:
-        click.echo(plain(markdown, page_width()))
+    text = plain(markdown, page_width())
+    if not _terminal():
+        click.echo(text)
+        return
+    coloured(markdown, page_width())
+    if text.count("\n") + 1 >= get_terminal_size().lines:
+        click.echo(f"\ngradcli explain {asked} | less shows this from its top.")
 
 
 def _terminal() -> bool:
@@ -98,7 +102,9 @@ def _unknown(asked: str) -> Exception:
     from gradcli.errors import InputError
     from gradcli.guide.messages import nearest
 
-    words = " ".join(asked.split())
-    near = ", ".join(t.name for t in nearest(asked))
+    lines = asked.strip().splitlines()
+    said = lines[-1] if len(lines) > 1 and "Traceback (most recent" in asked else asked  # what was raised stands last
+    words = " ".join(said.split())
+    near = ", ".join(t.name for t in nearest(said))
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
     return InputError(f"no topic, and no known message of PyTorch's: `{words}`", hint=hint)

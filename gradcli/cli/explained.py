@@ -18,12 +18,15 @@ import click
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.cli.script_check import Calls
     from gradcli.cli.script_document import Document
     from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
     from gradcli.pytorch.session import Ending, Script
 
 _WIDTH = 80
+_ROOM = 3000  # calls inside of calls
+_PRINTED = 10**7  # characters in a document
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,29 @@ class Wishes:
     steps: bool = False
     style: str = "table"
     output: str | None = None
+    check: bool = False
+
+
+class _Kept(io.StringIO):
+    """What a script prints, for a document: an endless one is cut off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep a text, as far as there is room."""
+        if self.left > 0:
+            super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
+            self.left -= len(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """Return what was printed since."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
 
 
 class Explainer:
@@ -49,7 +75,8 @@ class Explainer:
         self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
         self.document: Document | None = None
         self.out = sys.stdout
-        self.printed = io.StringIO()
+        self.printed = _Kept()
+        self.calls: Calls | None = None
         self.kept: list[str] = []  # for --output, of what goes to standard output otherwise
 
     @contextmanager
@@ -58,6 +85,10 @@ class Explainer:
         from gradcli.pytorch.autograd import Listeners
         from gradcli.pytorch.record import Recorder
 
+        if self.wishes.check:
+            with self._checking():
+                yield
+            return
         if self.wishes.quiet:
             yield
             return
@@ -77,6 +108,22 @@ class Explainer:
             Listeners.before = Listeners.done = None
             sys.stdout = self.out
 
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Take down the calls of own functions while the script runs."""
+        from gradcli.cli.script_check import Calls
+        from gradcli.pytorch.record import Recorder
+
+        self.calls = Calls()
+        Recorder.applied = self.calls.add
+        if self.wishes.style == "json":
+            sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            Recorder.applied = None
+            sys.stdout = self.out
+
     # Calls
 
     def begins(self, call: Call) -> None:
@@ -92,7 +139,8 @@ class Explainer:
             return
         told = Told(self.script, line, names_of(frame), steps=self.wishes.steps)
         try:
-            told.recorded = recorded(call, told.names, self.script.source)
+            with room():
+                told.recorded = recorded(call, told.names, self.script.source)
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
@@ -130,7 +178,8 @@ class Explainer:
         from gradcli.report.render import Look, render_pages
 
         try:
-            text = render_pages([page(call, told)], Look(self.wishes.style))
+            with room():
+                text = render_pages([page(call, told)], Look(self.wishes.style))
         except Exception as error:
             told.recorded, told.trouble = None, fault(error)
             text = render_pages([page(call, told)], Look(self.wishes.style))
@@ -197,11 +246,21 @@ class Explainer:
 
     def _keep_printed(self) -> None:
         if self.document is not None:
-            self.document.output(self.printed.getvalue())
-            self.printed.seek(0)
-            self.printed.truncate()
+            self.document.output(self.printed.taken())
 
     # The end
+
+    def check(self) -> None:
+        """Refuse a file that cannot be written, before the script runs."""
+        if self.wishes.output is not None:
+            from gradcli.data.replacement import check_target
+
+            check_target(self.wishes.output)
+
+    def interrupted(self) -> None:
+        """Tell of what was reached until the script was interrupted."""
+        flush()
+        self.again()
 
     def lacking(self, error: Any) -> None:
         """Tell what gradcli's torch lacks."""
@@ -221,7 +280,10 @@ class Explainer:
         flush()
         if ending.error is not None:
             text = traceback_text(ending.error)
-            sys.stderr.write(text)
+            if ending.hook is None:
+                sys.stderr.write(text)
+            else:  # the script shows errors itself
+                ending.hook(type(ending.error), ending.error, ending.error.__traceback__)
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
@@ -234,17 +296,37 @@ class Explainer:
         self.again()
         self._write()
 
+    def verdicts(self) -> bool:
+        """Tell what was found of the script's own functions; return whether one is wrong."""
+        from gradcli.explain.check_page import check_page
+        from gradcli.report.data_lines import json_lines
+        from gradcli.report.render import Look, render_pages
+
+        assert self.calls is not None
+        result = self.calls.result()
+        if not result.verdicts:
+            tell("note: the script calls no autograd.Function, so that there is nothing to check")
+        elif self.wishes.style == "json":
+            self._print("\n".join(json_lines(result)))
+        else:
+            self._print(render_pages([check_page(result)], Look(self.wishes.style)).rstrip("\n"))
+        self._write()
+        return result.wrong
+
     def again(self) -> None:
         """Tell which lines were reached again."""
         if self.wishes.quiet or self.wishes.every or self.wishes.style != "table":
             return
+        for line in sorted(self.wishes.lines - self.seen.keys()):
+            there = f"; at {_listed(sorted(self.seen))} something is" if self.seen else ""
+            tell(f"note: nothing at line {line} is explained{there}")
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
                 tell(f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them")
 
     def _write(self) -> None:
         """Write the document, or what was kept for a file."""
-        if self.wishes.quiet:
+        if self.wishes.quiet and not self.kept:
             return
         self._keep_printed()
         text = self.document.whole() if self.document is not None else "\n".join(self.kept)
@@ -254,6 +336,23 @@ class Explainer:
             write_whole(self.wishes.output, (text.rstrip("\n") + "\n").encode())
         elif self.document is not None:
             click.echo(text.rstrip("\n"))
+
+
+@contextmanager
+def room() -> Iterator[None]:
+    """Let an explanation recurse, however deep the script is, and whatever limit it has set."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _ROOM)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _listed(lines: Sequence[int]) -> str:
+    if len(lines) == 1:
+        return f"line {lines[0]}"
+    return f"lines {', '.join(map(str, lines[:-1]))} and {lines[-1]}"
 
 
 def fault(error: Exception) -> str:
@@ -266,6 +365,7 @@ def fault(error: Exception) -> str:
 def _framed(title: str, text: str) -> str:
     """Return a page between two lines, the upper one with its title."""
     width = _columns()
+    title = title if len(title) <= width - 8 else title[: width - 9].rstrip() + "…"
     head = f"── {title} "
     return f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}"
 

@@ -14,7 +14,6 @@ from gradcli.cli.status import leave
 from gradcli.cli.streams import hold_closed
 from gradcli.version import VERSION
 
-
 COMMANDS = ("backward", "check", "explain", "export", "graph", "hessian", "jacobian", "jvp", "run")
 
 

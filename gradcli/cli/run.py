@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.status import DONE, MISTAKE
+from gradcli.cli.status import DONE, MISTAKE, NO
 
 if TYPE_CHECKING:
     from gradcli.pytorch.session import Script
@@ -63,6 +63,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else.")
 @click.option("--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only.")
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
+@click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
 @click.option(
     "-f",
@@ -80,6 +81,7 @@ def run(
     quiet: bool,
     every: bool,
     lines: tuple[int, ...],
+    checks: bool,
     steps: bool,
     style: str,
     output: str | None,
@@ -89,24 +91,31 @@ def run(
 
     SCRIPT is a file, or - for standard input; what follows it are the script's own arguments.  It prints what PyTorch
     would print; after each backward stands a page that explains it.  What gradcli's torch lacks ends the run with its
-    name and status 2.
+    name and status 2.  With --check, each autograd.Function of the script is checked at the values that it is called
+    with, its backward against its own forward; the status is 1 when one is wrong.
     """
     from gradcli.cli.explained import Explainer, Wishes
+    from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.session import run as run_script
 
     wanted = _script(script, code, arguments)
-    explainer = Explainer(wanted, Wishes(quiet, every, frozenset(lines), steps, style, output))
+    explainer = Explainer(wanted, Wishes(quiet or checks, every, frozenset(lines), steps, style, output, checks))
     _collect_garbage()
-    with explainer.listening():
+    explainer.check()
+    with explainer.listening(), as_python_does():
         try:
             ending = run_script(wanted)
+        except KeyboardInterrupt:
+            explainer.interrupted()
+            raise
         except BaseException as error:
             if type(error).__name__ != "MissingError":
                 raise
             explainer.lacking(error)
             return MISTAKE
     explainer.ended(ending)
-    return ending.status or DONE
+    wrong = checks and explainer.verdicts()
+    return ending.status or (NO if wrong else DONE)
 
 
 def _collect_garbage() -> None:

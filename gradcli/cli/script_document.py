@@ -25,7 +25,7 @@ class Document:
     def page(self, title: str, text: str) -> None:
         """Add a page that is written in the style already."""
         if self.style == "markdown":
-            self.parts.append(f"### {_code(title)}\n")
+            self.parts.append(f"## {_code(title)}\n")
         else:
             from gradcli.report.latex_math import escaped
 

@@ -30,7 +30,18 @@ def why(error: BaseException, script: Script) -> str:
 
 
 def explained(error: BaseException, script: Script) -> Told | None:
-    """Return what is to be said of an error; None where that is nothing."""
+    """Return what is to be said of an error, or of the one that it was made of; None where that is nothing."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        if (told := _explained(found, script)) is not None:
+            return told
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return None
+
+
+def _explained(error: BaseException, script: Script) -> Told | None:
     scene = scene_of(error, script)
     if scene is None:
         return None

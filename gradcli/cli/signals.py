@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.cli.status import DONE, INTERRUPTED
@@ -42,6 +44,32 @@ def tidily(work: Callable[[], int]) -> int:
         return INTERRUPTED
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else DONE
+
+
+@contextmanager
+def as_python_does() -> Iterator[None]:
+    """Let a script hear signals as Python does: each Ctrl-C is a KeyboardInterrupt, which it may catch and go on.
+
+    SIGTERM and SIGHUP end it as `sys.exit` does, so that it is told how it ended; a second one ends the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [number for name in _NAMES if (number := getattr(signal, name, None)) is not None]
+    before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _once)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+def _once(number: int, frame: object) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)
+    raise SystemExit(128 + number)
 
 
 def _end(number: int, frame: object) -> NoReturn:

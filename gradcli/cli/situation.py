@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from gradcli.lang.system import System, read_system
 from gradcli.lang.values import read_names
 
 MAX_SYSTEM_BYTES = 2**24
+_LONG = 2**18  # characters of a text
+_KEPT: list[System] = []
 
 
 def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
@@ -25,7 +28,18 @@ def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    return read_system(read_sources(asked, reserved))
+    sources = read_sources(asked, reserved)
+    if sum(len(source.text) for source in sources) < _LONG:
+        return read_system(sources)
+    # Millions of objects are made, and all are kept to the end: Python is not to look for garbage among them, now or
+    # later, nor to take them down one by one before the process ends.
+    gc.disable()
+    try:
+        _KEPT.append(read_system(sources))
+        gc.freeze()
+    finally:
+        gc.enable()
+    return _KEPT[-1]
 
 
 def read_sources(asked: Asked, reserved: Sequence[str] = ()) -> list[Source]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradcli.explain.check import WHY, CheckResult, Verdict
-from gradcli.explain.sections import Math, Name, Page, Section, Text, Value
+from gradcli.explain.sections import Formula, Math, Name, Page, Section, Text, Value
 
 _EXACT = 1e-6  # an error of a finite difference that nobody sees
 
@@ -22,15 +22,20 @@ def _sections(result: CheckResult) -> Iterator[Section]:
     plain: list[Text] = []
     for v in result.verdicts:
         if v.at is None:
-            plain.append(Text((f"{v.claim} = {v.said}   {v.verdict}: {_ground(v, result.source)}",)))
+            plain.append(Text((_claim(v), f"   {v.verdict}: {_ground(v, result.source)}")))
             continue
         if plain:
             yield Section("claims", tuple(plain))
             plain = []
-        title = f"{v.claim} = {v.said}   wrong: {v.why}"
-        yield Section("claims", tuple(_told(v, result.source)), (title,))
+        title = (_claim(v), f"   wrong: {v.why}")
+        yield Section("claims", tuple(_told(v, result.source)), title)
     if plain:
         yield Section("claims", tuple(plain))
+
+
+def _claim(v: Verdict) -> Formula:
+    text = f"{v.claim} = {v.said}"
+    return Formula(text, text)
 
 
 def _told(v: Verdict, source: str) -> Iterator[Text]:
@@ -38,7 +43,7 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
     assert v.at is not None
     entry = f"{v.entry} " if v.entry else ""
     if v.formula:
-        yield Text((f"{entry}is {v.formula}",))
+        yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
     parts: list[Math] = [] if v.formula else [entry]
     before = f"at point {v.place:,}, " if v.place else "at "
     for k, (name, value) in enumerate(v.at.items()):

@@ -14,9 +14,9 @@ from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
-_LOOSE = ("argsort",)  # operations whose rule may be a sum
 _LISTED = ("scatter", "stack", "concatenate")  # whose arguments may stand on lines of their own
 _LONG = 68  # characters of an expression, at most, where it can be parted
+_SHORT = 40
 ATOM = 9
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floor_divide": "//"}
@@ -140,7 +140,12 @@ class ArrayWriter:
         texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
-        return Text(rule(self, node, texts), 0 if node.op in _LOOSE else ATOM)
+        text = rule(self, node, texts)
+        return Text(text, ATOM if is_atom(text) else 0)
+
+    def short(self, text: str) -> str:
+        """Return a text, or the name that it gets if it is long."""
+        return text if len(text) < _SHORT else self.named(text).text
 
     def parted(self, args: list[Text]) -> list[Text]:
         """Return arguments, the longest of which get names until they are not too long together."""
@@ -166,6 +171,20 @@ class ArrayWriter:
             return Text(self.language.array(self, node))
         text = number_text(number(node.values[0]))
         return Text(text, 2 if text.startswith("-") else ATOM)
+
+
+def is_atom(text: str) -> bool:
+    """Tell whether a text is a name, a number or a call, an index or a chain of them.
+
+    >>> is_atom("f(a + b).g[1]"), is_atom("a + f(b)"), is_atom("(a == b)")
+    (True, False, True)
+    """
+    depth = 0
+    for c in text:
+        depth += (c in "([") - (c in ")]")
+        if not depth and c in " -+*/":
+            return False
+    return True
 
 
 def number_text(value: float) -> str:

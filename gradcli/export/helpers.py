@@ -214,7 +214,10 @@ int comes_first(double a, double b, int descending)
 void put_in_order(int n, int descending, const double *x, double *order)
     for (int i = 0; i < n; i++) {
         int j = i;
-        for (; j > 0 && comes_first(x[i], x[(int)order[j - 1]], descending); j--) order[j] = order[j - 1];
+        for (; j > 0; j--) {
+            if (!comes_first(x[i], x[(int)order[j - 1]], descending)) break;
+            order[j] = order[j - 1];
+        }
         order[j] = i;
     }
 

@@ -23,26 +23,29 @@ def _renamed(rule: Rule | str) -> Rule | str:
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     shape, keys = node.settings
-    text, name = f"jnp.zeros({shape})", w.own_name(node)
+    name = w.named(f"jnp.zeros({shape})", w.own_name(node)).text
     for key, part in zip(keys, args, strict=True):
-        name = w.named(f"{text}.at[{index_text(key, shape)}].add({part})", name).text
-        text = name
-    return text
+        w.line(f"{name} = {name}.at[{index_text(key, shape)}].add({w.short(part)})")
+    return name
 
 
 def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
-    return f"jnp.zeros({node.shape}).at[{':, ' * axis}jnp.array({places_text(places)})].add({args[0]})"
+    zeros = w.named(f"jnp.zeros({node.shape})").text
+    at = w.short(f"jnp.array({places_text(places)})")
+    return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places = node.settings
-    return f"jnp.take({args[0]}, jnp.array({places_text(places)}), axis={axis})"
+    at = w.short(f"jnp.array({places_text(places)})")
+    return f"jnp.take({args[0]}, {at}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     places = w.named(f"jnp.arange({min(node.shape[:2])})").text
-    return f"jnp.zeros({node.shape}).at[{places}, {places}].set({args[0]})"
+    zeros = w.named(f"jnp.zeros({node.shape})").text
+    return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
 
 
 def _mask(op: str) -> Rule:
@@ -50,7 +53,7 @@ def _mask(op: str) -> Rule:
         (axis,) = node.settings
         place = w.named(f"jnp.{op}({args[0]}, axis={axis}, keepdims=True)").text
         rest = (1,) * (len(node.shape) - axis - 1)
-        return f"(jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place})"
+        return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
 
     return rule
 
@@ -60,7 +63,7 @@ def _median_mask(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     middle = (node.shape[axis] - 1) // 2
     place = w.named(f"jnp.take(jnp.argsort({args[0]}, axis={axis}), jnp.array([{middle}]), axis={axis})").text
     rest = (1,) * (len(node.shape) - axis - 1)
-    return f"(jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place})"
+    return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
 
 
 def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -96,6 +99,12 @@ def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"jnp.take_along_axis({args[0]}, {order}, axis={axis})"
 
 
+def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    order = node.args[0].value
+    whole = str(order) if isinstance(order, int) else f"{args[0].atom}.astype(int)"
+    return f"jax.scipy.special.polygamma({whole}, {args[1]})"
+
+
 RULES: dict[str, Rule | str] = {
     **{op: _renamed(rule) for op, rule in numpy.RULES.items()},
     "erf": "jax.scipy.special.erf({})",
@@ -103,7 +112,7 @@ RULES: dict[str, Rule | str] = {
     "gamma": "jax.scipy.special.gamma({})",
     "lgamma": "jax.scipy.special.gammaln({})",
     "digamma": "jax.scipy.special.digamma({})",
-    "polygamma": "jax.scipy.special.polygamma({}, {})",
+    "polygamma": _polygamma,
     "recurrence": _recurrence,
     "scatter": _scatter,
     "put": _put,

@@ -28,8 +28,8 @@ def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
 
     >>> listed("x = f(", ["a", "b"], ")")
     ['x = f(a, b)']
-    >>> listed("f(", ["a" * 40, "b" * 40], ")")[1:]
-    ['    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', ')']
+    >>> listed("f(", ["a" * 42, "b" * 42], ")")[1:]
+    ['    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,', '    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,', ')']
     """
     margin = start[: len(start) - len(start.lstrip())]
     return _lines(Tree(start, tuple(items), end), margin)

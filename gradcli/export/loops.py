@@ -216,7 +216,11 @@ class LoopWriter:
             np.zeros(index.shape, dtype=int),
         )
         if (linear == index).all() and (index >= 0).all():
-            terms = [c if s == 1 else f"{s} * {c}" for c, s in zip(counters, steps, strict=True) if s]
+            terms = [
+                f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}"
+                for c, s in zip(counters, steps, strict=True)
+                if s
+            ]
             terms += [str(first)] if first or not terms else []
             return place.at(" + ".join(terms).replace("+ -", "- "))
         table = self.table(self.language.places, [str(k) for k in index.reshape(-1)])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, refused
@@ -15,6 +13,7 @@ from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
 from gradcli.graph.node import Node
+from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 
 
@@ -52,10 +51,12 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     name = w.named(_zeros(shape), w.own_name(node)).text
     if not any(isinstance(k, range) and k.step < 0 for key in keys for k in key):
         return scattered(w, node, args, name)
+    shape_of = {part: own.shape for part, own in zip(args, node.args, strict=True)}
     for key, part in zip(keys, args, strict=True):
         places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
         sizes = tuple(len(k) if isinstance(k, range) else 1 for k in key)
-        w.line(f'{name}[torch.meshgrid({places}, indexing="ij")] += torch.reshape({part}, {sizes})')
+        at = w.named(f'torch.meshgrid({places}, indexing="ij")').text
+        w.line(f"{name}[{at}] += {part if sizes == shape_of[part] else f'torch.reshape({part}, {sizes})'}")
     return name
 
 
@@ -69,13 +70,18 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     source = node.args[0].shape
     flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
     zeros = w.named(_zeros(node.shape)).text
-    return f"{zeros}.index_add({axis}, {_places(places.numbers.reshape(-1))}, {args[0].atom}.reshape({flat}))"
+    found = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
+    return f"{zeros}.index_add({axis}, {_places(w, places)}, {found})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places = node.settings
-    flat = _places(places.numbers.reshape(-1))
-    return f"torch.index_select({args[0]}, {axis}, {flat}).reshape({node.shape})"
+    taken = f"torch.index_select({args[0]}, {axis}, {_places(w, places)})"
+    return taken if len(places.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
+
+
+def _places(w: ArrayWriter, places: Places) -> str:
+    return w.short(f"torch.tensor({places.numbers.reshape(-1).tolist()})")
 
 
 def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -86,10 +92,6 @@ def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     w.line(f"for {k} in range(1, len({b})):")
     w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
     return f"torch.stack({b}, dim={axis})"
-
-
-def _places(numbers: object) -> str:
-    return f"torch.tensor({np.asarray(numbers).tolist()})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -104,7 +106,7 @@ def _mask(op: str) -> Rule:
         (axis,) = node.settings
         rest = (1,) * (len(node.shape) - axis - 1)
         place = w.named(f"torch.{op}({args[0]}, dim={axis}, keepdim=True){'[1]' * (op == 'median')}").text
-        return f"(torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place})"
+        return f"torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
 
     return rule
 

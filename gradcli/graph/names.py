@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import product
 
-# What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later; then
-# digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
+# What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
+# then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
 NAME = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
 
 MAX_NAME = 1000  # characters of a name that is not ASCII

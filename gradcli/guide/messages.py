@@ -16,8 +16,12 @@ from gradcli.guide.topics import Section, Topic, topics
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _ENOUGH = 0.75  # of a message's words, where the wording has drifted
 _LEAST = 3  # words that tell one message from another
+_SHARED = 2  # words that a topic has in common with a text that is about none of the topics by name
 _NAME = 60  # characters of a name at most
 _MANY = 6  # words of a message that may drift: a shorter one would be found in too many texts
+_EMPTY = frozenset(
+    _WORD.findall("a an and are at by can do does for from how i if in is it my of on or out s t the to what why with")
+)
 _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
 
 
@@ -97,8 +101,9 @@ def nearest(text: str, count: int = 3) -> list[Topic]:
     ['accumulation']
     """
     known = topics()
-    given = set(words(text[-_LONGEST:]))
-    held = {name: set(words(f"{' '.join(t.also)} {t.text}")) for name, t in known.items()}
+    given = _content(text[-_LONGEST:])
+    held = {name: _content(f"{' '.join(t.also)} {t.text}") for name, t in known.items()}
+    own = {name: _content(f"{name} {t.title} {t.summary} {' '.join(t.also)}") for name, t in known.items()}
     if given - set().union(*held.values()):  # perhaps a name with a mistake in it
         names = {name: t for t in known.values() for name in (t.name, *t.also)}
         near = difflib.get_close_matches("-".join(words(text[:_NAME])), names, n=count, cutoff=0.75)
@@ -108,6 +113,11 @@ def nearest(text: str, count: int = 3) -> list[Topic]:
     for word in given:
         having = [name for name in known if word in held[name]]
         for name in having:
-            own = word in words(f"{name.replace('-', ' ')} {known[name].title} {' '.join(known[name].also)}")
-            worth[name] = worth.get(name, 0) + (4 if own else 1) / len(having) ** 2
-    return [known[name] for name in sorted(worth, key=lambda name: -worth[name])[:count]]
+            worth[name] = worth.get(name, 0) + (4 if word in own[name] else 1) / len(having) ** 2
+    about = [name for name in worth if given & own[name]] or [n for n in worth if len(given & held[n]) >= _SHARED]
+    return [known[name] for name in sorted(about, key=lambda name: -worth[name])[:count]]
+
+
+def _content(text: str) -> set[str]:
+    """Return the words of a text that say what it is about."""
+    return set(words(text.replace("_", " "))) - _EMPTY

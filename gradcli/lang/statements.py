@@ -19,6 +19,9 @@ from gradcli.lang.advice import FOREIGN, module_of, refused, spelling
 from gradcli.lang.characters import check_characters
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
+_PLAIN = re.compile(
+    r"[^()\[\]{};\n]*+(?:\([^()\[\]{};\n]*+\)[^()\[\]{};\n]*+)*+(?=[;\n]|\Z)"
+)  # no brackets in brackets
 _COMMENT = re.compile(r"#[^\n]*")
 _TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)\s*", re.ASCII)
 _WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as several
@@ -26,6 +29,7 @@ _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LINES = 1000  # that `ast` reads at a time
 _LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
+_Head = tuple[str, int, str | None, tuple[int, ...] | None, bool, int, int]
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
@@ -78,8 +82,11 @@ def read_statements(source: Source) -> list[Statement]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
         heads = [_head(source, text, start) for text, start in split(source)]
-        trees = _trees([_seen(head.body) for head in heads])
-        return [_statement(source, head, tree) for head, tree in zip(heads, trees, strict=True)]
+        trees = _trees([_seen(head[0]) for head in heads])
+        return [
+            Statement(name, key, declares, _parse(source, body, offset, tree), first, last)
+            for (body, offset, name, key, declares, first, last), tree in zip(heads, trees, strict=True)
+        ]
 
 
 def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:
@@ -118,9 +125,18 @@ def split(source: Source) -> Iterator[tuple[str, int]]:
 
 def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of what `;` and newlines outside of brackets part, and check the brackets."""
-    start = 0
+    end = -1
+    while end < len(text):
+        start = end + 1
+        plain = _PLAIN.match(text, start)
+        end = plain.end() if plain else _end(source, text, start, offset)
+        yield start, end
+
+
+def _end(source: Source, text: str, start: int, offset: int) -> int:
+    """Return where a piece ends, with its brackets checked one by one."""
     opened: list[re.Match[str]] = []
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text, start):
         sign = token.group()
         if sign in _PAIRS:
             opened.append(token)
@@ -141,40 +157,22 @@ def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]
         elif sign == ";" and opened:
             break
         elif not opened:
-            yield start, token.start()
-            start = token.end()
+            return token.start()
     if opened:
         sign = opened[-1].group()
         raise InputError(f"`{sign}` is never closed", _at(source, offset, opened[-1]), f"add a `{_PAIRS[sign]}`")
-    yield start, len(text)
+    return len(text)
 
 
 def _at(source: Source, offset: int, match: re.Match[str]) -> Span:
     return Span(source, offset + match.start(), offset + match.end())
 
 
-class _Head(NamedTuple):
-    """What stands before an expression, and the expression's text with its offset; `start` and `end` as a statement's."""
-
-    name: str | None
-    key: tuple[int, ...] | None
-    declares: bool
-    start: int
-    end: int
-    body: str
-    offset: int
-
-
-def _statement(source: Source, head: _Head, tree: ast.expr | None) -> Statement:
-    """Return the statement; `tree` is what `ast` made of its expression, unless it has not been asked."""
-    name, key, declares, start, end, body, offset = head
-    return Statement(name, key, declares, _parse(source, body, offset, tree), start, end)
-
-
 def _head(source: Source, text: str, start: int) -> _Head:
+    """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
     match = _TARGET.match(text)
     if not match:
-        return _Head(None, None, False, start, start + len(text), text, start)
+        return text, start, None, None, False, start, start + len(text)
     declares, typed, subscript = match.groups()
     name, first, behind = normal(typed), start + match.start(2), start + match.end(3 if subscript else 2)
     if name in _NO_NAMES:
@@ -187,7 +185,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     if declares and key is not None:
         span = Span(source, first, behind)
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return _Head(name, key, bool(declares), first, behind, body, start + match.end())
+    return body, start + match.end(), name, key, bool(declares), first, behind
 
 
 def check_name(name: str, span: Span) -> None:

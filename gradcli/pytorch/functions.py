@@ -195,6 +195,8 @@ class Function:
         """Call the function, and record it."""
         context = Context()
         context.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
+        if Recorder.applied is not None and Mode.grad and any(context.needs_input_grad):
+            Recorder.applied(cls, args, context.needs_input_grad)
         with no_grad():
             if hasattr(cls, "setup_context"):
                 found = cls.forward(*args, **kwargs)

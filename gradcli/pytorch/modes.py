@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 
-class Mode:
-    """What holds now."""
+class _Mode(threading.local):
+    """What holds now, in each thread for itself."""
 
     grad = True
     inference = False
     anomaly = False
     check_nan = True
     warned: ClassVar[set[Any]] = set()  # what is told once
+
+
+Mode = _Mode()
 
 
 class _Switch:

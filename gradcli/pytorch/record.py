@@ -43,6 +43,7 @@ class Recorder:
 
     explains = False
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
+    applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
 
 class Line(int):

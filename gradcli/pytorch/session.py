@@ -119,6 +119,7 @@ class Ending:
 
     status: int
     error: BaseException | None = None
+    hook: Any = None  # what the script has for showing errors, in the place of Python's own
 
 
 @contextmanager
@@ -128,6 +129,8 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
     if script.folder is not None:
         main.__file__ = script.name
     before = sys.modules.get("__main__"), sys.argv, list(sys.path), dict(sys.modules)
+    hooks = sys.excepthook, threading.excepthook
+    threading.excepthook = _in_a_thread
     finder = _Finder()
     for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
         del sys.modules[name]
@@ -148,6 +151,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
         if before[0] is not None:
             sys.modules["__main__"] = before[0]
         sys.argv, sys.path[:] = before[1], before[2]
+        sys.excepthook, threading.excepthook = hooks
 
 
 def fresh() -> None:
@@ -171,6 +175,7 @@ def run(script: Script) -> Ending:
     """
     loader = _Script(script.source, script.name)
     fresh()
+    hook = sys.excepthook
     with _as_main(script) as main:
         main.__loader__ = loader
         main.__dict__.setdefault("__builtins__", __builtins__)
@@ -183,8 +188,15 @@ def run(script: Script) -> Ending:
         except (MissingError, KeyboardInterrupt, BrokenPipeError):
             raise
         except BaseException as error:
-            return Ending(1, error)
+            return Ending(1, error, None if sys.excepthook is hook else sys.excepthook)
     return Ending(0)
+
+
+def _in_a_thread(lost: Any) -> None:
+    """Show an exception that ended a thread as Python does, with the script's lines alone."""
+    if lost.exc_type is not SystemExit and lost.exc_value is not None and sys.stderr is not None:
+        name = lost.thread.name if lost.thread is not None else threading.get_ident()
+        sys.stderr.write(f"Exception in thread {name}:\n{traceback_text(lost.exc_value)}")
 
 
 def _joined() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Line, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equations, Formula, Grid, Line, Math, Matrix, Page, Section, Text
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_math import LatexWriter, escaped
 
@@ -30,7 +31,8 @@ def document(pages: str) -> str:
     if foreign:
         declared = [rf"\DeclareUnicodeCharacter{{{ord(c):04X}}}{{\texttt{{U+{ord(c):04X}}}}}" for c in foreign]
         lines += [r"\ifdefined\DeclareUnicodeCharacter", *declared, r"\fi"]
-    return "\n".join([*lines, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
+    stretch = r"\emergencystretch=4em"  # formulas among words are long words
+    return "\n".join([*lines, stretch, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
 
 
 def _section(section: Section, writer: LatexWriter) -> Iterator[str]:
@@ -58,8 +60,16 @@ def _block(block: Block, writer: LatexWriter) -> str:
 
 def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
     """Return words with mathematics between them; what a sign of equality joins is one formula."""
-    text = "".join(escaped(part) if isinstance(part, str) else f"${writer.write(part)}$" for part in parts)
+    text = "".join(_inline(part, writer) for part in parts)
     return text.replace("$ = $", " = ")
+
+
+def _inline(part: Math, writer: LatexWriter) -> str:
+    if isinstance(part, str):
+        return escaped(part)
+    if isinstance(part, Formula) and isinstance(part.math, str):  # of a user's, to be broken like words
+        return re.sub(r"(\*\*|[*+(=])", r"\1\\allowbreak{}", rf"\texttt{{{escaped(part.text)}}}")
+    return f"${writer.write(part)}$"
 
 
 # What Markdown uses as well

@@ -17,6 +17,8 @@ _TITLES = {
     "grad": "Gradients",
     "pytorch": "PyTorch",
     "steps": "Steps",
+    "notes": "Notes",
+    "script": "In the script",
 }
 
 

@@ -77,6 +77,12 @@ def test_an_unknown_text_is_refused_with_the_nearest_topics(cli, text, near):
     assert (near or "") in said
 
 
+def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
+    said = cli("explain", "-", stdin=TRACEBACK.rpartition("Runtime")[0] + "KeyError: 'q'\n").refused()
+    assert "`KeyError: 'q'`" in said
+    assert "`gradcli explain` lists the topics" in said
+
+
 @pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Title"])
 def test_odd_texts_are_refused_in_a_few_lines(cli, text):
     assert len(cli("explain", "-", stdin=text).refused()) < 500
@@ -90,6 +96,14 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert "\x1b[" in out
     assert "```" not in out
     assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
+
+
+@pytest.mark.parametrize(("rows", "told"), [(24, True), (400, False)])
+def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatch, rows, told):
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("LINES", str(rows))
+    out = cli.done("explain", "shapes").out
+    assert out.rstrip().endswith("gradcli explain shapes | less shows this from its top.") == told
 
 
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):

@@ -6,6 +6,8 @@ import ast
 import doctest
 import json
 import re
+import shlex
+from importlib.metadata import entry_points
 
 import click
 import numpy as np
@@ -16,6 +18,7 @@ from documents import (
     PICTURE,
     PICTURED,
     README,
+    ROOT,
     SAMPLES,
     blocks,
     console_session,
@@ -101,6 +104,25 @@ def test_every_link_leads_to_a_page_and_a_heading(path):
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(PAGES[target]), link
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_file_and_folder_that_is_named_is_there(path):
+    for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s]*)`", without_blocks(PAGES[path])):
+        assert (ROOT / name.replace("TOPIC", "shapes")).exists(), name
+
+
+def test_commands_that_need_a_cluster_are_written_as_the_programs_read_them():
+    lines = [b["body"].replace("\\\n", " ") for b in blocks(GUIDES["several-hosts"], "sh")]
+    programs = {words[0]: words[1:] for words in map(shlex.split, lines) if words[0] == "gradcli"}
+    name, *arguments = programs["gradcli"]
+    context = click.Context(gradcli.commands[name])
+    values, rest, _ = gradcli.commands[name].make_parser(context).parse_args(arguments)
+    assert not rest
+    assert (values["engine"], values["scheduler"]) == ("dask", "tcp://10.0.0.1:8786")
+    pytest.importorskip("distributed")
+    known = {entry.name for entry in entry_points(group="dask_cli")}
+    assert {words[1] for words in map(shlex.split, lines) if words[0] == "dask"} == {"scheduler", "worker"} <= known
 
 
 def test_the_index_leads_to_every_page_and_the_readme_to_the_index():

@@ -1,181 +1,229 @@
 """Exported files run by their targets and compared with the engine; each target has a rule for every operation."""
 
-import json
-import shutil
+import os
 import subprocess
 import sys
-from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from random_systems import system
+from targets import LANGUAGES, compare, is_there, made
 
-from gradcli import parse
-from gradcli.export import c, javascript, jax, numpy, torch
+from gradcli import evaluate, parse
+from gradcli.cli.options import Asked
+from gradcli.cli.situation import read_asked, read_situation
+from gradcli.engine.jacobian import numeric_jacobian
+from gradcli.errors import InputError
+from gradcli.export.kinds import KINDS
 from gradcli.export.program import Wanted, program
 from gradcli.graph.operations import OPERATIONS
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3)}
 WHAT = ("value", "vjp", "jacobian", "jvp")
-SEEDS = range(200)
-BATCH = 20
+SCALAR = ("value", "vjp", "hessian", "hvp")
+SEEDS = range(int(os.environ.get("GRADCLI_SYSTEMS", "12")))  # 200, once in a while
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
 PRIMITIVE = {op for op, row in OPERATIONS.items() if row.for_engines is None or op in ("pow", "cofactors")}
+WRITTEN_OUT = {"prod_others"}
 
 
-def made(text, language, shapes, what=WHAT, name="model", seed=0):
-    """Return the file of a system, with its functions at a point."""
-    graph = parse(text, **shapes)
-    random = np.random.default_rng(seed)
-    at = {n: random.uniform(0.3, 1.5, x.shape) * random.choice([-1, 1], x.shape) for n, x in graph.inputs.items()}
-    wanted = Wanted(name, what, list(graph.inputs), at, language in (c, javascript), language.RESERVED | {name})
-    found = program(graph, text.splitlines(), wanted)
-    return found, language.source(found)
+@pytest.fixture(params=LANGUAGES)
+def to(request):
+    if not is_there(request.param):
+        pytest.skip(f"there is nothing here that runs {request.param}")
+    return request.param
 
 
-def close(found, expected):
-    assert_allclose(np.ravel(found), np.ravel(expected), rtol=1e-12, atol=1e-12 * (1 + np.abs(expected).max(initial=0)))
-
-
-@pytest.mark.parametrize("language", [numpy, torch, jax])
+@pytest.mark.parametrize("language", ["numpy", "torch", "jax"])
 def test_languages_of_arrays_have_a_rule_for_every_operation(language):
-    assert set(language.RULES) >= PRIMITIVE
+    rules = LANGUAGES[language].RULES
+    assert set(rules) >= PRIMITIVE
+    assert {op for op, rule in rules.items() if rule == "refused"} <= WRITTEN_OUT | {"cofactors"}
 
 
-@pytest.mark.parametrize("language", [c, javascript])
+@pytest.mark.parametrize("language", ["c", "javascript"])
 def test_languages_of_numbers_have_a_rule_for_every_operation(language):
     of_numbers = {op for op in PRIMITIVE if OPERATIONS[op].broadcasts}
-    assert of_numbers <= set(language.RULES)
-    assert PRIMITIVE - of_numbers - {"prod_others"} <= set(language.LANGUAGE.structural)
+    assert of_numbers <= set(LANGUAGES[language].RULES)
+    assert PRIMITIVE - of_numbers - WRITTEN_OUT <= set(LANGUAGES[language].LANGUAGE.structural)
 
 
-@pytest.mark.parametrize("start", range(0, len(SEEDS), BATCH))
-def test_numpy_has_the_engines_numbers(start):
-    for seed in SEEDS[start : start + BATCH]:
-        found, text = made(system(seed), numpy, SHAPES, seed=seed)
-        names = {}
-        exec(compile(text, "model.py", "exec"), names)
-        for f in found.functions:
-            arguments, expected = f.test
-            with np.errstate(all="ignore"):
-                results = names[f.name](*(np.asarray(v) for v in arguments.values()))
-            results = results if isinstance(results, tuple) else (results,)
-            for value, right in zip(results, expected.values(), strict=True):
-                assert np.shape(value) == right.shape
-                close(value, right)
+def test_random_systems(to, tmp_path):
+    files = [made(to, system(seed), SHAPES, WHAT, seed=seed) for seed in SEEDS]
+    files += [
+        made(to, f"{system(seed)}\nL = sum(y**2)", SHAPES, SCALAR, seed=seed, outputs=["L"]) for seed in SEEDS[::4]
+    ]
+    compare(to, files, tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
-@pytest.mark.parametrize("start", range(0, len(SEEDS), BATCH))
-def test_c_has_the_engines_numbers(start, tmp_path):
+def test_samples(to, tmp_path):
     files = []
-    calls = []
-    for seed in SEEDS[start : start + BATCH]:
-        found, text = made(system(seed), c, SHAPES, name=f"model{seed}", seed=seed)
-        path = tmp_path / f"model{seed}.c"
-        path.write_text(text)
-        files.append(str(path))
-        calls += found.functions
-    library = tmp_path / "models.so"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-shared", "-fPIC"]
-    subprocess.run(["cc", *flags, *files, "-lm", "-o", str(library)], check=True)
-    loaded = import_module("ctypes").CDLL(str(library))
-    for f in calls:
-        for value, right in zip(called(loaded, f), f.test[1].values(), strict=True):
-            close(value, right)
-
-
-def called(library, f):
-    """Call a compiled function at its point, and return the results as flat arrays."""
-    ctypes = import_module("ctypes")
-    arguments, expected = f.test
-    pointer = ctypes.POINTER(ctypes.c_double)
-    kept = {name: np.array(v, dtype=float, order="C") for name, v in arguments.items()}
-    given = [v.ctypes.data_as(pointer) if v.shape else ctypes.c_double(float(v)) for v in kept.values()]
-    results = [np.full(right.size, np.nan) for right in expected.values()]
-    getattr(library, f.name)(*given, *(r.ctypes.data_as(pointer) for r in results))
-    return results
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
-@pytest.mark.parametrize("start", range(0, len(SEEDS), BATCH))
-def test_javascript_has_the_engines_numbers(start, tmp_path):
-    main, calls = ["const results = [];"], []
-    for seed in SEEDS[start : start + BATCH]:
-        found, text = made(system(seed), javascript, SHAPES, seed=seed)
-        (tmp_path / f"model{seed}.mjs").write_text(text)
-        main.insert(0, f'import * as model{seed} from "./model{seed}.mjs";')
-        for f in found.functions:
-            given = ", ".join(json.dumps(np.ravel(v).tolist() if v.shape else float(v)) for v in f.test[0].values())
-            one = f"model{seed}.{f.name}({given})"
-            main.append(f"results.push({one if len(f.results) > 1 else f'[{one}]'});")
-            calls.append(f)
-    main.append(
-        'console.log(JSON.stringify(results.map(r => r.map(v => typeof v === "number" ? [v] : Array.from(v)))));'
-    )
-    (tmp_path / "main.mjs").write_text("\n".join(main))
-    done = subprocess.run(["node", str(tmp_path / "main.mjs")], check=True, capture_output=True, text=True)
-    for f, found in zip(calls, json.loads(done.stdout), strict=True):
-        for value, right in zip(found, f.test[1].values(), strict=True):
-            close(value, right)
-
-
-@pytest.mark.parametrize("language", [torch, jax])
-def test_random_systems_are_python(language):
-    for seed in SEEDS[::10]:
-        compile(made(system(seed), language, SHAPES, seed=seed)[1], "model.py", "exec")
-
-
-def commands(folder):
-    """Return what runs the three files of a folder."""
-    return [sys.executable, str(folder / "model.py")], [str(folder / "model")], ["node", str(folder / "model.mjs")]
+    for path in SAMPLES:
+        asked = Asked((), (str(path),), (), (), None, None, None)
+        try:
+            situation = read_situation(read_asked(asked), asked)
+        except InputError:  # it has claims, for `gradcli check`
+            continue
+        language, numbers = LANGUAGES[to], to in ("c", "javascript")
+        point = (
+            situation.points[0]
+            if situation.points
+            else {n: np.full(x.shape, 0.7) for n, x in situation.graph.inputs.items()}
+        )
+        wanted = Wanted("model", WHAT, situation.wrt, point, numbers, language.RESERVED | {"model"})
+        found = program(situation.graph, path.read_text("utf-8").splitlines(), wanted)
+        files.append((found, language.source(found)))
+    assert len(files) > 20
+    compare(to, [type(made("c", "y=x", {}, ()))(*file) for file in files], tmp_path)
 
 
 # Larger arrays, which are looped over, and operations that random systems do not have.
 LARGER = [
     ("y = A @ B; s = sum(A, axis=0); w = max(A, axis=1); m = A.T @ A", {"A": (7, 6), "B": (6, 5)}),
-    ("y = softmax(A, axis=1); s = tril(A) @ B; d = diag(A)", {"A": (6, 6), "B": (6, 5)}),
+    ("y = softmax(A, axis=1); s = tril(A) @ B; d = diag(A); t = triu(A, 1)", {"A": (6, 6), "B": (6, 5)}),
     ("y = conv1d(A, B)", {"A": (2, 3, 20), "B": (4, 3, 3)}),
     ("y = cumsum(A, 1); s = cumprod(A/3, 0); q = A[::-1, ::2]; r = A[[3, 0, 0]]", {"A": (6, 7)}),
     ("y = sum(where(A > 0, A**2, -A)); n = norm(A, axis=1); a = amax(A, axis=0)", {"A": (6, 7)}),
     ("y = max(A, dim=1); z = min(A, dim=0); w = det(A[:3, :3]); q = solve(A[:3, :3], A[3, :3])", {"A": (6, 7)}),
     ("y = x % z; w = floor(x*3); q = heaviside(x, 0.5); r = round(x*4); s = clamp(x, -.5, .5)", {"x": (3,), "z": (3,)}),
+    ("y = sort(x); m = median(A, dim=1); t = topk(x, 2); w = sort(x, descending=True)", {"x": (7,), "A": (3, 5)}),
+    ("i = argsort(x); k = argmax(A, 1)*A[:, 0]; j = argmin(A, 0)", {"x": (7,), "A": (3, 5)}),
+    ("y = inv(A); d = det(A); s = solve(A, b); t = inv(A[:2, :2])", {"A": (5, 5), "b": (5,)}),
+    ("s = solve(A, b); d = det(A[0])", {"A": (2, 4, 4), "b": (2, 4, 3)}),
+    ("y = x*[1, 2, 3] + sum(W*[[1, 0], [0, 1]]); w = concatenate([[1, 2], x])", {"x": (3,), "W": (2, 2)}),
+    ("z = [sin(2), a, 3]; y = permute(A, 2, 0, 1)", {"A": (2, 3, 4)}),
+    ("z = einsum('ijk,kl->lij', A, B); w = reshape(A, 6, 4); v = sum(A, axis=1)", {"A": (2, 3, 4), "B": (4, 2)}),
+    ("y = sum(100*(x[1:] - x[:-1]**2)**2 + (1 - x[:-1])**2)", {"x": (60,)}),
 ]  # fmt: skip
 
 
-@pytest.mark.skipif(not (shutil.which("cc") and shutil.which("node")), reason="there is no C compiler, or no Node")
-@pytest.mark.parametrize(("text", "shapes"), LARGER)
-def test_files_test_themselves(text, shapes, tmp_path):
-    for language, ending in ((numpy, "py"), (c, "c"), (javascript, "mjs")):
-        path = tmp_path / f"model.{ending}"
-        path.write_text(made(text, language, shapes, ("value", "vjp", "jvp"))[1])
-    run = lambda *command: subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: E731
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DMODEL_TEST"]
-    compiled = run("cc", *flags, str(tmp_path / "model.c"), "-lm", "-o", str(tmp_path / "model"))
-    assert compiled.returncode == 0, compiled.stderr
-    for command in (
-        [sys.executable, str(tmp_path / "model.py")],
-        [str(tmp_path / "model")],
-        ["node", str(tmp_path / "model.mjs")],
-    ):
-        done = run(*command)
-        assert (done.returncode, done.stdout) == (0, "as gradcli has it\n"), (command, done.stdout[:500], done.stderr)
+def test_larger_systems(to, tmp_path):
+    what = ("value", "vjp", "jvp")
+    compare(to, [made(to, text, shapes, what) for text, shapes in LARGER], tmp_path)
 
 
-@pytest.mark.skipif(not (shutil.which("cc") and shutil.which("node")), reason="there is no C compiler, or no Node")
-def test_a_file_that_is_wrong_says_so(tmp_path):
-    for language, ending in ((numpy, "py"), (c, "c"), (javascript, "mjs")):
-        text = made("y = x**2*3", language, {}, ("value",))[1]
-        head, function, rest = text.partition("model(" if language is not c else "void model(")
-        body, sign, more = rest.partition("3.0" if language is c else "3")
-        assert sign
-        (tmp_path / f"model.{ending}").write_text(head + function + body + sign.replace("3", "5") + more)
-    subprocess.run(["cc", "-DMODEL_TEST", str(tmp_path / "model.c"), "-lm", "-o", str(tmp_path / "model")], check=True)
-    for command in (
-        [sys.executable, str(tmp_path / "model.py")],
-        [str(tmp_path / "model")],
-        ["node", str(tmp_path / "model.mjs")],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 1
-        assert "where gradcli has" in done.stdout
+def test_hessians_of_larger_systems(to, tmp_path):
+    text = "L = sum(exp(sin(x))*x[::-1]) + prod(x[:4]) + sum(W @ x)**2"
+    compare(to, [made(to, text, {"x": (20,), "W": (3, 20)}, SCALAR)], tmp_path)
+
+
+def test_special_functions(to, tmp_path):
+    scipy = pytest.importorskip("scipy.special")  # by which the engine has them to the last digits
+    points = np.array([-7.3, -2.5, -1.25, -0.5, 1e-3, 0.3, 1.0, 1.5, 2.7, 4.0, 9.5, 30.0])
+    text = "y = gamma(x); l = lgamma(x); d = digamma(x); e = erf(x/3); c = erfc(x/3)"
+    text += "; p = polygamma(1, x); q = polygamma(3, x)"
+    file = made(to, text, {"x": points.shape}, ("value", "vjp"), at={"x": points})
+    assert_allclose(file.program.functions[0].test[1]["d"], scipy.psi(points), rtol=1e-14)
+    compare(to, [file], tmp_path)
+
+
+def test_sparse_matrices(to, tmp_path):
+    broyden = "y = (3 - 2*x)*x - concatenate([[0], x[:-1]]) - 2*concatenate([x[1:], [0]]) + 1"
+    hilly = "L = sum(x**3) + x[0]*x[5]"
+    files = [
+        made(to, broyden, {"x": (50,)}, ("jacobian",), sparse=True),
+        made(to, hilly, {"x": (6,)}, ("jacobian", "hessian"), sparse=True),
+        made(to, "y = [a*x[0], b]", {"x": (2,)}, ("jacobian",), sparse=True),
+    ]
+    compare(to, files, tmp_path)
+
+
+def test_the_entries_of_a_sparse_matrix_make_it_up():
+    text, shapes = "y = x[1:]*x[:-1]*a; z = [3, a, x[2]]", {"x": (5,)}
+    file = made("numpy", text, shapes, ("jacobian",), sparse=True)
+    names = {}
+    exec(file.text, names)
+    (f,) = file.program.functions
+    graph = parse(text, **shapes)
+    whole = np.zeros(names["model_jacobian_shape"])
+    values = names["model_jacobian"](*(np.asarray(v) for v in f.test[0].values()))
+    whole[names["model_jacobian_rows"], names["model_jacobian_columns"]] = values
+    assert len(values) == np.count_nonzero(whole) == 4 * 3 + 2
+    assert_allclose(whole, numeric_jacobian(graph, list(graph.inputs), f.test[0]), rtol=1e-14)
+
+
+def exported_at_points(text, shapes, count, seed):
+    """Run a NumPy file at points along a last axis, and compare with the engine there."""
+    file = made("numpy", text, shapes, tuple(KINDS)[:4], seed=seed)
+    names = {}
+    exec(compile(file.text, "model.py", "exec"), names)
+    graph = parse(text, **shapes)
+    random = np.random.default_rng(seed)
+    for f, kind in zip(file.program.functions, tuple(KINDS)[:4], strict=True):
+        values = [random.uniform(0.3, 1.5, (*n.shape, count)) for n in f.arguments.values()]
+        with np.errstate(all="ignore"):
+            found = names[f.name](*values)
+        found = found if isinstance(found, tuple) else (found,)
+        if kind == "jacobian":
+            at = dict(zip(graph.inputs, (v[..., -1] for v in values), strict=True))
+            assert found[0].shape[2:] == (count,)
+            expected = [numeric_jacobian(graph, list(graph.inputs), at)]
+            found = [found[0][..., -1]]
+        else:
+            derived = KINDS[kind].graph(graph, list(graph.inputs))
+            expected = list(evaluate(derived, dict(zip(derived.inputs, values, strict=True))).values())
+            expected = [np.broadcast_to(e, (*e.shape[:-1], count)) for e in expected]
+        for own, right in zip(found, expected, strict=True):
+            assert np.shape(own) == right.shape, (f.name, text)
+            scale = np.abs(right[np.isfinite(right)]).max(initial=0)
+            assert_allclose(own, right, rtol=1e-12, atol=1e-12 * (1 + scale), err_msg=text)
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_numpy_takes_points_along_a_last_axis(count):
+    for seed in SEEDS[::3]:
+        exported_at_points(system(seed), SHAPES, count, seed)
+    for text, shapes in LARGER:
+        exported_at_points(text, shapes, count, 0)
+
+
+RUNS = {"numpy": ([sys.executable], "py"), "c": ([], "c"), "javascript": (["node"], "mjs")}
+
+
+def self_tested(to, text, folder):
+    """Run a file's own test."""
+    run, ending = RUNS[to]
+    path = folder / f"model.{ending}"
+    path.write_text(text, "utf-8")
+    if to == "c":
+        command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-DMODEL_TEST", str(path), "-lm"]
+        path = folder / "model"
+        subprocess.run([*command, "-o", str(path)], check=True)
+    return subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("own", RUNS)
+def test_files_test_themselves(own, tmp_path):
+    if not is_there(own):
+        pytest.skip(f"there is nothing here that runs {own}")
+    file = made(own, *LARGER[3], ("value", "vjp", "jvp", "jacobian"))
+    done = self_tested(own, file.text, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "as gradcli has it\n"), done.stderr
+    right = made(own, "y = x + 5", {}, ("value",)).text
+    five = "x + 5;" if own == "javascript" else "x + 5.0"
+    assert right.count(five) == 1
+    done = self_tested(own, right.replace(five, five.replace("5", "6")), tmp_path)
+    assert done.returncode == 1
+    assert "where gradcli has" in done.stdout
+
+
+def test_python_is_as_black_has_it(tmp_path):
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed")
+    for to in ("numpy", "torch", "jax"):
+        for k, (text, shapes) in enumerate([*LARGER, *((system(seed), SHAPES) for seed in SEEDS[::6])]):
+            (tmp_path / f"{to}{k}.py").write_text(made(to, text, shapes, WHAT[:2]).text, "utf-8")
+    command = [str(ruff), "format", "--isolated", "--diff", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[:3000]
+
+
+@pytest.mark.parametrize("to_numbers", ["c", "javascript"])
+def test_no_line_is_too_long(to_numbers):
+    for text, shapes in [*LARGER, *((system(seed), SHAPES) for seed in SEEDS[::6])]:
+        lines = made(to_numbers, text, shapes, WHAT[:2]).text.splitlines()
+        body = [line for line in lines if not line.startswith((" *", "//"))]
+        assert max(map(len, body)) <= 100

@@ -48,6 +48,10 @@ def test_the_recorded_messages_reach_every_message_of_the_guide():
             "in-place",
             "modified by an inplace operation: [torch.FloatTensor [10, 10]], which is output 0 of SigmoidBackward0",
         ),
+        ("in-place", "RuntimeError: leaf variable has been moved into the graph interior"),
+        ("leaf-and-intermediate", "element 0 of variables does not require grad and does not have a grad_fn"),
+        ("detach-and-no-grad", "Can't call numpy() on Variable that requires grad. Use var.detach().numpy() instead."),
+        ("corners", "Function 'LogBackward' returned nan values in its 0th output."),
         ("shapes", "only one element tensors can be converted to Python scalars"),
     ],
 )
@@ -85,11 +89,16 @@ def test_a_long_text_is_looked_at_quickly():
         ("nan gradient", "corners"),
         ("attention map of an image", "saliency"),
         ("millions of points", "many-points"),
+        ("my loss is nan", "corners"),
+        ("relu at 0", "corners"),
+        ("optimizer step", "zero-grad"),
+        ("what does requires_grad do", "leaf-and-intermediate"),
     ],
 )
 def test_the_nearest_topic_shares_rare_words(text, topic):
     assert nearest(text)[0].name == topic
 
 
-def test_nothing_is_near_to_what_shares_no_word():
-    assert nearest("xyzzy") == []
+@pytest.mark.parametrize("text", ["xyzzy", "hello world", "CUDA out of memory. Tried to allocate 2", "what is it"])
+def test_nothing_is_near_to_what_shares_no_word_that_matters(text):
+    assert nearest(text) == []

@@ -93,7 +93,8 @@ def test_an_assembled_vector_is_shown_as_a_list(cli, script):
 def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
     out = cli.done("run", "-f", "markdown", script(DOUBLED)).out
     assert out.startswith("```python\nimport torch\n")
-    assert "### `line 6: y.backward" in out
+    assert "\n## `line 6: y.backward" in out
+    assert "\n### In the script\n" in out
     assert "```text\ntensor([  1024." in out
     assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
 

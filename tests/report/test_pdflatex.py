@@ -45,7 +45,13 @@ PAGES = {
     "jacobian steps": ("jacobian", "y0=sin(a*b)*c", "y1=a**b", "--at", "a=1.5,b=2.5,c=0.3", "--steps"),
     "right": ("check", "y=x**2*sin(x)", "dy/dx=2*x*sin(x)+x**2*cos(x)"),
     "matrix form": ("backward", "h=X@W1; y=sum(relu(h)*v1)", "--shape", "X=8x16,W1=16x12,v1=8x12"),
+    "forward": ("jvp", "y=x**2*z_1", "--at", "x=1,z_1=2", "--u", "x=1,z_1=3", "--steps", "--v", "2"),
+    "taylor": ("jacobian", "y=exp(-x)*sin(x)", "--order", "8", "--at", "x=0.3"),
 }  # fmt: skip
+CLAIMS = (
+    "f=x**2*y_1*sin(x*z)*exp(x*z+y_1)", "df/dx=x*y_1*z*sin(x*z)*exp(x*z+y_1)", "df/dy_1=z*x**2", "d2f/dx2=f",
+    "df/dz=x**3*y_1*exp(x*z+y_1)*(sin(x*z)+cos(x*z))",
+)  # fmt: skip
 needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 
 
@@ -91,6 +97,13 @@ def test_a_wrong_claim(cli, tmp_path):
 @pytest.mark.parametrize("name", ["retain_grad", "hooks", "second_derivative"])
 def test_a_script_explained(cli, tmp_path, name):
     assert too_wide(compiled(tmp_path, cli.done("run", "-f", "latex", str(SAMPLES / f"{name}.py")).out)) == []
+
+
+@needs_pdflatex
+def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
+    outcome = cli("check", *CLAIMS, "-f", "latex", "--standalone")
+    assert outcome.status == 1
+    assert too_wide(compiled(tmp_path, outcome.out)) == []
 
 
 @needs_pdflatex

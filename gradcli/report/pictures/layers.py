@@ -19,7 +19,7 @@ _SWEEPS = 12
 _LINE = 10.0  # of room for a line between boxes
 _GAP = 24.0  # between boxes
 _WEIGHTS = (2.0, 3.0, 8.0)  # of links that are to be straight: between boxes, to a line, of a line
-_FROM_LEAF = 0.3
+_FROM_LEAF = 0.05
 
 
 class Size(NamedTuple):
@@ -138,20 +138,31 @@ class _Layers:
             item.order = tuple(sorted(range(len(item.above)), key=lambda k: (item.above[k].position, k)))
 
 
-def _links(item: _Item) -> Iterator[tuple[_Item, float, float]]:
-    """Yield the items above, with the place of the port and the weight of the link.
-
-    Long lines are to be straight, and then the way of what is computed; leaves stand beside it.
-    """
+def _links(item: _Item) -> Iterator[tuple[_Item, float]]:
+    """Yield the items above, with the place of the port from the middle of the item."""
     for other, offset in zip(item.above, item.offsets(), strict=True):
         if other.layer == item.layer - 1:
-            lines = (item.box is None) + (other.box is None)
-            yield other, offset, _WEIGHTS[lines] if other.above else _FROM_LEAF
+            yield other, offset
+
+
+def _pulls(item: _Item) -> Iterator[tuple[_Item, float, float]]:
+    """Yield the items above, with the distance that each should have from the item, and how much it matters.
+
+    Long lines are to be straight, and then the way of what is computed: it leads straight down where leaves alone join
+    it, and these stand beside it.
+    """
+    links = list(_links(item))
+    alone = sum(bool(other.above) for other, _ in links) == 1
+    for other, offset in links:
+        if other.above:
+            yield other, 0.0 if alone else offset, _WEIGHTS[(item.box is None) + (other.box is None)]
+        else:
+            yield other, offset, _FROM_LEAF
 
 
 def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
     """Move items towards what they are linked with, by turns from above and from below."""
-    above = {id(item): list(_links(item)) for layer in layers for item in layer}
+    above = {id(item): list(_pulls(item)) for layer in layers for item in layer}
     below: dict[int, list[tuple[_Item, float, float]]] = {}
     for layer in layers:
         for item in layer:
@@ -206,7 +217,7 @@ def _rows(found: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[floa
     for k, layer in enumerate(found.layers):
         bottoms.append(tops[-1] + max((sizes[i.box].height for i in layer if i.box is not None), default=0.0))
         after = found.layers[k + 1] if k + 1 < len(found.layers) else []
-        aside = max((abs(item.x + o - other.x) for item in after for other, o, _ in _links(item)), default=0.0)
+        aside = max((abs(item.x + o - other.x) for item in after for other, o in _links(item)), default=0.0)
         tops.append(bottoms[-1] + min(96.0, max(30.0, aside / 6)))
     return tops, bottoms
 
@@ -218,7 +229,7 @@ def _curves(found: _Layers, sizes: Sequence[Size], tops: Sequence[float], bottom
         for item in layer:
             if item.box is None:
                 yield Curve(item.x, tops[item.layer], item.x, bottoms[item.layer], False)
-            for other, offset, _ in _links(item):
+            for other, offset in _links(item):
                 end = bottoms[other.layer]
                 if other.box is not None and id(other) not in straight:
                     straight.add(id(other))

@@ -86,6 +86,18 @@ def test_a_chain_stands_in_a_column():
     assert all(abs(c.x1 - c.x2) < EDGE for c in layout.curves)
 
 
+def test_layers_with_leaves_of_their_own_stand_in_a_column():
+    """Each reads the one before it, and a leaf that stands beside it; the column does not wander off to a side."""
+    sources = [[], [], [0, 1]]
+    for _ in range(12):
+        sources += [[], [len(sources) - 1, len(sources)]]
+    sizes = [Size(200.0, 40.0, tuple(100.0 for _ in mine)) for mine in sources]
+    layout = drawn(sizes, sources)[1]
+    left = [place.left for place, mine in zip(layout.places, sources, strict=True) if mine]
+    assert max(left) - min(left) < 60
+    assert layout.width < 3 * 200
+
+
 @pytest.mark.parametrize("near", [3, 40, 3000])
 def test_thousands_take_seconds(near):
     sizes, sources = some_graph(1, 3000, near)

@@ -64,6 +64,26 @@ def test_it_is_one_file_for_light_and_dark(cli):
     assert re.findall(r"(?:href|src|url|@import|https?:)[^\s>]*", svg) == ['http://www.w3.org/2000/svg"']
 
 
+def test_two_of_them_may_stand_in_one_page(cli):
+    """Nothing has a name that another picture has, too, and no rule of style is about anything else."""
+    for name in ("main", "network"):
+        svg = cli.done("graph", *SYSTEMS[name], "-f", "svg").out
+        assert not re.search(r"\bid=|url\(#|href=", svg)
+        (style,) = re.findall(r"<style>(.*?)</style>", svg, re.DOTALL)
+        rules = re.sub(r"\{[^{}]*\}", "\n", style.replace("@media (prefers-color-scheme:dark){", "")).rstrip("}\n")
+        selectors = [s.strip() for line in rules.splitlines() if line.strip() for s in line.split(",")]
+        assert selectors
+        assert all(re.fullmatch(r"\.gg-\w+", selector) for selector in selectors), selectors
+
+
+@pytest.mark.parametrize(("name", "least"), [("main", 0), ("sample", 1000)])
+def test_a_wide_one_is_scaled_to_the_page_until_it_would_be_illegible(name, least, cli):
+    root = ET.fromstring(cli.done("graph", *SYSTEMS[name], "-f", "svg").out)
+    (narrowest,) = re.fullmatch(r"max-width:max\(100%,(\d+)px\);height:auto", root.get("style")).groups()
+    assert 13 * int(narrowest) / float(root.get("width")) > 7.5  # pixels of a letter
+    assert least <= int(narrowest) < float(root.get("width"))
+
+
 def test_kinds_look_different(cli):
     root = ET.fromstring(cli.done("graph", *SYSTEMS["used twice"], "-f", "svg").out)
     looks = [(r.get("class"), r.get("rx")) for r in root.find(f"{NS}g").iter(f"{NS}rect")]

@@ -1,0 +1,159 @@
+"""Scripts that do whatever a Python program may: each runs and ends as `python` has it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+X = "import torch, sys, os, signal, threading, io\nx = torch.tensor([1., 2.], requires_grad=True)\n"
+BACK = "(x**2).sum().backward()\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def made(text, name="script.py"):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        return str(path)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "printed"),
+    [
+        (BACK + "print('a')\nexit(5)\nprint('b')\n", 5, "a\n"),
+        ("x.register_hook(lambda g: sys.exit(4))\n" + BACK, 4, ""),
+        ("for m in [m for m in sys.modules if m.startswith('torch')]: del sys.modules[m]\n" + BACK +
+         "print(x.grad)\n", 0, "tensor([2., 4.])\n"),
+        ("torch.tensor = None\ndel torch.Tensor\n" + BACK + "print(x.grad)\n", 0, "tensor([2., 4.])\n"),
+        ("sys.setrecursionlimit(200)\n" + BACK + "print(x.grad)\n", 0, "tensor([2., 4.])\n"),
+        ("o, sys.stdout = sys.stdout, io.StringIO()\nprint(1)\n" + BACK +
+         "o, sys.stdout = sys.stdout, o\nprint([o.getvalue()])\n", 0, "['1\\n']\n"),
+        ("import pickle\nprint(pickle.loads(pickle.dumps(x)))\n", 0, "tensor([1., 2.], requires_grad=True)\n"),
+        ("class A:\n    def __init__(self):\n        self.t = torch.ones(1)\nimport pickle\n"
+         "print(pickle.loads(pickle.dumps(A())).t)\n", 0, "tensor([1.])\n"),
+        ("import asyncio\nasync def f():\n    (x**2).sum().backward()\n    return x.grad\nprint(asyncio.run(f()))\n", 0,
+         "tensor([2., 4.])\n"),
+        ("try:\n    os.kill(os.getpid(), signal.SIGINT)\n    import time; time.sleep(1)\nexcept KeyboardInterrupt:\n"
+         "    print('caught')\n", 0, "caught\n"),
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=2)\n"
+         "print(p.parse_args().n)\n", 0, "2\n"),
+        ("def f(n):\n    return f(n + 1)\nf(0)\n", 1, ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_script_ends_as_python_ends_it(text, status, printed, quiet, cli, write):
+    outcome = cli("run", *["--quiet"] * quiet, write(X + text))
+    assert outcome.status == status
+    assert outcome.out == printed if quiet else outcome.out.endswith(printed)
+    assert "fault of gradcli" not in outcome.out
+    assert "gradcli/" not in outcome.err
+
+
+def test_threads_may_all_call_backward(cli, write):
+    text = X + "found = []\ndef work():\n    x = torch.tensor([1., 2.], requires_grad=True)\n    for i in range(20):\n"
+    text += "        (x**2).sum().backward()\n    found.append(x.grad.tolist())\n"
+    text += "ts = [threading.Thread(target=work) for k in range(4)]\n[t.start() for t in ts]\n[t.join() for t in ts]\n"
+    outcome = cli.done("run", write(text + "print(found)\n"))
+    assert outcome.out.endswith(f"{[[40.0, 80.0]] * 4}\n")
+    assert outcome.out.count("── line 7: ") == 1
+    assert outcome.err == "line 7, 79 more times; --all shows them\n"
+
+
+def test_an_error_in_a_thread_is_shown_with_the_scripts_lines(cli, write):
+    text = X + "t = threading.Thread(target=lambda: (x*2).backward(), name='T')\nt.start()\nt.join()\nprint('after')\n"
+    outcome = cli.done("run", "--quiet", write(text))
+    assert outcome.out == "after\n"
+    assert outcome.err.startswith("Exception in thread T:\nTraceback (most recent call last):\n")
+    assert outcome.err.endswith("RuntimeError: grad can be implicitly created only for scalar outputs\n")
+    assert "gradcli/" not in outcome.err
+
+
+def test_a_script_may_show_its_errors_itself(cli, write):
+    outcome = cli("run", write("import sys\nsys.excepthook = lambda kind, *_: print('mine', kind.__name__)\n1/0\n"))
+    assert (outcome.status, outcome.out, outcome.err) == (1, "mine ZeroDivisionError\n", "")
+
+
+def test_an_error_that_another_was_made_of_is_explained(cli, write):
+    text = "import torch\ntry:\n    torch.ones(2).sum().backward()\nexcept RuntimeError as e:\n"
+    outcome = cli("run", write(text + "    raise ValueError('mine') from e\n"))
+    assert outcome.status == 1
+    assert "ValueError: mine\nwhy:  nothing that the output was computed from requires a gradient" in outcome.err
+
+
+def test_an_exception_of_a_hook_is_the_scripts(cli, write):
+    text = X + "def bad(g):\n    raise ValueError('bad hook')\nx.register_hook(bad)\n" + BACK
+    path = write(text)
+    outcome = cli("run", path)
+    assert outcome.status == 1
+    lines = [f'  File "{path}", line 6, in <module>', f'  File "{path}", line 4, in bad']
+    assert [line for line in outcome.told.splitlines() if line.startswith("  File")] == lines
+    assert outcome.err.endswith("ValueError: bad hook\n")
+
+
+def test_ten_megabytes_are_printed(cli, write):
+    text = BACK + "for i in range(100):\n    print('x' * 100_000)\n"
+    assert len(cli.done("run", write(X + text)).out) > 10**7
+    document = cli.done("run", "-f", "markdown", write(X + text + "print('y' * 10**6)\n")).out
+    assert "… and more …" in document
+    assert len(document) < 1.1 * 10**7
+
+
+def test_a_script_reads_standard_input(cli, write):
+    text = "n = int(input('n? '))\nprint(n, sys.stdin.read())\n"
+    assert cli.done("run", write(X + text), stdin="3\nrest").out == "n? 3 rest\n"
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_script_runs(cli, write, tmp_path):
+    text = cli.refused("run", "--output", str(tmp_path / "none" / "x.md"), "-f", "markdown", write("print('ran')\n"))
+    assert "cannot be written" in text
+
+
+def test_a_line_without_a_backward_is_told(cli, write):
+    assert cli.done("run", "--line", "9", write(X + BACK)).err == (
+        "note: nothing at line 9 is explained; at line 3 something is\n"
+    )
+
+
+def test_output_takes_the_pages_of_each_format(cli, write, tmp_path):
+    path, file = write(X + BACK + "print('here')\n"), tmp_path / "pages"
+    assert cli.done("run", "--output", str(file), path).out == "here\n"
+    assert "x.grad: None → [2, 4]" in file.read_text("utf-8")
+    outcome = cli.done("run", "-f", "json", "--output", str(file), path)
+    assert (outcome.out, outcome.err) == ("", "here\n")
+    assert json.loads(file.read_text("utf-8"))["line"] == 3
+    assert cli.done("run", "-f", "markdown", "--output", str(file), path).out == ""
+    assert "```text\nhere\n```" in file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_an_endless_loop_ends_at_ctrl_c(options, process, write):
+    text = "import os, signal, torch\nx = torch.tensor([1., 2.], requires_grad=True)\ni = 0\nwhile True:\n    i += 1\n"
+    text += "    if i == 50: os.kill(os.getpid(), signal.SIGINT)\n    (x**2).sum().backward()\n"
+    outcome = process("run", *options, write(text))
+    assert outcome.status == 130
+    assert outcome.err.endswith("interrupted\n")
+    assert ("line 7, 48 more times" in outcome.err) == (not options)
+
+
+def test_every_ctrl_c_is_one_that_a_script_may_catch(process, write):
+    text = "import os, signal, time\nfor k in range(3):\n    try:\n        os.kill(os.getpid(), signal.SIGINT)\n"
+    text += "        time.sleep(5)\n    except KeyboardInterrupt:\n        print('caught', k)\n"
+    outcome = process("run", write(text))
+    assert (outcome.status, outcome.out) == (0, "caught 0\ncaught 1\ncaught 2\n")
+
+
+def test_a_script_ends_tidily_when_it_is_told_to_end(process, write):
+    text = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(5)\n"
+    outcome = process("run", write(text + "finally:\n    print('tidied up')\n"))
+    assert (outcome.status, outcome.out) == (143, "tidied up\n")
+
+
+def test_a_child_process_goes_its_own_way(process, write):
+    text = "import os, torch\nx = torch.tensor([1., 2.], requires_grad=True)\npid = os.fork()\nif pid == 0:\n"
+    text += "    (x**2).sum().backward()\n    print('child', x.grad, flush=True)\n    os._exit(0)\nos.waitpid(pid, 0)\n"
+    text += "(x**3).sum().backward()\nprint('parent', x.grad)\n"
+    outcome = process("run", "--quiet", write(text))
+    assert outcome.out == "child tensor([2., 4.])\nparent tensor([ 3., 12.])\n"
