@@ -85,7 +85,8 @@ def _formula(expr: Any) -> Value:
 def _needed(result: Shown, exprs: list[Any]) -> list[str]:
     """Return the definitions that formulas mention, and those that these mention, in their order."""
     assert result.symbolic is not None
-    where, found, pending = result.symbolic.where, set(), exprs
+    where, pending = result.symbolic.where, list(exprs)
+    found: set[str] = set()
     while pending:
         mentioned = {str(s) for s in pending.pop().free_symbols} & where.keys() - found
         found |= mentioned

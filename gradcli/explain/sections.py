@@ -40,9 +40,13 @@ class Partial:
 
 @dataclass(frozen=True)
 class Value:
-    """A number or a formula (a SymPy expression), or an array of them, summarised where it is large."""
+    """A number or a formula (a SymPy expression), or an array of them, summarised where it is large.
+
+    A zero that was `given` shows its sign, which 1/x knows; in what is computed it would distract.
+    """
 
     array: Array
+    given: bool = False
 
 
 @dataclass(frozen=True)

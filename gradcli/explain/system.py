@@ -45,7 +45,7 @@ def point_parts(at: Named) -> tuple[Math, ...]:
     """Return a point as words: at x0 = 1, x1 = 2."""
     parts: list[Math] = []
     for name, value in list(at.items())[:_LEAVES]:
-        parts += [", " if parts else "at ", Name(name), " = ", Value(value)]
+        parts += [", " if parts else "at ", Name(name), " = ", Value(value, given=True)]
     return (*parts, f", … ({len(at):,} inputs)") if len(at) > _LEAVES else tuple(parts)
 
 

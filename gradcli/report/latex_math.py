@@ -30,7 +30,7 @@ from gradcli.explain.sections import (
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number
 from gradcli.notation.latex_writer import matrix, times
-from gradcli.report.text_math import TextWriter, signed_sum
+from gradcli.report.text_math import TextWriter, signed_sum, unsigned
 
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
@@ -89,8 +89,8 @@ class LatexWriter:
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"
-            case Value(array):
-                return self.array(np.asarray(array))
+            case Value(array, given):
+                return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, implicit=implicit):
                 return LatexNotation(names, implicit=implicit, latex=self.names).expression(node)
             case Formula(_, formula):

@@ -56,8 +56,8 @@ class TextWriter:
                 return grad_name(name)
             case Partial(of, by, order):
                 return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
-            case Value(array):
-                return self.array(np.asarray(array))
+            case Value(array, given):
+                return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, written, implicit):
                 return written or Notation(names, times="*", implicit=implicit).expression(node)
             case Formula(text):
@@ -115,8 +115,6 @@ class TextWriter:
         text = number_text(value)
         if self.digits is None or not np.isfinite(value):
             return text
-        if not value:
-            return "0"  # without the sign that a zero may have
         short = f"{value:.{self.digits}g}"
         return text if float(short) == value else number_text(float(short)) if "e" not in short else short
 
@@ -150,6 +148,11 @@ def signed_sum(terms: Sequence[tuple[str, str]]) -> str:
     """
     whole = "".join(sign + text for sign, text in terms)
     return f"-{whole[3:]}" if whole.startswith(" - ") else whole[3:] or "0"
+
+
+def unsigned(array: Array) -> Array:
+    """Return numbers with zeros that have no sign."""
+    return array + 0.0 if array.dtype.kind == "f" else array
 
 
 def grad_name(element: str) -> str:

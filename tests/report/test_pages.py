@@ -204,7 +204,8 @@ def test_the_line_of_pytorch(cli, arguments, pytorch):
 
 
 def test_running_sums(cli):
-    lines = section(cli, "calls", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000")
+    meaning, _, *lines = section(cli, "calls", "y=x**2", "--at", "x=1", "--v", "1,10,100,1000")
+    assert meaning == "Each call has its own v = ∂L/∂y, and adds v·∂y/∂x to .grad."
     assert [cells(line) for line in lines[:5]] == [
         ["call", "v", "vᵀJ", "x.grad after it"],
         ["1", "1", "1·2 = 2", "2"],
@@ -219,15 +220,15 @@ def test_running_sums(cli):
 
 
 def test_running_sums_of_a_vector_and_of_formulas(cli):
-    lines = section(cli, "calls", "y=3*x**2", "--at", "x=[1,2]", "--v", "1,10", "--v", "ones")
+    _, _, *lines = section(cli, "calls", "y=3*x**2", "--at", "x=[1,2]", "--v", "1,10", "--v", "ones")
     assert cells(lines[2]) == ["2", "[1, 1]", "[1·6, 1·12] = [6, 12]", "[6, 120] + [6, 12] = [12, 132]"]
-    lines = section(cli, "calls", "y=x**2", "--v", "1", "--v", "10")
+    _, _, *lines = section(cli, "calls", "y=x**2", "--v", "1", "--v", "10")
     assert [cells(line)[-1] for line in lines[1:3]] == ["2*x", "22*x"]
 
 
 @pytest.mark.parametrize("count", [20, 21, 100])
 def test_rows_of_many_calls(cli, count):
-    _, *rows = section(cli, "calls", "y=x", "--at", "x=1", "--v", str([1] * count))
+    _, _, _, *rows = section(cli, "calls", "y=x", "--at", "x=1", "--v", str([1] * count))
     numbers = [row.split()[0] for row in rows[: rows.index("")]]
     assert numbers == ([*map(str, range(1, 21))] if count == 20 else [*map(str, range(1, 20)), "…", str(count)])
     assert rows[rows.index("") - 1].endswith(f"{count - 1} + 1 = {count}")
@@ -401,8 +402,11 @@ def test_digits(cli, digits, shown):
         assert "is no number of digits" in cli("backward", "y=x", "--at", "x=1", "--digits", wrong).refused()
 
 
-def test_a_zero_is_shown_with_its_sign(cli):
+def test_a_zero_that_was_given_is_shown_with_its_sign_and_no_other(cli):
     assert "at a = -0.0" in cli.done("backward", "y=b/a", "--at", "a=-0.0,b=1").out.replace("b = 1, ", "")
+    out = cli.done("backward", "y=x**3*z", "--at", "x=0,z=-2", "--steps").out
+    assert "x̄ = -2·0 = 0" in out
+    assert "-0.0" not in out
 
 
 def test_no_line_ends_in_a_space(cli):

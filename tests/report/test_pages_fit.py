@@ -110,7 +110,12 @@ PAGES = {
     "layer norm and its weights": ("backward", "y=layer_norm(x,4); L=sum(y*w)", "--shape x=2x4,w=2x4", 60),
     "attention": ("backward", "y=softmax(q@k.T,axis=1)@u", "--shape q=3x2,k=4x2,u=4x2 --v ones", 60),
     "hessian": ("hessian", "y=exp(-a**2-b**2)*sin(a*b)*c", "--at a=0.3,b=0.4,c=2", 60),
-    "jvp": ("jvp", "h=relu(X@W1); y=sum(h**2)", "--at X=[[1,2],[3,4]],W1=[[1,0],[0,1]] --u X=[[1,0],[0,1]] --steps", 60),
+    "jvp": (
+        "jvp",
+        "h=relu(X@W1); y=sum(h**2)",
+        "--at X=[[1,2],[3,4]],W1=[[1,0],[0,1]] --u X=[[1,0],[0,1]] --steps",
+        60,
+    ),
     "two points": ("jacobian", "y=x**2", "--at x=3 --at x=4", 60),
     "density": ("jacobian", "y=exp(-(x-m)**2/(2*s**2))/sqrt(2*pi*s**2)", "", 60),
     "not finite": ("backward", "y=log(x)", "--at x=[0,-1,2] --v ones", 60),

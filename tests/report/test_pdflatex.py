@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.report.latex import document
-
 SAMPLES = Path(__file__).parents[2] / "samples"
 NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"
 MAIN = ("backward", "y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
@@ -86,15 +84,19 @@ def test_every_page_goes_into_a_plain_article(cli, tmp_path):
 
 
 WRONG = ("check", "y=x@A@x", "--shape", "x=2,A=2x2", "x.grad=2*v*A@x", "dy/dA=outer(x,x)", "d2y/dx2=2*A")
-SCRIPTS = ["retain_grad", "hooks", "where_and_nan", "doubled", "linear_regression", "second_derivative"]
 
 
 @needs_pdflatex
-def test_a_wrong_claim_and_scripts_explained(cli, tmp_path):
-    wrong = cli(*WRONG, "-f", "latex")
-    assert (wrong.status, "wrong" in wrong.out) == (1, True)
-    scripts = [cli.done("run", "-f", "latex", str(SAMPLES / f"{name}.py")).out for name in SCRIPTS]
-    assert too_wide(compiled(tmp_path, document("\n\\clearpage\n".join([wrong.out, *scripts])))) == []
+def test_a_wrong_claim(cli, tmp_path):
+    outcome = cli(*WRONG, "-f", "latex", "--standalone")
+    assert (outcome.status, "wrong" in outcome.out) == (1, True)
+    assert too_wide(compiled(tmp_path, outcome.out)) == []
+
+
+@needs_pdflatex
+@pytest.mark.parametrize("name", ["retain_grad", "hooks", "second_derivative"])
+def test_a_script_explained(cli, tmp_path, name):
+    assert too_wide(compiled(tmp_path, cli.done("run", "-f", "latex", str(SAMPLES / f"{name}.py")).out)) == []
 
 
 @needs_pdflatex
