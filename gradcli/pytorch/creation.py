@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -18,6 +19,10 @@ from gradcli.pytorch.views import shape_of
 _COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+_SLOW = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
 )
 
 
@@ -39,6 +44,9 @@ def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data.tolist()
     if isinstance(data, list | tuple | range):
+        if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
+            Mode.warned.add("arrays")
+            warnings.warn(_SLOW, UserWarning, stacklevel=4)
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
         found = [_plain(e) for e in data]
