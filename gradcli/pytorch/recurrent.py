@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.pytorch import functional as F
 from gradcli.pytorch import init
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.layers import empty
@@ -75,7 +76,7 @@ class RNN(_Recurrent):
         if tuple(hx.shape) != (count, x.shape[1], self.hidden_size):
             raise RuntimeError(f"Expected hidden size {(count, x.shape[1], self.hidden_size)}, got {list(hx.shape)}")
         out, last = self._layers(x, hx)
-        out = out.transpose(0, 1) if self.batch_first else out
+        out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
         return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
 
     def _layers(self, x: Any, hx: Any) -> tuple[Any, Any]:
