@@ -137,6 +137,8 @@ class ArrayWriter:
         rule = self.language.rules.get(node.op)
         if rule is None or rule == "refused":
             raise refused(node.op, self.language.name)
+        if isinstance(rule, str) and rule.count("{0}") > 1 and not _SIMPLE.fullmatch(args[0].text):
+            args = [self.named(args[0].text), *args[1:]]
         texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)

@@ -15,6 +15,7 @@ from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
+from gradcli.graph.operations.movement import basic
 from gradcli.graph.shapes import Shape
 
 CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
@@ -100,15 +101,23 @@ def _zeros(w: ArrayWriter, node: Node) -> str:
 def scattered(w: ArrayWriter, node: Node, args: Sequence[Argument], name: str) -> str:
     """Write the parts of an array of zeros: `=` at first, `+=` where there may be something already."""
     shape, keys = node.settings
-    taken = np.zeros(shape, dtype=bool)
-    for key, part in zip(keys, args, strict=True):
-        place = tuple(
-            slice(k.start, k.stop if k.stop >= 0 else None, k.step) if isinstance(k, range) else k for k in key
-        )
-        sign = "+=" if np.any(taken[place]) else "="
-        taken[place] = True
-        w.line(f"{name}[{index_text(key, shape)}] {sign} {part}")
+    for key, part, new in zip(keys, args, untouched(shape, keys), strict=True):
+        w.line(f"{name}[{index_text(key, shape)}] {'=' if new else '+='} {part}")
     return name
+
+
+def untouched(shape: Shape, keys: Sequence[Any]) -> list[bool]:
+    """Return for each key whether none of those before it has an element in common with it.
+
+    >>> untouched((3,), [(0,), (range(1, 3),), (2,)])
+    [True, True, False]
+    """
+    taken = np.zeros(shape, dtype=bool)
+    found = []
+    for key in keys:
+        found.append(not np.any(taken[basic(key)]))
+        taken[basic(key)] = True
+    return found
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:

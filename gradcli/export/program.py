@@ -102,7 +102,21 @@ def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | 
     return (matrix(row.matrix, found, wanted.wrt) if row.matrix else found), None
 
 
+def _about(kind: str, graph: Graph, wanted: Wanted) -> str:
+    """Return what a function returns: of a matrix, what its rows and columns are."""
+    row = KINDS[kind]
+    if not row.matrix:
+        return row.about
+    if wanted.sparse:
+        return f"the entries of {row.about} that are not zero, row after row"
+    rows, columns = (", ".join(map(identifier, names)) for names in (graph.outputs, wanted.wrt))
+    if kind == "hessian":
+        return f"{row.about}; rows and columns are those of {columns}"
+    return f"{row.about}; rows are those of {rows}, columns those of {columns}"
+
+
 def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
+    about = _about(kind, graph, wanted)
     graph, pattern = _of_kind(kind, graph, wanted)
     new = _simplified(graph, wanted.numbers)
     results = {identifier(name): new[n] for name, n in graph.outputs.items()}
@@ -128,7 +142,7 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     readers.update(results.values())
     name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
     test = None if wanted.at is None else _tested(graph, names, wanted.at)
-    return Function(name, KINDS[kind].about, arguments, results, nodes, names, readers, test, pattern)
+    return Function(name, about, arguments, results, nodes, names, readers, test, pattern)
 
 
 def _named_elements(name: str, elements: Array) -> Iterator[tuple[Node, str]]:
@@ -240,4 +254,4 @@ def about_lines(function: Function) -> list[str]:
     shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
     if not shapes:
         return [about]
-    return [about, *wrapped("Row after row, ", [*(f"{s}," for s in shapes[:-1]), f"{shapes[-1]}."], 76)]
+    return [about, *wrapped("Arrays, row after row: ", [*(f"{s}," for s in shapes[:-1]), f"{shapes[-1]}."], 76)]

@@ -49,11 +49,8 @@ def _points(function: Function) -> str:
 
 
 def _docstring(function: Function) -> list[str]:
-    about = f"Return {function.about}"
-    if function.pattern is None:
-        about += f": {', '.join(function.results)}"
-    about += "."
-    both = {**function.arguments, **function.results} if function.pattern else function.arguments
+    about = f"Return {function.about}."
+    both = {**function.arguments, **function.results}
     shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
     lines = wrapped('    """', about.split(), WIDTH - 3)
     lines[1:] = [f"    {line}" for line in lines[1:]]
