@@ -74,10 +74,10 @@ def test_what_would_stand_in_a_circle_is_not_folded(monkeypatch):
 
 
 def test_many_operations_take_little_time():
-    graph = parse("\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(5000)))
+    graph = parse("\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(2000)))
     begun = time.process_time()
     folds(graph, computed(graph))
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < 4
 
 
 @pytest.mark.parametrize("seed", range(8))
