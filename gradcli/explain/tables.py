@@ -23,6 +23,7 @@ from gradcli.explain.sections import (
 from gradcli.explain.steps import ReverseStep, reverse_steps
 from gradcli.explain.trace import Trace
 from gradcli.explain.weights import array_of, loss_name
+from gradcli.graph.graph import appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 
@@ -54,7 +55,8 @@ def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
 def forward_section(trace: Trace) -> Section:
     """Return each node with what it computes, and its value at a point."""
     lines = []
-    for node in trace.graph.nodes:
+    leaves = [trace.graph.inputs[name] for name in appearance(trace.graph)]
+    for node in dict.fromkeys([*leaves, *trace.graph.nodes]):
         if node in trace.names:
             formula = () if node.op == "input" else (Computed(node, trace.names),)
             value = (Value(trace.values[node]),) if node in trace.values else ()

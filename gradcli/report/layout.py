@@ -10,6 +10,7 @@ GAP = "   "
 _NARROW_GAP = "  "  # where columns would have to be made narrower
 _SIGN = "= "
 _LONGEST_NAME = 24  # columns of a left side that others are aligned with
+_WORDS = 14  # columns of a last column of words, where others are made narrower
 _LEAST = 10  # columns of a column that is made narrower
 
 Row = Sequence[str]
@@ -81,7 +82,16 @@ def table(rows: Sequence[Row], width: int) -> list[list[str]]:
     """Return the lines of each row of a table; where it is too wide, its widest columns are made narrower."""
     sizes, gaps = widths(rows), len(rows[0]) - 1 if rows else 0
     gap = GAP if sum(sizes) + gaps * len(GAP) <= width else _NARROW_GAP
-    sizes = _narrowed(sizes, width - gaps * len(gap))
+    room = width - gaps * len(gap)
+    tried = [_narrowed(sizes, room)]
+    if sum(sizes) > room and gaps > 1:  # a few words at the end take two lines rather than numbers do
+        last = min(sizes[-1], _WORDS)
+        tried.append([*_narrowed(sizes[:-1], room - last), last])
+    return min((_laid_out(rows, sizes, gap) for sizes in tried), key=lambda found: sum(map(len, found)))
+
+
+def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[str]]:
+    """Return the lines of each row in columns of these widths."""
     found = []
     for row in rows:
         parts = [broken(cell, size) for cell, size in zip(row, sizes, strict=True)]

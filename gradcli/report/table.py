@@ -79,9 +79,7 @@ class _Terminal:
         notes = ["".join(map(self.writer.write, line.note)) for line in block.lines]
         found = equations(rows, notes, room)
         return [
-            self.strong(text, line.strong and k == 0)
-            for line, texts in zip(block.lines, found, strict=True)
-            for k, text in enumerate(texts)
+            self.strong(text, line.strong) for line, texts in zip(block.lines, found, strict=True) for text in texts
         ]
 
     def grid(self, header: Sequence[str], rows: list[list[str]], room: int) -> list[str]:
