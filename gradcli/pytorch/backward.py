@@ -139,7 +139,7 @@ class Sweep:
                 source = step if own is None else own.grad_fn
                 if Mode.anomaly:
                     _detected(step)
-                raise about(_changed(memory, version, array, source), "in place", step, memory, version)
+                raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
@@ -260,7 +260,8 @@ def about(text: str, kind: str, *subjects: Any) -> RuntimeError:
     return error
 
 
-def _changed(memory: Any, version: int, array: Any, source: Edge | None) -> str:
+def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> str:
+    """Return PyTorch's words for numbers that a backward needs, and that are not what they were."""
     known = f", which is output 0 of {source.name().rpartition('Backward')[0] or source.name()}," if source else ""
     hint = (
         "enable anomaly detection to find the operation that failed to compute its gradient, with "

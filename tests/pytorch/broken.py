@@ -241,6 +241,40 @@ g.backward()
     "out": X + "z = torch.zeros(2)\ntorch.add(x, 1, out=z)\nz.sum().backward()\n",
     "a computed tensor without a gradient": X + "y = 2 * x\ny.requires_grad = False\n",
     "a number as a gradient": X + "x.grad = 1.\n",
+    "what an own function saved": """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, v):
+        x, = ctx.saved_tensors
+        return 2 * x * v
+x = torch.tensor([1., 2.], requires_grad=True)
+h = x * 1
+y = Square.apply(h)
+h += 1
+y.sum().backward()
+""",
+    "what an own function returned": """\
+import torch
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(ctx, v):
+        y, = ctx.saved_tensors
+        return y * v
+x = torch.tensor([1., 2.], requires_grad=True)
+y = Exp.apply(x)
+y.mul_(2)
+y.sum().backward()
+""",
 }
 
 # Their mend is no change of a line: what to do instead is said in words.
