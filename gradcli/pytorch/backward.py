@@ -123,10 +123,15 @@ class Sweep:
         if step._pres is not None and g is not None:
             g = self.called(step, g)
         if step.retained is not None and g is not None and (t := step.retained()) is not None:
-            with no_grad():
-                own = as_tensor(g)
-                t._grad = record.Make.tensor(own._a.copy()) if t._grad is None else t._grad + own
+            t._grad = self.retained(t._grad, as_tensor(g))
         return g
+
+    def retained(self, before: Tensor | None, own: Tensor) -> Tensor:
+        """Return what an intermediate keeps of a gradient: a copy, and the sum with what it had."""
+        if before is None and self.create and own.requires_grad:
+            return own.clone()  # type: ignore[attr-defined,no-any-return]
+        with no_grad():
+            return record.Make.tensor(own._a.copy()) if before is None else before + own  # type: ignore[no-any-return]
 
     def pull(self, step: Step, g: Any) -> Sequence[Any]:
         """Return what a step passes on to each of its edges."""
@@ -134,6 +139,9 @@ class Sweep:
             return [None] * len(step.edges)
         if step.freed is not None:
             raise about(SECOND, "second", step)
+        if type(step) is Step and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
+            # Of a tensor that was turned in place where nothing was recorded.
+            g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
         for memory, version, array, own in step.checks:
             if memory.version != version:
                 source = step if own is None else own.grad_fn
