@@ -18,7 +18,7 @@ from gradcli.lang.values import read_names
 
 MAX_SYSTEM_BYTES = 2**24
 _LONG = 2**18  # characters of a text
-_OBJECTS = 20_000_000  # about three times what a chain of 100,000 statements makes
+_OBJECTS = 20_000_000  # a text of 16 MiB makes fewer: 100,000 short statements make 2,000,000
 _KEPT: list[System] = []
 
 
