@@ -17,6 +17,7 @@ Examples:
   gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
   gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
   gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
+  gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
 """
 
 

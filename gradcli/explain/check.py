@@ -31,7 +31,7 @@ class Verdict:
 
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
-    `place` its number among those that were given, `yours`, `true` and `difference` the numbers there, `error` about
+    `place` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
     how far the last may be off, and `why` what is wrong.  Of a right one, `note` tells where it is not.
     """
 
@@ -146,7 +146,7 @@ def _result(graph: Graph, found: Sequence[Verdict], source: str = "") -> CheckRe
 def _verdict(graph: Graph, case: Case, tally: Tally, settings: Settings, source: str = "") -> Verdict:
     shown = Shown(case.graph, (), None, *style(graph))
     if tally.wrong:
-        return _wrong(shown, case, tally, bool(settings.points) or bool(source))
+        return _wrong(shown, case, tally, bool(source))
     exact = settings.tolerance <= Settings.tolerance
     proof = prove(shown, case.truth, case.yours) if exact else Proof()
     found = Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
@@ -188,7 +188,7 @@ def _wrong(shown: Shown, case: Case, tally: Tally, numbered: bool) -> Verdict:
         proof.formula,
         entry_name(case.truth.shape, entry),
         trials.at(point),
-        int(trials.places[point]) + 1 if numbered and tally.points > 1 else 0,
+        int(trials.places[point]) + 1 if numbered else 0,
         float(trials.yours[entry, point]),
         float(trials.truth[entry, point]),
         value,
