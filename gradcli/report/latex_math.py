@@ -53,7 +53,9 @@ _SYMBOLS = {
 }
 _ACCENTED = re.compile("(\\w)\u0304")
 # What is typed in PyTorch, in a sentence: x.grad, retain_graph=True, h.retain_grad().
-_CODE = re.compile(r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True))")
+_CODE = re.compile(
+    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True))"
+)
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
 
