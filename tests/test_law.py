@@ -35,6 +35,8 @@ COLUMNS = ("u[0]", "u[1]", "x", "z")
 SYSTEMS = st.builds(
     lambda a, b: f"y0 = {a} + 0*(x + z + sum(u)); y1 = {b} + u[0] + u[1] + x + 0*z", EXPRESSIONS, EXPRESSIONS
 )
+PAGE = ("--digits", "full", "--jacobian")  # at the width of WIDE, on which no line is broken
+WIDE = "100000"
 MODERATE = 10  # the largest value at which rounding in another order changes little
 
 
@@ -76,8 +78,30 @@ def from_backward(cli, system, place):
     return numbers(rows)
 
 
+def from_page(cli, system, place):
+    """Return J as its matrix on a page has it: in an entry the number stands alone, or behind its formula."""
+    out = cli.done("jacobian", system, "--at", place, *PAGE, "--only", "jacobian").out
+    rows = dict(re.findall(r"^  (y[01]) {2,}(.*)$", out, re.MULTILINE))
+    return np.array([[float(e.rpartition(" = ")[2]) for e in re.split(" {2,}", rows[y])] for y in ("y0", "y1")])
+
+
+def gradients_on_pages(cli, system, place):
+    """Return J from the ends of the lines `x.grad = … = 3` of a page for each output alone."""
+    rows = []
+    for y in ("y0", "y1"):
+        out = cli.done("backward", system, "--at", place, "--outputs", y, *PAGE, "--only", "grad").out
+        grad = dict(re.findall(r"^([uxz])\.grad .*= (\S+|\[.*?\])$", out, re.MULTILINE))
+        rows.append([*grad["u"].strip("[]").split(", "), grad["x"], grad["z"]])
+    return numbers(rows)
+
+
 def same(found, expected, way):
     assert_allclose(found, expected, rtol=1e-12, err_msg=way)
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", WIDE)
 
 
 @law(50)
@@ -85,7 +109,7 @@ def same(found, expected, way):
 @example(system="y0 = exp(x)*x - x*exp(x) + 0*z; y1 = u[0]+u[1]", point={"x": "1000", "z": "1", "u": ("1", "1")})
 @example(system="y0 = ((x)-(x))**-1 + 0*z; y1 = x/x + u[0]+u[1]", point={"x": "0", "z": "1", "u": ("1", "1")})
 @example(system="y0 = x**z; y1 = max([x, u[0], u[1]])", point={"x": "0", "z": "2", "u": ("nan", "0")})
-def test_each_way_gives_the_same_numbers(cli, system, point):
+def test_each_way_gives_the_same_numbers(cli, wide, system, point):
     place, file = at(point), points_file(point)
     whole = jacobian_of(cli, system, place)
     assert (whole["rows"], whole["columns"]) == (["y0", "y1"], list(COLUMNS))
@@ -95,6 +119,8 @@ def test_each_way_gives_the_same_numbers(cli, system, point):
     (many,) = cli.done("jacobian", system, "--points", "-", "-f", "json", stdin=file).objects
     same(numbers(many["jacobian"]), expected, "points, json")
     same(from_backward(cli, system, place), expected, "backward")
+    same(from_page(cli, system, place), expected, "page of jacobian")
+    same(gradients_on_pages(cli, system, place), expected, "pages of backward")
 
 
 def typed_back(cli, found, place):

@@ -43,9 +43,9 @@ def explain(text: tuple[str, ...]) -> None:
     if not text:
         _list()
     elif topic := topic_named(asked):
-        _show(_page(topic), topic.name)
+        _show(_page(topic), f"gradcli explain {topic.name}")
     elif found := find(asked):
-        _show(_told(found), '"TEXT"')
+        _show(_told(found), 'gradcli explain "TEXT"')
     else:
         raise _unknown(asked)
 
@@ -62,6 +62,7 @@ def _list() -> None:
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
     click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+    _tell_of_top(len(found) + 3 * len(PARTS), "gradcli explain")
 
 
 def _page(topic: Topic) -> str:
@@ -79,18 +80,23 @@ def _told(found: Found) -> str:
     return f"# {found.section.heading}\n\n{found.section.text}\n\n{more}\n"
 
 
-def _show(markdown: str, asked: str) -> None:
-    """Print a page: with colours on a terminal, where its top may be out of sight in the end; plain elsewhere."""
+def _show(markdown: str, command: str) -> None:
+    """Print a page: with colours on a terminal, plain elsewhere."""
     from gradcli.report.prose import coloured, plain
     from gradcli.wrapping import page_width
 
     text = plain(markdown, page_width())
-    if not _terminal():
+    if _terminal():
+        coloured(markdown, page_width())
+    else:
         click.echo(text)
-        return
-    coloured(markdown, page_width())
-    if text.count("\n") + 1 >= get_terminal_size().lines:
-        click.echo(f"\ngradcli explain {asked} | less shows this from its top.")
+    _tell_of_top(text.count("\n"), command)
+
+
+def _tell_of_top(lines: int, command: str) -> None:
+    """Say how to see the top of what is longer than the terminal."""
+    if _terminal() and lines >= get_terminal_size().lines - 1:
+        click.echo(f"\n{command} | less shows this from its top.")
 
 
 def _terminal() -> bool:

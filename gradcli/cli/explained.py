@@ -231,7 +231,10 @@ class Explainer:
             else:
                 self.document.page(f"line {line}: {code}", "\n".join(lines))
         elif brief:
-            self._print("\n".join([f"line {line}, {code}: {lines[0]}", *(f"  {text}" for text in lines[1:])]))
+            from gradcli.wrapping import wrapped
+
+            told = [f"line {line}, {code}: {lines[0]}", *(f"  {text}" for text in lines[1:])]
+            self._print("\n".join(part for text in told for part in wrapped(text, _columns(), "    ")))
         else:
             self._print(_framed(f"line {line}: {code}", "\n".join(lines)))
 

@@ -39,7 +39,9 @@ Examples:
     multiple=True,
     help="The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights.",
 )
-@click.option("--all", "every", is_flag=True, help="Every operation: long chains and repeated parts are not folded.")
+@click.option(
+    "--all", "every", is_flag=True, help="Every operation: long chains and parts that are alike are not folded."
+)
 @digits_option("in the picture, or full: nothing is rounded.")
 @click.option(
     "--output",
@@ -52,7 +54,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
-    local derivative.  Long chains and repeated parts are drawn once.
+    local derivative.  Long chains, and parts that are alike, are drawn once.
     """
     from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import columns, read_asked, read_situation

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -23,8 +22,7 @@ _SHORT = len("-f")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What every command is asked: a system (expressions, files), at which points, and in which format."""
 
     expr: tuple[str, ...]
@@ -91,8 +89,7 @@ def _asking(command: Command, formats: Sequence[str], told: str) -> Command:
     return cast(Command, wrapped)
 
 
-@dataclass(frozen=True)
-class Pages:
+class Pages(NamedTuple):
     """What pages show, and how."""
 
     digits: int | None
@@ -167,8 +164,7 @@ def _sections(text: str | None, sections: Mapping[str, str]) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """Where many points come from and where their results go, and what computes them."""
 
     points: str | None

@@ -184,7 +184,7 @@ def _shape(scene: Scene, y: Any, v: Any) -> Told:
     )
     made = scene.text().assigned(weight, int(scene.line))
     if made is not None:
-        reason += f" It comes from line {made.lineno}, `{scene.text().text(made)}`."
+        reason += f" It comes from line {made[0].lineno}, `{scene.text().text(made[0])}`."
     mend = f"a v of the shape {_size(y)}" + ("; a scalar takes one number" if not y.shape else "")
     return Told(reason, mend, mends.other_weight(scene.text(), scene.line, y, v))
 

@@ -116,15 +116,15 @@ def _made(text: Text, name: str, line: int) -> tuple[ast.stmt, ast.Call] | None:
         if name in seen:
             continue
         seen.add(name)
-        statement = text.assigned(name, line)
-        values: list[ast.expr] = [statement.value] if statement is not None else list(_given(text, name, line))
+        given = text.assigned(name, line)
+        values: list[ast.expr] = [given[1]] if given is not None else list(_given(text, name, line))
         for value in values:
             for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
                 if called(call) in _MAKERS | _OTHER_MAKERS:
-                    return text.at(call.lineno) or statement or text.tree.body[0], call
+                    return text.at(call.lineno) or text.tree.body[0], call
             for n in ast.walk(value):
                 if isinstance(n, ast.Name | ast.Attribute):
-                    waiting.append((text.text(n), getattr(n, "lineno", line) + (statement is None)))
+                    waiting.append((text.text(n), getattr(n, "lineno", line) + (given is None)))
     return None
 
 
@@ -197,7 +197,8 @@ def _dedented(text: Text, node: ast.With) -> Change:
 
 def without_item(text: Text, name: str, line: int) -> tuple[int, str, list[Change]]:
     """Let a name stand for a tensor where the script makes it a number of Python's: the line, how, and the change."""
-    statement = text.assigned(name, line) or text.at(line)
+    given = text.assigned(name, line)
+    statement = text.at(line) if given is None else given[0]
     for node in ast.walk(statement) if statement is not None else ():
         if isinstance(node, ast.Call) and called(node) in ("item", "numpy", "tolist") and not node.args:
             assert isinstance(node.func, ast.Attribute)
@@ -264,4 +265,65 @@ def cloned(text: Text, line: int) -> list[Change]:
     for call in text.calls(line, "deepcopy"):
         if statement is not None and call.args:
             return [text.edited(statement, (start(call), end(call), f"{text.text(call.args[0])}.detach().clone()"))]
+    return []
+
+
+def not_inference(text: Text) -> list[Change]:
+    """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
+    for statement in text.statements():
+        if isinstance(statement, ast.With):
+            for item in statement.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and called(call) == "inference_mode":
+                    line = text.lines[statement.lineno - 1].replace("inference_mode", "no_grad")
+                    return [Change(text.file, statement.lineno, statement.lineno, (line,))]
+        for decorator in getattr(statement, "decorator_list", ()):
+            if "inference_mode" in text.text(decorator):
+                line = text.lines[decorator.lineno - 1].replace("inference_mode", "no_grad")
+                return [Change(text.file, decorator.lineno, decorator.lineno, (line,))]
+    return []
+
+
+def twice_differentiable(text: Text) -> list[Change]:
+    """Take @once_differentiable away."""
+    for statement in text.statements():
+        for decorator in getattr(statement, "decorator_list", ()):
+            if "once_differentiable" in text.text(decorator):
+                return [Change(text.file, decorator.lineno, decorator.lineno, ())]
+    return []
+
+
+def without_out(text: Text, line: int) -> list[Change]:
+    """Give a result its name by an assignment, in the place of out=."""
+    statement = text.at(line)
+    for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []:
+        for keyword in call.keywords:
+            if keyword.arg == "out" and isinstance(statement, ast.Expr) and statement.value is call:
+                rest = [*map(text.text, call.args), *(text.text(k) for k in call.keywords if k is not keyword)]
+                return [
+                    text.replaced(statement, f"{text.text(keyword.value)} = {text.text(call.func)}({', '.join(rest)})")
+                ]
+    return []
+
+
+def cut_off(text: Text, line: int) -> list[Change]:
+    """Detach a computed tensor, where a script says that it needs no gradient."""
+    statement = text.at(line)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+        name = text.text(statement.targets[0].value)
+        return [text.replaced(statement, f"{name} = {name}.detach()")]
+    for call in text.calls(line, "requires_grad_"):
+        if isinstance(statement, ast.Expr) and isinstance(call.func, ast.Attribute):
+            name = text.text(call.func.value)
+            return [text.replaced(statement, f"{name} = {name}.detach()")]
+    return []
+
+
+def as_a_tensor(text: Text, line: int) -> list[Change]:
+    """Set .grad to a tensor of the right shape, where a script sets it to a number."""
+    statement = text.at(line)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+        owner = text.text(statement.targets[0].value)
+        new = f"torch.full_like({owner}, {text.text(statement.value)})"
+        return [text.edited(statement, (start(statement.value), end(statement.value), new))]
     return []

@@ -65,7 +65,7 @@ def _none_of_intermediate(text: Text, name: str, scene: Scene) -> Told:
     if changes:
         return Told(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
     made = text.assigned(name, int(scene.line))
-    changes = [text.added(made, f"{name}.retain_grad()")] if made is not None else []
+    changes = [text.added(made[0], f"{name}.retain_grad()")] if made is not None else []
     return Told(reason, f"keep it, with {name}.retain_grad() before the backward", changes)
 
 
@@ -132,6 +132,70 @@ def _copied(scene: Scene) -> Told:
     )
 
 
+def _other_shape(scene: Scene) -> Told | None:
+    found = re.search(
+        r"Function (\w+)Backward returned an invalid gradient at index (\d+) - got (\[.*?\]) .* (\[.*\])", scene.message
+    )
+    if found is None:
+        return None
+    name, place, given, wanted = found.groups()
+    reason = (
+        f"what backward returns for argument {place} of {name} has the shape {given}, and that argument has {wanted}: "
+    )
+    reason += "a gradient has the shape of what it is the gradient of, v that of the output."
+    return Told(
+        reason, f"return vᵀJ, of the shape {wanted}: what forward broadcast is summed, what it summed is spread"
+    )
+
+
+def _no_backward(scene: Scene) -> Told:
+    reason = "a Function that is differentiated says itself how: its forward is not looked into."
+    return Told(reason, "a static method backward(ctx, v) that returns a gradient for each argument of forward")
+
+
+def _inference(scene: Scene) -> Told:
+    reason = "autograd never uses what inference_mode makes, not even as a constant."
+    return Told(reason, "no_grad, which records nothing either", mends.not_inference(scene.text()))
+
+
+def _once(scene: Scene) -> Told:
+    reason = "once_differentiable says that backward itself is not to be differentiated, and here it is."
+    return Told(reason, "a backward of PyTorch's operations can be recorded", mends.twice_differentiable(_main(scene)))
+
+
+def _view(scene: Scene) -> Told:
+    reason = (
+        f"{scene.code(scene.line)} would change a part of another tensor, whose history could not be told any more."
+    )
+    return Told(reason, "a new tensor in its place", updates.out_of_place(scene.text(), scene.line))
+
+
+def _out(scene: Scene) -> Told:
+    reason = "out= writes into a tensor that is there already, and so hides what it was computed from."
+    return Told(reason, "assign the result", mends.without_out(scene.text(), scene.line))
+
+
+def _fixed(scene: Scene) -> Told:
+    reason = "a computed tensor requires a gradient because what it came from does."
+    return Told(reason, "cut it off", mends.cut_off(scene.text(), scene.line))
+
+
+def _grad_number(scene: Scene) -> Told:
+    return Told(
+        ".grad is a tensor of its owner's shape, or None.", "such a tensor", mends.as_a_tensor(scene.text(), scene.line)
+    )
+
+
+def _grad_shape(scene: Scene) -> Told | None:
+    found = re.search(r"gradient of size '(.*?)' to a tensor of size '(.*?)'", scene.message)
+    if found is None:
+        return None
+    return Told(
+        f"a gradient has the shape of its owner, {found[2]}, and this one has {found[1]}.",
+        f"a tensor of the shape {found[2]}",
+    )
+
+
 BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "leaf Variable that requires grad": _leaf,
     r"Can't call numpy\(\)": _numpy,
@@ -143,4 +207,14 @@ BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     r"'(float|int|numpy\.\w+)' object has no attribute 'backward'": _number,
     "incorrect number of gradients": _too_few,
     "support the deepcopy protocol": _copied,
+    "returned an invalid gradient": _other_shape,
+    "must implement either the backward": _no_backward,
+    "Inference tensors cannot be saved": _inference,
+    "marked with @once_differentiable": _once,
+    "is a view and is being modified inplace": _view,
+    "A view was created in no_grad mode": _view,
+    "with out=... arguments don't support": _out,
+    "only change requires_grad flags of leaf": _fixed,
+    "assigned grad expected to be a Tensor": _grad_number,
+    "attempting to assign a gradient of size": _grad_shape,
 }

@@ -85,14 +85,16 @@ class Text:
         found = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []
         return [c for c in found if called(c) in names]
 
-    def assigned(self, name: str, before: int) -> ast.Assign | None:
-        """Return the last assignment to a name, x or self.x, above a line."""
-        found = [
-            n
-            for n in self.statements()
-            if isinstance(n, ast.Assign) and n.lineno < before and any(name == self.text(t) for t in n.targets)
-        ]
-        return found[-1] if found else None
+    def assigned(self, name: str, before: int) -> tuple[ast.Assign, ast.expr] | None:
+        """Return the last assignment to a name, x or self.x, above a line, and what it is given there."""
+        found = None
+        for n in self.statements():
+            if isinstance(n, ast.Assign) and n.lineno < before:
+                for target in n.targets:
+                    found = next(
+                        ((n, value) for own, value in _pairs(target, n.value) if self.text(own) == name), found
+                    )
+        return found
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements among which a statement stands."""
@@ -131,6 +133,15 @@ class Text:
         if own[0][: statement.col_offset].strip():  # behind a colon or a semicolon
             return Change(self.file, first, last, (*own[:-1], f"{own[-1]}; {line}"))
         return Change(self.file, first, last, (*own, indent + line))
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is assigned to what: x, z = 1, 2."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for own, part in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(own, part)
+    else:
+        yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
 
 
 def start(node: Any) -> tuple[int, int]:

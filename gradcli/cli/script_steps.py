@@ -11,6 +11,7 @@ from gradcli.notation.numbers import array_text
 
 _FEW = 4  # elements of a parameter whose numbers are shown
 _MOST = 6  # parameters whose numbers are shown
+_LONG = 70  # characters of such numbers
 _NAMES = 8  # that are listed
 
 Done = tuple[Any, Any, dict[str, Any]]  # a parameter, its numbers before, and its group
@@ -30,7 +31,7 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     rule, *words = _rule(optimizer, done[0][0], "p", done[0][2])
     found = [f"p ← {rule} for p = {', '.join(shown)}; lr = {', '.join(rates)}", *words]
     each = [_numbers(optimizer, p, before, group) for p, before, group in done]
-    if len(done) <= _MOST and all(each):
+    if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
         found += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
     return found
 

@@ -82,18 +82,19 @@ def kept_a_leaf(text: Text, name: str) -> list[Change]:
 
 def made_a_leaf(text: Text, name: str, line: int) -> list[Change]:
     """Let a tensor require a gradient last, behind what is done with it where it is made."""
-    statement = text.assigned(name, line)
-    if statement is None:
+    given = text.assigned(name, line)
+    if given is None:
         return []
+    statement, value = given
     edits = []
-    for call in [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]:
+    for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
         for k, keyword in enumerate(call.keywords):
             if keyword.arg == "requires_grad":
                 before = [*call.args, *(w.value for w in call.keywords[:k])]
                 edits.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
     if not edits:
         return []
-    return [text.edited(statement, *edits, *behind(statement.value, ".requires_grad_()"))]
+    return [text.edited(statement, *edits, *behind(value, ".requires_grad_()"))]
 
 
 def detached_at_the_end(text: Text, line: int, frame: Any) -> tuple[str, list[Change]]:

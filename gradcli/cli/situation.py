@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gradcli.cli.options import Asked
 from gradcli.cli.points import Named, default_point, read_points, read_shape_options
@@ -63,8 +63,7 @@ def _read_file(name: str) -> Source:
     return Source(read_path(name, MAX_SYSTEM_BYTES), name)
 
 
-@dataclass(frozen=True)
-class Situation:
+class Situation(NamedTuple):
     """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
 
     graph: Graph

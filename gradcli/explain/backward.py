@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +29,7 @@ SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as for
 MAX_STEPPED_CALLS = 16
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What `backward` is to show beside the gradients."""
 
     retain: tuple[str, ...] = ()
@@ -94,8 +92,7 @@ def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
     return NumericJacobian(graph, wrt)
 
 
-@dataclass(frozen=True)
-class _Numbers:
+class _Numbers(NamedTuple):
     """The gradients in numbers: all points and calls in one batch, of which each point is a part."""
 
     graph: Graph
@@ -108,7 +105,10 @@ class _Numbers:
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points; every point has the same number of calls."""
         keep = [*self.swept.gradients.values(), *self.graph.outputs.values()]
-        keep += self.graph.names.values() if self.wanted.page else []
+        if self.wanted.page:
+            from gradcli.explain.system import shown_names
+
+            keep += [self.graph.names[name] for name in shown_names(self.graph)]
         count = len(calls[0])
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1

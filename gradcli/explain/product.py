@@ -128,7 +128,7 @@ def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
 
 def zeros(result: Shown, rows: int, columns: int) -> str:
     """Return which entries of a J that is not shown are zero everywhere, in words."""
-    if not 0 < rows * columns <= _PATTERN or columns > MAX_COLUMNS:
+    if not 1 < rows * columns <= _PATTERN or columns > MAX_COLUMNS:
         return ""
     leaves = list(result.leaves.values())
     found = dependencies(result.graph, leaves)

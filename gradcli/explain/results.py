@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ Array = np.ndarray[Any, Any]
 Named = dict[str, Array]
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
 
     v: Named
@@ -47,8 +46,7 @@ class BackwardPoint:
         return self.calls[-1].grad
 
 
-@dataclass(frozen=True)
-class JacobianPoint:
+class JacobianPoint(NamedTuple):
     """The Jacobian at one point."""
 
     at: Named

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from gradcli.explain.results import Named, Shown
 from gradcli.explain.sections import Block, Computed, Equations, Line, Math, Name, Section, Text, Value
@@ -17,7 +18,9 @@ _LEAVES = 12
 
 def system_section(result: Shown, at: Named | None, values: Named) -> Section:
     """Return the statements with their values; `at` is the point, None without one."""
-    lines = list(_lines(result.graph, values))
+    equations = list(_equations(result.graph))
+    left_out = len(equations) - _FIRST - _LAST
+    lines = [line(values) for line in (equations if left_out <= 0 else equations[:_FIRST] + equations[-_LAST:])]
     at = at and {name: at[name] for name in appearance(result.graph)}
     first: list[Block] = []
     if at is not None:
@@ -26,10 +29,16 @@ def system_section(result: Shown, at: Named | None, values: Named) -> Section:
             lines[0] = Line(lines[0].sides, point)
         else:
             first = [Text(point)]
-    if len(lines) <= _FIRST + _LAST:
+    if left_out <= 0:
         return Section("system", (*first, Equations(tuple(lines))))
-    left_out = Text((f"… {len(lines) - _FIRST - _LAST:,} statements more …",))
-    return Section("system", (*first, Equations(tuple(lines[:_FIRST])), left_out, Equations(tuple(lines[-_LAST:]))))
+    told = Text((f"… {left_out:,} statements more …",))
+    return Section("system", (*first, Equations(tuple(lines[:_FIRST])), told, Equations(tuple(lines[_FIRST:]))))
+
+
+def shown_names(graph: Graph) -> list[str]:
+    """Return the names whose values the section may show."""
+    names = list(graph.names)
+    return names if len(names) <= _FIRST + _LAST else names[:_FIRST] + names[-_LAST:]
 
 
 def point_parts(at: Named) -> tuple[Math, ...]:
@@ -40,18 +49,19 @@ def point_parts(at: Named) -> tuple[Math, ...]:
     return (*parts, f", … ({len(at):,} inputs)") if len(at) > _LEAVES else tuple(parts)
 
 
-def _lines(graph: Graph, values: Named) -> Iterator[Line]:
-    """Yield an equation for each statement, and for each part of one that is too deep to read as a whole."""
+def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
+    """Yield for each statement, and for each part of one that is too deep to read as a whole, what writes it."""
     names = readable_names(graph)
     deep = any(n not in graph.labels for n in names)
-    for node, name in names.items() if deep else ():
-        if node not in graph.labels:
-            yield Line((Name(name), Computed(node, names)))
+    parts = [(name, node) for node, name in names.items() if node not in graph.labels] if deep else []
     assembled = {name.partition("[")[0] for name in graph.names if "[" in name}
-    for name, node in graph.names.items():
+
+    def line(name: str, node: Node, values: Named) -> Line:
         value = (Value(values[name]),) if name in values else ()
         written = "" if deep or name in assembled else _written(graph, node)
-        yield Line((Name(name), _right(name, node, names, written), *value))
+        return Line((Name(name), _right(name, node, names, written), *value))
+
+    yield from (partial(line, name, node) for name, node in (*parts, *graph.names.items()))
 
 
 def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Math:

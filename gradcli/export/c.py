@@ -91,7 +91,7 @@ def _function(function: Function) -> list[str]:
     lines = [f"/* {about[0]} */"] if len(about) == 1 else ["/*", *(f" * {line}".rstrip() for line in about), " */"]
     arguments = [*(_argument(name, n) for name, n in function.arguments.items())]
     arguments += [f"double *{name}" for name in function.results]
-    head = filled(f"void {function.name}(", ")", arguments)
+    head = filled(f"void {function.name}(", ")", arguments, width=88)
     return ["", *_pattern(function), *_spaced(writer.tables), *lines, *head, "{", *unused, *written, "}"]
 
 

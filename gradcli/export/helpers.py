@@ -136,7 +136,7 @@ double erfc(double x)
     if (x < 1) return x < -1 ? 2 - erfc(-x) : 1 - erf(x);
     if (!(x < 28)) return x == x ? 0 : x;
     double fraction = x;
-    for (int k = 120; k > 0; k--) fraction = x + 0.5 * k / fraction;
+    for (int k = 200; k > 0; k--) fraction = x + 0.5 * k / fraction;
     double near = floor(16 * x) / 16;
     return exp(-near * near) * exp((near - x) * (near + x)) / fraction * 0.5641895835477563;
 """
@@ -240,7 +240,7 @@ int middle(int n, const double *x, double *order)
     for (int i = 0; i < n; i++) {
         if (x[i] != x[i]) return i;
     }
-    return (int)order[(n - 1) / 2];
+    return (int)order[(n - 1 - (n + 1) % 2) / 2];
 """
 
 _ABOUT = {

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 WIDTH = 80  # of C and JavaScript
 
 
-def filled(start: str, end: str, items: Sequence[str], indent: str = "    ") -> list[str]:
+def filled(start: str, end: str, items: Sequence[str], indent: str = "    ", width: int = WIDTH) -> list[str]:
     """Return a list on one line, or on as many as it takes, between its start and its end.
 
     >>> filled("int a[3] = {", "};", ["1", "2", "3"])
     ['int a[3] = {1, 2, 3};']
     """
     one = f"{start}{', '.join(items)}{end}"
-    if len(one) <= WIDTH:
+    if len(one) <= width:
         return [one]
     margin = start[: len(start) - len(start.lstrip())]
-    lines = wrapped("", [*(f"{item}," for item in items[:-1]), *items[-1:]], WIDTH - len(margin + indent))
+    lines = wrapped("", [*(f"{item}," for item in items[:-1]), *items[-1:]], width - len(margin + indent))
     return [start, *(f"{margin}{indent}{line}" for line in lines), f"{margin}{end}"]
 
 

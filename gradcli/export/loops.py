@@ -67,7 +67,7 @@ class NumberLanguage:
     table: str  # of a name and a size, before and behind a `|`
     places: str
     scalar: str  # of a name and a value
-    condition: str
+    condition: str  # or a whole number
     variable: str
     loop: str  # of a counter and a size
     whole: str  # of a number that is an index
@@ -226,10 +226,11 @@ class LoopWriter:
         table = self.table(self.language.places, [str(k) for k in index.reshape(-1)])
         axes = [(c, size_of(index.shape[k + 1 :])) for k, c in enumerate(counters) if c != "0" and index.shape[k] > 1]
         flat = " + ".join(c if weight == 1 else f"{weight} * {c}" for c, weight in axes) or "0"
-        element = place.at(f"{table}[{flat}]")
-        if (index < 0).any():
-            return f"({table}[{flat}] < 0 ? {self.language.number(0.0)} : {element})"
-        return element
+        if (index >= 0).all():
+            return place.at(f"{table}[{flat}]")
+        at = next(self.fresh)
+        self.line(self.language.condition.format(name=at, value=f"{table}[{flat}]"))
+        return f"({at} < 0 ? {self.language.number(0.0)} : {place.at(at)})"
 
     # Places
 

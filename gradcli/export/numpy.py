@@ -15,6 +15,7 @@ from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
+from gradcli.graph.operations.movement import basic
 from gradcli.graph.shapes import Shape
 
 CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
@@ -32,7 +33,7 @@ def index_text(key: Sequence[Any], sizes: Shape = ()) -> str:
         size = next(own, None) if k is not None else None
         if isinstance(k, range):
             start = str(k.start) if k.start or k.step < 0 else ""
-            stop = str(k.stop) if k.stop >= 0 and k.stop != size else ""
+            stop = str(k.stop) if k.stop >= 0 and (size is None or k.stop < size) else ""
             parts.append(f"{start}:{stop}" + (f":{k.step}" if k.step != 1 else ""))
         else:
             parts.append(str(k))
@@ -83,11 +84,6 @@ def along(op: str) -> Rule:
     return rule
 
 
-def places_text(places: Any) -> str:
-    """Return whole numbers as lists."""
-    return str(places.numbers.tolist())
-
-
 def _shape(w: ArrayWriter, shape: Shape) -> str:
     """Return a shape with the points behind it."""
     return shape_text([*map(str, shape), f"*{w.points()}"])
@@ -100,15 +96,23 @@ def _zeros(w: ArrayWriter, node: Node) -> str:
 def scattered(w: ArrayWriter, node: Node, args: Sequence[Argument], name: str) -> str:
     """Write the parts of an array of zeros: `=` at first, `+=` where there may be something already."""
     shape, keys = node.settings
-    taken = np.zeros(shape, dtype=bool)
-    for key, part in zip(keys, args, strict=True):
-        place = tuple(
-            slice(k.start, k.stop if k.stop >= 0 else None, k.step) if isinstance(k, range) else k for k in key
-        )
-        sign = "+=" if np.any(taken[place]) else "="
-        taken[place] = True
-        w.line(f"{name}[{index_text(key, shape)}] {sign} {part}")
+    for key, part, new in zip(keys, args, untouched(shape, keys), strict=True):
+        w.line(f"{name}[{index_text(key, shape)}] {'=' if new else '+='} {part}")
     return name
+
+
+def untouched(shape: Shape, keys: Sequence[Any]) -> list[bool]:
+    """Return for each key whether none of those before it has an element in common with it.
+
+    >>> untouched((3,), [(0,), (range(1, 3),), (2,)])
+    [True, True, False]
+    """
+    taken = np.zeros(shape, dtype=bool)
+    found = []
+    for key in keys:
+        found.append(not np.any(taken[basic(key)]))
+        taken[basic(key)] = True
+    return found
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -119,9 +123,15 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
     name = _zeros(w, node)
     before = "slice(None), " * axis
-    key = f"({before}{places_text(places)})" if axis else places_text(places)
+    at = w.places(places.numbers)
+    key = f"({before}{at})" if axis else at
     w.line(f"np.add.at({name}, {key}, {args[0]})")
     return name
+
+
+def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, places = node.settings
+    return f"np.take({args[0]}, {w.places(places.numbers)}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -293,7 +303,7 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "triu": _triangle("triu"),
     "tril": _triangle("tril"),
-    "take": lambda w, node, args: f"np.take({args[0]}, {places_text(node.settings[1])}, axis={node.settings[0]})",
+    "take": _take,
     "put": _put,
     "scatter": _scatter,
     "concatenate": _concatenate,

@@ -6,8 +6,8 @@ Values are read as constant nodes or as files to load; their numbers are the eng
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.names import NAME, normal
@@ -25,8 +25,7 @@ _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,9}}(?:[x×]\d{{1,9}})*)\s
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(NamedTuple):
     """`NAME=VALUE` or `NAME[i,j]=VALUE` in an option."""
 
     name: str
@@ -35,8 +34,7 @@ class Assignment:
     span: Span
 
 
-@dataclass(frozen=True)
-class Cotangent:
+class Cotangent(NamedTuple):
     """What `--v` says: a keyword (`ones`, `onehot`, `stdin`), values in order, or values by name."""
 
     source: Source

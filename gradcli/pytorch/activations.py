@@ -30,6 +30,16 @@ _ACTIVATIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "Hardtanh": ("hardtanh", {"min_val": -1.0, "max_val": 1.0}, "min_val={min_val}, max_val={max_val}"),
     "Softmax": ("softmax", {"dim": None}, "dim={dim}"),
     "LogSoftmax": ("log_softmax", {"dim": None}, "dim={dim}"),
+    "Hardswish": ("hardswish", {"inplace": False}, "{inplace}"),
+    "Hardsigmoid": ("hardsigmoid", {"inplace": False}, "{inplace}"),
+    "Hardshrink": ("hardshrink", {"lambd": 0.5}, "{lambd}"),
+    "Softshrink": ("softshrink", {"lambd": 0.5}, "{lambd}"),
+    "Threshold": (
+        "threshold",
+        {"threshold": 0.0, "value": 0.0, "inplace": False},
+        "threshold={threshold}, value={value}",
+    ),
+    "GLU": ("glu", {"dim": -1}, "dim={dim}"),
     "Softmin": ("softmin", {"dim": None}, "dim={dim}"),
 }
 
@@ -44,6 +54,14 @@ _LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
     "CrossEntropyLoss": ("cross_entropy", {"weight": None, "ignore_index": -100, "label_smoothing": 0.0}),
     "NLLLoss": ("nll_loss", {"weight": None, "ignore_index": -100}),
     "KLDivLoss": ("kl_div", {"log_target": False}),
+    "PoissonNLLLoss": ("poisson_nll_loss", {"log_input": True, "full": False, "eps": 1e-08}),
+    "GaussianNLLLoss": ("gaussian_nll_loss", {"full": False, "eps": 1e-06}),
+    "HingeEmbeddingLoss": ("hinge_embedding_loss", {"margin": 1.0}),
+    "MarginRankingLoss": ("margin_ranking_loss", {"margin": 0.0}),
+    "SoftMarginLoss": ("soft_margin_loss", {}),
+    "CosineEmbeddingLoss": ("cosine_embedding_loss", {"margin": 0.0}),
+    "TripletMarginLoss": ("triplet_margin_loss", {"margin": 1.0, "p": 2.0, "eps": 1e-06, "swap": False}),
+    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", {}),
 }
 _FIRST = {"HuberLoss": ("reduction", "delta")}
 
@@ -85,8 +103,8 @@ def _loss(name: str, function: str, settings: dict[str, Any]) -> type[Module]:
                 setattr(self, key, value)
         self.reduction = reduction_of(size_average, reduce, reduction) if reduction != "batchmean" else reduction
 
-    def forward(self: Any, input: Any, target: Any) -> Any:
-        return getattr(F, function)(input, target, reduction=self.reduction, **{k: getattr(self, k) for k in settings})
+    def forward(self: Any, *given: Any) -> Any:
+        return getattr(F, function)(*given, reduction=self.reduction, **{k: getattr(self, k) for k in settings})
 
     return _made(name, __init__, forward, lambda self: "")
 

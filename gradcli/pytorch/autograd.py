@@ -204,6 +204,7 @@ def _seeds(roots: Sequence[Tensor], given: Sequence[Any], create: bool) -> list[
             v = np.ones(y._a.shape, y._a.dtype)
         else:
             _check_shape(i, y, v)
+            v = v.to(y.dtype)  # type: ignore[attr-defined]
             v = v if create else v._a
         seeds.append((None, v))  # type: ignore[arg-type]
     found = []

@@ -123,10 +123,15 @@ class Sweep:
         if step._pres is not None and g is not None:
             g = self.called(step, g)
         if step.retained is not None and g is not None and (t := step.retained()) is not None:
-            with no_grad():
-                own = as_tensor(g)
-                t._grad = record.Make.tensor(own._a.copy()) if t._grad is None else t._grad + own
+            t._grad = self.retained(t._grad, as_tensor(g))
         return g
+
+    def retained(self, before: Tensor | None, own: Tensor) -> Tensor:
+        """Return what an intermediate keeps of a gradient: a copy, and the sum with what it had."""
+        if before is None and self.create and own.requires_grad:
+            return own.clone()  # type: ignore[attr-defined,no-any-return]
+        with no_grad():
+            return record.Make.tensor(own._a.copy()) if before is None else before + own  # type: ignore[no-any-return]
 
     def pull(self, step: Step, g: Any) -> Sequence[Any]:
         """Return what a step passes on to each of its edges."""
@@ -134,12 +139,15 @@ class Sweep:
             return [None] * len(step.edges)
         if step.freed is not None:
             raise about(SECOND, "second", step)
+        if type(step) is Step and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
+            # Of a tensor that was turned in place where nothing was recorded.
+            g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
         for memory, version, array, own in step.checks:
             if memory.version != version:
                 source = step if own is None else own.grad_fn
                 if Mode.anomaly:
                     _detected(step)
-                raise about(_changed(memory, version, array, source), "in place", step, memory, version)
+                raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
@@ -260,7 +268,8 @@ def about(text: str, kind: str, *subjects: Any) -> RuntimeError:
     return error
 
 
-def _changed(memory: Any, version: int, array: Any, source: Edge | None) -> str:
+def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> str:
+    """Return PyTorch's words for numbers that a backward needs, and that are not what they were."""
     known = f", which is output 0 of {source.name().rpartition('Backward')[0] or source.name()}," if source else ""
     hint = (
         "enable anomaly detection to find the operation that failed to compute its gradient, with "

@@ -126,11 +126,13 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {_type(args)}")
     if not operands[0].dim() and name in _ALONG:
         make = of_scalar(make)
-    if name in ("softmax", "log_softmax") and not operands[0].numel():
+    if name in _ALONG_ONE and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
+        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    if name in _ALONG_ONE and not operands[0].numel() and operands[0]._a.dtype.kind == "f":
         make = _same
     if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
         first, other = (
-            _spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
+            spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
         )
         raise RuntimeError(f"expected dtype {first} for `end` but got dtype {other}")
     make = _promoted(name, make, operands, [*args, *kwargs.values()])
@@ -142,6 +144,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
 _OF_TENSORS = {"lerp": "LerpBackward1"}
 # What goes along an axis, also of a number.
 _ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
+_ALONG_ONE = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
 # What PyTorch computes of real numbers alone, and what its errors call it.
 _REAL_ONLY = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_sigmoid_cpu"}
 _REAL_ONLY |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
@@ -154,7 +157,8 @@ def _same(x: Node) -> Node:
     return Node("identity", (x,), x.shape)
 
 
-def _spelled(x: Tensor) -> str:
+def spelled(x: Tensor) -> str:
+    """Return what PyTorch's C++ calls a tensor's dtype."""
     return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
         x.dtype.name, WORDS[x.dtype.name].lower()
     )

@@ -70,6 +70,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "diagflat": lambda input, offset=0: _embedded(input.reshape(-1), offset),
     "roll": lambda input, shifts, dims=None: _rolled(input, shifts, dims),
     "trace": lambda input: _trace(input),
+    "tril": lambda input, diagonal=0: _triangle("tril", input, diagonal),
+    "triu": lambda input, diagonal=0: _triangle("triu", input, diagonal),
     # Products
     "inner": lambda input, other: (
         input * other if 0 in (input.dim(), other.dim()) else TORCH["tensordot"](input, other, ([-1], [-1]))
@@ -169,6 +171,12 @@ def _rolled(x: Any, shifts: Any, dims: Any) -> Any:
         raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
     given = (x, shifts) if dims is None else (x, shifts, dims)
     return vocabulary_call("roll", FUNCTIONS["roll"], given, {}) if x.numel() else called(x.clone(), "RollBackward0")
+
+
+def _triangle(name: str, x: Any, diagonal: int) -> Any:
+    if x.dim() < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return vocabulary_call(name, FUNCTIONS[name], (x, diagonal), {})
 
 
 def _trace(x: Any) -> Any:

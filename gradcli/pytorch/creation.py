@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.recipes import NO_ROOM
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -18,6 +21,10 @@ from gradcli.pytorch.views import shape_of
 _COPY = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
     "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+_SLOW = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
 )
 
 
@@ -39,6 +46,9 @@ def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data.tolist()
     if isinstance(data, list | tuple | range):
+        if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
+            Mode.warned.add("arrays")
+            warnings.warn(_SLOW, UserWarning, stacklevel=4)
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
         found = [_plain(e) for e in data]
@@ -132,6 +142,16 @@ def from_numpy(array: Array) -> Tensor:
     return made(array)
 
 
+_MOST = 2**40  # bytes
+
+
+def check_room(count: Any, kind: Any) -> None:
+    """Refuse what no memory holds, in PyTorch's words."""
+    size = int(count) * np.dtype(kind).itemsize
+    if size > _MOST:
+        raise RuntimeError(NO_ROOM.format(size))
+
+
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
     wanted = _dtype(dtype) if dtype is not None else None
     if wanted is None:
@@ -141,6 +161,7 @@ def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tenso
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
         )
+    check_room(math.prod(shape), wanted.numpy)
     return _optional(np.full(shape, value, wanted.numpy), **options)
 
 
@@ -244,6 +265,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
+    check_room(count, wanted.numpy)
     array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
     return _optional(array, **options)
 
@@ -253,6 +275,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     """Return so many numbers from `start` to `end`."""
     wanted = (_dtype(dtype) if dtype is not None else default_dtype()).numpy
     a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
+    check_room(steps, wanted)
     step = (b - a) / wanted.type(max(1, steps - 1))
     places = np.arange(steps, dtype=wanted)
     # From the nearer end, as PyTorch counts them.
@@ -269,6 +292,7 @@ def logspace(start: float, end: float, steps: int, base: float = 10.0, **options
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
     """Return a matrix with ones on its diagonal."""
+    check_room(n * (m or n), (dtype or default_dtype()).numpy)
     return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
-from gradcli.graph.node import Node, compare, const
+from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import _REAL_ONLY, exact, typed
 from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
@@ -159,7 +159,8 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
 
     def build(*nodes: Node) -> Node:
         own = iter(nodes)
-        return ELEMENTWISE[name](**{k: next(own) if isinstance(x, Tensor) else _setting(x) for k, x in given.items()})
+        made = ELEMENTWISE[name](**{k: next(own) if isinstance(x, Tensor) else _setting(x) for k, x in given.items()})
+        return cast(made, dtype.name)
 
     settings = tuple((k, None if isinstance(x, Tensor) else repr(x)) for k, x in given.items())
     grad = "ClampBackward0" if name in ("clamp", "clip") and len(operands) > 1 else grad_name(name)

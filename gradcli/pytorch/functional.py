@@ -194,14 +194,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
     places = Places.of(own)
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
 
-    def build(w: Node) -> Node:
+    def build(w: Node, *mask: Node) -> Node:
         found = take(w, 0, places)
-        if padding is None:
-            return found
-        mask = const((own == padding)[..., None].tolist(), (*own.shape, 1), "bool") if own.size else None
-        return found if mask is None else elementwise("where", mask, call("detach", found), found)
+        return elementwise("where", mask[0], call("detach", found), found) if mask else found
 
-    return apply("embedding", build, (weight,), (places, padding))
+    mask = [] if padding is None else [(own == padding)[..., None, None]]
+    return apply("embedding", build, (weight, *mask), places)
 
 
 def layer_norm(

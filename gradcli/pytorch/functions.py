@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import about
+from gradcli.pytorch.backward import about, changed_text
 from gradcli.pytorch.modes import Mode, no_grad
-from gradcli.pytorch.record import Edge, Leaf, Memory, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
 from gradcli.pytorch.tensor import Tensor, new
 
 
@@ -59,7 +59,7 @@ class Context:
 class FunctionStep(Step):
     """The step of a script's own function."""
 
-    __slots__ = ("cls", "context", "grads", "made", "outputs", "saved_now")
+    __slots__ = ("cls", "context", "made", "outputs", "versions")
 
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
         super().__init__(edges)
@@ -68,10 +68,7 @@ class FunctionStep(Step):
             self.line = script_line()
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
         self.made = [y._a.copy() for y in outputs] if Recorder.explains else []
-        self.grads: dict[int, Any] = {}
-        self.saved_now: list[tuple[Memory, int]] = [
-            (x._memory, x._memory.version) for x in context._kept if isinstance(x, Tensor)
-        ]
+        self.versions = [x._memory.version if isinstance(x, Tensor) else 0 for x in context._kept]
         self.keeps = bool(context._kept)
 
     @property
@@ -82,10 +79,17 @@ class FunctionStep(Step):
         return f"{self.cls.__name__}Backward"
 
     def kept_tensors(self) -> list[Any]:
-        """Return what was saved; a result leads back to this step."""
+        """Return what was saved; a result leads back to this step.
+
+        Errors: PyTorch's, for what was changed in place since.
+        """
         found = []
-        for x in self.context._kept:
-            if isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output"):
+        for x, version in zip(self.context._kept, self.versions, strict=True):
+            own = isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output")
+            if isinstance(x, Tensor) and x._memory.version != version:
+                text = changed_text(x._memory, version, x._a, self if own else x.grad_fn)
+                raise about(text, "in place", self, x._memory, version)
+            if own:
                 x = new(x._a)
                 x._fn = self
             found.append(x)

@@ -116,6 +116,7 @@ class Generator:
         return first % 2**63, second % 2**63
 
 
+Generator.__module__ = "torch._C"
 DEFAULT = Generator()
 
 

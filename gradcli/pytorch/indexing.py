@@ -42,9 +42,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
             found.append(None)
             continue
         if _width(k) and axis + _width(k) > x.dim():
-            if not x.dim() and isinstance(k, slice):
+            if not x.dim() and isinstance(k, slice) and len(keys) == 1:
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-            if not x.dim() and isinstance(k, int):
+            if not x.dim() and isinstance(k, int) and len(keys) == 1:
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number"
@@ -109,12 +109,12 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
 def getitem(self: Tensor, key: Any) -> Tensor:
     """Return elements: a view, unless places are asked for."""
     if (chosen := _flag(key)) is not None:
-        return getitem(getitem(self, None), [0] if chosen else [])
+        return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
     own, placed = read(self, key)
     if placed:
         own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    name = _name(self, own)
+    name = _name(self, key)
     if name == "AliasBackward0":
         return apply("reshape", lambda n: _shaped(n, n.shape), (self,), (), name)
     return apply("index", lambda n: _indexed(n, own), (self,), own, name)
@@ -125,18 +125,21 @@ def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
     return Node("index", (n,), found.shape, (key,)) if found is n else found
 
 
-def _name(x: Tensor, key: tuple[Any, ...]) -> str:
-    """Return the name of the last view that PyTorch makes for an index."""
+def _name(x: Tensor, key: Any) -> str:
+    """Return the name of the last view that PyTorch makes for an index: a slice from end to end makes none."""
     name, axis = "AliasBackward0", 0
-    for k in key:
+    keys = key if isinstance(key, tuple) else (key,)
+    for i, k in enumerate(keys):
+        if k is Ellipsis:
+            axis = x.dim() - sum(map(_width, keys[i + 1 :]))
+            continue
         if k is None:
             name = "UnsqueezeBackward0"
-        else:
-            if isinstance(k, int):
-                name = "SelectBackward0"
-            elif k.step != 1 or k != range(x.shape[axis]):
-                name = "SliceBackward0"
-            axis += 1
+        elif not isinstance(k, slice):
+            name = "SelectBackward0"
+        elif k.start not in (None, 0) or k.step not in (None, 1) or not (k.stop is None or k.stop >= x.shape[axis]):
+            name = "SliceBackward0"
+        axis += _width(k)
     return name
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch import operators
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import called, spelled
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -72,8 +72,9 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
             from gradcli.pytorch.dtypes import WORDS
 
+            wanted = spelled(x) if name.startswith("clamp") else WORDS[x.dtype.name]
             raise RuntimeError(
-                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {WORDS[x.dtype.name]}"
+                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
             )
         found = to(found, x.dtype)
     if found._a.shape != x._a.shape:
@@ -277,6 +278,8 @@ _TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_
 def _turn(name: str) -> None:
     def call(self: Tensor, *args: Any) -> Tensor:
         check(self)
+        if name == "t_" and self.dim() > 2:
+            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
         made = getattr(Tensor, name.removesuffix("_"))
         found = made(self, *args)
         number = _TURNED[name] + (0 if name != "squeeze_" or not args else 2 if isinstance(args[0], tuple) else 1)

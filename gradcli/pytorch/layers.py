@@ -1,9 +1,10 @@
-"""`torch.nn`'s layers, activations and losses: modules that call `torch.nn.functional`."""
+"""`torch.nn`'s layers: modules that call `torch.nn.functional`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,133 +12,9 @@ import numpy as np
 from gradcli.pytorch import functional as F
 from gradcli.pytorch import init
 from gradcli.pytorch.dtypes import dtype as torch_dtype
-from gradcli.pytorch.module import Module, Parameter
+from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.module import Module, Parameter, listed
 from gradcli.pytorch.tensor import Tensor, of_array
-
-# Containers
-
-
-class Sequential(Module):
-    """Layers, one after the other."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__()
-        named = (
-            args[0].items()
-            if len(args) == 1 and isinstance(args[0], dict)
-            else ((str(i), m) for i, m in enumerate(args))
-        )
-        for name, module in named:
-            self.add_module(name, module)
-
-    def forward(self, input: Any) -> Any:
-        """Return what the last layer makes of what the others made."""
-        for module in self._modules.values():
-            input = module(input)
-        return input
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, key: Any) -> Any:
-        items = list(self._modules.items())
-        return type(self)(dict(items[key])) if isinstance(key, slice) else items[key][1]
-
-    def __setitem__(self, key: int, module: Module) -> None:
-        self._modules[list(self._modules)[key]] = module
-
-    def append(self, module: Module) -> Any:
-        """Add a layer at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-
-class ModuleList(Module):
-    """Modules in a list."""
-
-    def __init__(self, modules: Any = ()) -> None:
-        super().__init__()
-        self.extend(modules)
-
-    def extend(self, modules: Any) -> Any:
-        """Add modules at the end."""
-        for module in modules or ():
-            self.append(module)
-        return self
-
-    def append(self, module: Module) -> Any:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, key: Any) -> Any:
-        found = list(self._modules.values())[key]
-        return type(self)(found) if isinstance(key, slice) else found
-
-
-class ModuleDict(Module):
-    """Modules by name."""
-
-    def __init__(self, modules: Any = None) -> None:
-        super().__init__()
-        for name, module in (modules or {}).items():
-            self.add_module(name, module)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
-
-    def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def keys(self) -> Any:
-        """Return the names."""
-        return self._modules.keys()
-
-    def items(self) -> Any:
-        """Return names and modules."""
-        return self._modules.items()
-
-    def values(self) -> Any:
-        """Return the modules."""
-        return self._modules.values()
-
-
-class ParameterList(Module):
-    """Parameters in a list."""
-
-    def __init__(self, values: Any = ()) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def append(self, value: Any) -> Any:
-        """Add a parameter at the end."""
-        self.register_parameter(str(len(self._parameters)), value if isinstance(value, Parameter) else Parameter(value))
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, key: int) -> Any:
-        return list(self._parameters.values())[key]
 
 
 class Identity(Module):
@@ -166,7 +43,8 @@ class Flatten(Module):
 # Layers with weights
 
 
-def _empty(*shape: int, dtype: torch_dtype | None = None) -> Parameter:
+def empty(*shape: int, dtype: torch_dtype | None = None) -> Parameter:
+    """Return a parameter of zeros."""
     from gradcli.pytorch.dtypes import default_dtype
 
     return Parameter(of_array(np.zeros(shape, (dtype or default_dtype()).numpy)))
@@ -183,9 +61,9 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = _empty(out_features, in_features, dtype=dtype)
+        self.weight = empty(out_features, in_features, dtype=dtype)
         if bias:
-            self.bias = _empty(out_features, dtype=dtype)
+            self.bias = empty(out_features, dtype=dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -225,9 +103,9 @@ class _Conv(Module):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.dilation = map(self._each, (kernel_size, stride, dilation))
         self.padding = padding if isinstance(padding, str) else self._each(padding)
-        self.weight = _empty(out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = empty(out_channels, in_channels // groups, *self.kernel_size)
         if bias:
-            self.bias = _empty(out_channels)
+            self.bias = empty(out_channels)
         else:
             self.register_parameter("bias", None)
         init.kaiming_uniform_(self.weight, math.sqrt(5))
@@ -265,24 +143,45 @@ class Conv2d(_Conv):
 
 
 class Embedding(Module):
-    """A table of vectors."""
+    """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> None:
         super().__init__()
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        if padding_idx is not None:
-            from gradcli.pytorch.missing import MissingError
-
-            raise MissingError("torch.nn.Embedding(padding_idx=…)")
-        self.weight = _empty(num_embeddings, embedding_dim)
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        for name, value in (("max_norm", max_norm), ("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
+            if value:
+                raise MissingError(f"torch.nn.Embedding({name}=…)")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = empty(num_embeddings, embedding_dim)
         init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight._a[self.padding_idx] = 0
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
+        """Return the layer of a table that is there."""
+        found = cls(*embeddings.shape, padding_idx=padding_idx)
+        found.weight = Parameter(embeddings, requires_grad=not freeze)
+        return found
 
     def forward(self, input: Any) -> Any:
         """Return the rows at places."""
-        return F.embedding(input, self.weight)
+        return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        found = f"{self.num_embeddings}, {self.embedding_dim}"
+        return found + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
 
 
 class _BatchNorm(Module):
@@ -301,7 +200,7 @@ class _BatchNorm(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         for name, value in (("weight", 1.0), ("bias", 0.0)):
-            self.register_parameter(name, init.constant_(_empty(num_features), value) if affine else None)  # type: ignore[arg-type]
+            self.register_parameter(name, init.constant_(empty(num_features), value) if affine else None)  # type: ignore[arg-type]
         for name, value in (("running_mean", 0.0), ("running_var", 1.0)):
             own = of_array(np.full(num_features, value, np.float32)) if track_running_stats else None
             self.register_buffer(name, own)
@@ -346,8 +245,8 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         own = self.normalized_shape
-        self.register_parameter("weight", init.ones_(_empty(*own)) if elementwise_affine else None)  # type: ignore[arg-type]
-        self.register_parameter("bias", _empty(*own) if elementwise_affine and bias else None)
+        self.register_parameter("weight", init.ones_(empty(*own)) if elementwise_affine else None)  # type: ignore[arg-type]
+        self.register_parameter("bias", empty(*own) if elementwise_affine and bias else None)
 
     def forward(self, input: Any) -> Any:
         """Return the numbers with mean 0 and variance 1 along the last axes."""
@@ -383,69 +282,6 @@ class Dropout2d(_Dropout):
     def forward(self, input: Any) -> Any:
         """Return the channels, some of them 0 by chance."""
         return F.dropout2d(input, self.p, self.training)
-
-
-class RNN(Module):
-    """A recurrent layer: `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-    ) -> None:
-        super().__init__()
-        if dropout or bidirectional or not bias:
-            from gradcli.pytorch.missing import MissingError
-
-            raise MissingError("torch.nn.RNN with dropout, in both directions, or without bias")
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.nonlinearity, self.batch_first = nonlinearity, batch_first
-        bound = 1.0 / math.sqrt(hidden_size)
-        for k in range(num_layers):
-            sizes = {"weight_ih": (hidden_size, hidden_size if k else input_size), "weight_hh": (hidden_size,) * 2}
-            sizes |= {"bias_ih": (hidden_size,), "bias_hh": (hidden_size,)}  # type: ignore[dict-item]
-            for name, shape in sizes.items():
-                self.register_parameter(f"{name}_l{k}", init.uniform_(_empty(*shape), -bound, bound))  # type: ignore[arg-type]
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the last layer's states at all times, and every layer's last state."""
-        from gradcli.pytorch.creation import zeros
-        from gradcli.pytorch.joining import stack
-
-        batched = input.dim() == 3
-        x = input if batched else input.unsqueeze(1 if not self.batch_first else 0)
-        x = x.transpose(0, 1) if self.batch_first else x
-        states = (
-            zeros(self.num_layers, x.shape[1], self.hidden_size) if hx is None else hx if batched else hx.unsqueeze(1)
-        )
-        last = []
-        act = F.tanh if self.nonlinearity == "tanh" else F.relu
-        for k in range(self.num_layers):
-            w_ih, w_hh, b_ih, b_hh = (
-                getattr(self, f"{n}_l{k}") for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            )
-            h: Any = states[k]
-            found = []
-            for step in range(x.shape[0]):
-                h = act(F.linear(x[step], w_ih, b_ih) + F.linear(h, w_hh, b_hh))
-                found.append(h)
-            x = stack(found)
-            last.append(h)
-        out = x.transpose(0, 1) if self.batch_first else x
-        hidden = stack(last)
-        return (out, hidden) if batched else (out.squeeze(0 if self.batch_first else 1), hidden.squeeze(1))
-
-    def extra_repr(self) -> str:
-        found = f"{self.input_size}, {self.hidden_size}"
-        if self.num_layers != 1:
-            found += f", num_layers={self.num_layers}"
-        return found + (f", batch_first={self.batch_first}" if self.batch_first else "")
 
 
 # Pooling
@@ -500,23 +336,96 @@ class AvgPool2d(_Pool):
     function, largest = staticmethod(F.avg_pool2d), False
 
 
-class AdaptiveAvgPool2d(Module):
-    """The means of whole images."""
+class _Adaptive(Module):
+    function: Any = None
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        """Return the means."""
-        return F.adaptive_avg_pool2d(input, self.output_size)
+        """Return so many numbers along each axis."""
+        return type(self).function(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
 
-__all__ = [n for n, v in list(globals().items()) if isinstance(v, type) and issubclass(v, Module) and n[0] != "_"]
-__all__ += ["Parameter", "Tensor"]
-for _name in __all__:
-    if globals()[_name].__module__ == __name__:
-        globals()[_name].__module__ = "torch.nn.modules"
+for _kind, _axes in product(("Avg", "Max"), (1, 2)):
+    _function = getattr(F, f"adaptive_{_kind.lower()}_pool{_axes}d")
+    _body = {"function": staticmethod(_function), "__doc__": "Pooling to a given size.", "__module__": __name__}
+    globals()[f"Adaptive{_kind}Pool{_axes}d"] = type(f"Adaptive{_kind}Pool{_axes}d", (_Adaptive,), _body)
+
+
+class GroupNorm(Module):
+    """Normalisation in groups of channels."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.register_parameter("weight", init.ones_(empty(num_channels)) if affine else None)  # type: ignore[arg-type]
+        self.register_parameter("bias", empty(num_channels) if affine else None)
+
+    def forward(self, input: Any) -> Any:
+        """Return the numbers with mean 0 and variance 1 in each group."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        own = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{own}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """`x1 @ weight @ x2 + bias`, a matrix for each output."""
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        bound = 1 / math.sqrt(in1_features)
+        self.weight = init.uniform_(empty(out_features, in1_features, in2_features), -bound, bound)
+        self.register_parameter("bias", init.uniform_(empty(out_features), -bound, bound) if bias else None)  # type: ignore[arg-type]
+
+    def forward(self, input1: Any, input2: Any) -> Any:
+        """Return the sums of products."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        own = f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
+        return f"{own}, bias={self.bias is not None}"
+
+
+class PReLU(Module):
+    """The numbers, those below 0 times a weight that is learnt."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = empty(num_parameters)
+        self.weight._a[...] = init
+
+    def forward(self, input: Any) -> Any:
+        """Return the numbers."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Unflatten(Module):
+    """An axis as several."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        """Return the input with more axes."""
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+__all__ = [*listed(globals(), __name__), "Parameter", "Tensor"]

@@ -179,8 +179,8 @@ def _composed(function: Callable[..., Any], **defaults: Any) -> Callable[..., Te
 
 def _gaussian(input: Any, target: Any, var: Any, full: bool, eps: float) -> Any:
     spread = var.clamp(min=eps)
-    more = 0.5 * np.log(2 * np.pi) if full else 0.0
-    return 0.5 * (spread.log() + (input - target) ** 2 / spread) + more
+    loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
+    return loss + 0.5 * np.log(2 * np.pi) if full else loss
 
 
 def _hinge(input: Any, target: Any, margin: float) -> Any:
@@ -223,7 +223,7 @@ _soft_margin = _composed(lambda input, target: (1 + (-target * input).exp()).log
 cosine_embedding_loss = _composed(_cosine, margin=0.0)
 triplet_margin_loss = _composed(_triplet, margin=1.0, p=2.0, eps=1e-6, swap=False)
 multilabel_soft_margin_loss = _composed(
-    lambda input, target: -(target * _logsigmoid(input) + (1 - target) * _logsigmoid(-input)).mean(-1)
+    lambda input, target: -(target * _logsigmoid(input) + (1 - target) * _logsigmoid(-input)).sum(-1) / input.shape[-1]
 )
 
 
@@ -255,7 +255,11 @@ def cross_entropy(
         return _of_probabilities(input, target, weight, how, label_smoothing)
     axis = 1 if input.dim() > 1 else 0
     scores = vocabulary_call("log_softmax", FUNCTIONS["log_softmax"], (input, axis), {})
-    return _of_classes(scores, target, weight, ignore_index, how, label_smoothing)
+    hard = _of_classes(scores, target, weight, ignore_index, how)
+    if not label_smoothing:
+        return hard
+    even = _even(scores, target, weight, ignore_index, how)
+    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])  # type: ignore[no-any-return]
 
 
 def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
@@ -289,12 +293,22 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the negative logarithm of the probability of each target's class, from logarithms."""
-    return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction), 0.0)
+    return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
-def _of_classes(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str, smoothing: float
-) -> Tensor:
+def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
+    """Return the loss of targets that are all classes alike."""
+    axis = min(1, scores.dim() - 1)
+    own = scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - axis - 1))
+    loss = (-own.sum(axis)).masked_fill(target.eq(ignored), 0.0)
+    if how != "mean":
+        return _one(loss, how)
+    kept = target.ne(ignored)
+    shares = kept.to(scores.dtype) if weight is None else weight[where(kept, target, 0)] * kept
+    return loss.sum() / shares.sum()
+
+
+def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
     if target._a.dtype.kind == "f":
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
@@ -325,13 +339,10 @@ def _of_classes(
         flat = Node("reshape", (x,), (x.size,), ((x.size,),)) if len(x.shape) > 1 else x
         chosen = take(flat, 0, places)
         loss = -elementwise("mul", w, chosen)
-        if smoothing:
-            even = -reduce("sum", x, (axis,)) / count
-            loss = loss * (1 - exact(smoothing)) + even * exact(smoothing)
         if how == "none":
             return loss
         summed = reduce("sum", loss, tuple(range(len(loss.shape)))) if loss.shape else loss
         return summed / const(exact(total)) if how == "mean" else summed
 
-    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0"
-    return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, smoothing, axis), name)
+    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0" if how != "none" else "ViewBackward0"
+    return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, axis), name)

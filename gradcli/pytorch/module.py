@@ -368,3 +368,12 @@ def _indented(text: str) -> str:
 
 
 Module.__module__ = "torch.nn.modules.module"
+
+
+def listed(names: dict[str, Any], own: str) -> list[str]:
+    """Return the modules that a file defines, and let them say that they are `torch.nn`'s."""
+    found = [n for n, v in names.items() if isinstance(v, type) and issubclass(v, Module) and n[0] != "_"]
+    found = [n for n in found if names[n].__module__ == own]
+    for name in found:
+        names[name].__module__ = "torch.nn.modules"
+    return found

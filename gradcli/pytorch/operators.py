@@ -26,7 +26,7 @@ def _into(out: Tensor | None, name: str, compute: Callable[[], Tensor], *given: 
 
 
 def _times(alpha: Any, x: Any) -> Any:
-    return x if alpha == 1 else x * alpha
+    return x if alpha == 1 else x * (bool(alpha) if is_boolean(x) else alpha)
 
 
 @both("add")
@@ -99,6 +99,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
 
 def _no_zeros(a: Any, b: Any) -> None:
     """Refuse to divide whole numbers by 0, as PyTorch does."""
+    if any(isinstance(x, Tensor) and not x.numel() for x in (a, b)):
+        return
     divisor = b._a if isinstance(b, Tensor) else np.asarray(b)
     if not result_dtype((a, b)).is_floating_point and not divisor.all():
         raise RuntimeError("ZeroDivisionError")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.creation import _optional
+from gradcli.pytorch.creation import _optional, check_room
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.inplace import refilled
@@ -34,6 +35,7 @@ def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
     def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
         shape = shape_of((options.pop("size"),) if "size" in options else size)
         kind = (dtype or default_dtype()).numpy
+        check_room(math.prod(shape), kind)
         array = draw(generator or DEFAULT, int(np.prod(shape, dtype=int)), kind)
         return _optional(np.asarray(array, kind).reshape(shape), **options)
 
@@ -62,6 +64,7 @@ def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, *
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = shape_of((size,))
+    check_room(math.prod(shape), np.int64)
     found = (generator or DEFAULT).integers(low, high, int(np.prod(shape, dtype=int)))
     return _optional(found.reshape(shape).astype((dtype or int64).numpy), **options)
 
@@ -83,6 +86,7 @@ def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
 @function("randperm")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
     """Return the whole numbers below `n` in an order by chance."""
+    check_room(n, np.int64)
     return _optional((generator or DEFAULT).permutation(n).astype((dtype or int64).numpy), **options)
 
 

@@ -6,6 +6,8 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
@@ -177,8 +179,17 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
     return found
 
 
+NO_ROOM = (
+    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+    "{} bytes. Error code 12 (Cannot allocate memory)"
+)
+
+
 def _refused(op: str, error: InputError, operands: Sequence[Node]) -> RuntimeError:
     """Return PyTorch's error for shapes that do not broadcast, or a constructor's own words."""
+    if "is too large" in error.message and (shape := re.search(r"shape ([\de+×]+)", error.message)):
+        size = math.prod(int(float(n)) for n in shape[1].split("×")) * np.dtype(operands[0].dtype).itemsize
+        return RuntimeError(NO_ROOM.format(size))
     if "do not fit together" not in error.message:
         return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
     whole: tuple[int, ...] = ()

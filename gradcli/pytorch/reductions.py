@@ -159,7 +159,8 @@ def _refuse_empty(name: str, input: Tensor, dim: Any, kind: type[Exception], mor
         words = f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
         raise kind(words + more)
     if input.dim() and not input.shape[axis_of(dim, input.dim())]:
-        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        at = axis_of(dim, input.dim()) if name.startswith("arg") else dim
+        raise IndexError(f"{name}(): Expected reduction dim {at} to have non-zero size.")
 
 
 _SPECIFY = " Specify the reduction dim with the 'dim' argument."
@@ -184,12 +185,17 @@ def _extreme(name: str, pairwise: str) -> None:
     both(name)(made)
 
 
+def _largest(name: str, n: Node, axes: tuple[int, ...], ties: str) -> Node:
+    """Return an extreme; of no elements none."""
+    return construct.extremum(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
+
+
 def _along(name: str, input: Tensor, dim: int, keepdim: bool, number: int) -> Tensor:
     """Return an extreme along an axis, the first of several."""
     at = axis_of(dim, input.dim())
 
     def build(n: Node) -> Node:
-        return kept(construct.extremum(name, n, (at,), "first"), n, (at,), keepdim)
+        return kept(_largest(name, n, (at,), "first"), n, (at,), keepdim)
 
     make = build if input.dim() else of_scalar(build)
     return apply(f"{name}_dim", make, (input,), (at, keepdim), f"{name.capitalize()}Backward{number}")
@@ -206,7 +212,7 @@ def _of_axes(name: str) -> None:
         axes = axes_of(dim, input.dim())
 
         def build(n: Node) -> Node:
-            return kept(construct.extremum(name[1:], n, axes, "factors"), n, axes, keepdim)
+            return kept(_largest(name[1:], n, axes, "factors"), n, axes, keepdim)
 
         return apply(name, build, (input,), (axes, keepdim))
 
@@ -267,8 +273,10 @@ _extreme_place("argmin")
 
 
 @both("logsumexp")
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of exp(x) along axes."""
+    if dim is None:
+        raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     axes = axes_of(dim, input.dim())
 
     def build(n: Node) -> Node:

@@ -23,6 +23,10 @@ _NOT_A_LEAF = (
     "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
     "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
 )
+_SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
 
 
 class Tensor:
@@ -286,10 +290,18 @@ class Tensor:
         return self._a.item()
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._scalar())
+
+    def _scalar(self) -> Any:
+        if self._a.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
+            Mode.warned.add("scalar")
+            warnings.warn(_SCALAR, UserWarning, stacklevel=3)
+        return self._a.item()
 
     def __index__(self) -> int:
         if self._a.dtype.kind not in "iu" or self._a.size != 1:

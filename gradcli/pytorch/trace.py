@@ -277,9 +277,11 @@ def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded
     roots = []
     for y, edge, v in edges:
         node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
-        name = names.get(id(edge)) or names.get(id(y)) or _nameless(names)
-        if name in maker.inputs and maker.inputs[name] is not node:
-            name = maker.fresh(_nameless(names))
+        if node.op == "input":
+            node = Node("identity", (node,), node.shape)
+        name = names.get(id(edge)) or names.get(id(y)) or ""
+        if not name or name in maker.inputs or outputs.get(name, node) is not node:
+            name = maker.fresh(_nameless(names, outputs))
         outputs[name] = node
         roots.append(name)
         own = decimal(np.asarray(v)[..., 0])
@@ -305,9 +307,9 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     return any(e in before for e in wanted)
 
 
-def _nameless(names: Mapping[int, str]) -> str:
+def _nameless(names: Mapping[int, str], others: Iterable[str]) -> str:
     """Return a name for what the script gives none: one that it uses for nothing else."""
-    taken = set(names.values())
+    taken = {*names.values(), *others}
     return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
 
 

@@ -25,6 +25,7 @@ _TIED = ("AvgPool2D", "Convolution", "Hardtanh", "LeakyRelu", "MaxPool2DWithIndi
 _NAMES: dict[str, tuple[str, ...]] = {name: (f"{name}Backward",) for name in (*_OWN, *_TIED)}
 _NAMES |= {
     "Squeeze": ("Unsqueeze",),
+    "DiagonalBackward0_copy": ("DiagonalBackward",),
     "Relu": ("ThresholdBackward",),
     "Softmax": ("SoftmaxBackwardData",),
     "LogSoftmax": ("LogSoftmaxBackwardData",),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.explain.results import BackwardResult, JacobianResult
 
@@ -18,8 +17,7 @@ _DATA = {"json": "gradcli.report.json_lines", "csv": "gradcli.report.csv_rows"}
 _PAGES = {"table": "gradcli.report.table", "latex": "gradcli.report.latex", "markdown": "gradcli.report.markdown"}
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How pages look: in which format, to how many significant digits (None: all), and as a document of their own."""
 
     style: str = "table"

@@ -37,7 +37,8 @@ class _Terminal:
 
     def section(self, section: Section) -> Iterator[str]:
         if section.title:
-            yield from map(self.strong, _in_room(self.width, partial(self.text, section.title)))
+            for line in _in_room(self.width, partial(self.text, section.title)):
+                yield self.strong(line.rstrip())
         for k, block in enumerate(section.blocks):
             if k and not (isinstance(block, Text) and isinstance(section.blocks[k - 1], Text)):
                 yield ""

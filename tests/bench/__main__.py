@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import exported, growth, points, processes, symbolic
+from tests.bench import exported, growth, mixture, points, processes, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -19,13 +19,15 @@ BENCHMARKS = {
     "rosenbrock": points.rosenbrock_gradient,
     "network": points.tanh_network,
     "broyden": points.broyden_jacobian,
+    "mixture": mixture.gradient,
     "length": growth.length,
     "threads": growth.threads,
     "file": processes.file_to_file,
     "exported": exported.calls,
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
-    "start": processes.start_up,
+    "start": starts.start_up,
+    "chains": starts.chains,
 }
 
 LEGEND = """\

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -16,21 +15,10 @@ from tests.bench.own import NUMBA, NUMPY
 from tests.bench.problems import Problem, bundle_adjustment
 from tests.bench.race import Competitor, Ready, race
 from tests.bench.session import Session
-from tests.bench.symbolic import median
-from tests.bench.tables import print_rows, seconds, title
+from tests.bench.tables import print_rows, title
 
 SCRIPT = Path(__file__).with_name("torch_file.py")
 FASTER = 1.2  # times as fast as the script, from file to file: to reach
-
-MAIN = ["y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100", "-f", "json"]
-
-TORCH = """
-import json, torch
-x0, x1 = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (1.0, 2.0))
-v = [torch.tensor(value, dtype=torch.float64) for value in (1.0, 10.0, 100.0)]
-torch.autograd.backward([3 * x0**2, x0**2 + 2 * x1**3, 10 * x1], v)
-print(json.dumps({"grad": {"x0": x0.grad.item(), "x1": x1.grad.item()}}))
-"""
 
 
 def file_to_file(session: Session) -> None:
@@ -87,18 +75,6 @@ def _process(arguments: list[str], target: Path) -> Ready:
             return {name: file[name] for name in file.files}
 
     return Ready(partial(_python, *arguments), named)
-
-
-def start_up(session: Session) -> None:
-    """Compare the main example as a whole process."""
-    title("a whole process of the main example")
-    mine = median(partial(_python, "-m", "gradcli", "backward", *MAIN), repeat=5)
-    print(f"  gradcli backward -f json  {seconds(mine)}")
-    if importlib.util.find_spec("torch") is None:
-        print("  the same with torch       not installed")
-        return
-    peer = median(partial(_python, "-c", TORCH), repeat=5)
-    print(f"  the same with torch       {seconds(peer).strip()}, {peer / mine:.1f} times as long")
 
 
 def _python(*arguments: str) -> None:

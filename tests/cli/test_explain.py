@@ -102,8 +102,10 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
 def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatch, rows, told):
     monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
     monkeypatch.setenv("LINES", str(rows))
-    out = cli.done("explain", "shapes").out
-    assert out.rstrip().endswith("gradcli explain shapes | less shows this from its top.") == told
+    for asked in ((), ("shapes",)):
+        out = cli.done("explain", *asked).out
+        command = " ".join(["gradcli", "explain", *asked])
+        assert out.endswith(f"\n{command} | less shows this from its top.\n") == told
 
 
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):

@@ -5,10 +5,28 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import gradcli
+from gradcli.cli.main import COMMANDS
+
 MAIN = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
+
+
+LOADED = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+from gradcli.__main__ import main
+main()
+"""
+
+
+def modules(*arguments: str) -> set[str]:
+    """Return the modules that are loaded at the end of a run, with their full names."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *arguments], capture_output=True, check=True, text=True)
+    return set(done.stderr.split())
 
 
 def imported(process, *arguments: str, **env: str) -> set[str]:
@@ -42,6 +60,33 @@ def test_a_gradient_for_a_program_needs_no_formulas(process, style):
     found = imported(process, "backward", *MAIN, "-f", style)
     assert "numpy" in found
     assert not found & {"sympy", "mpmath", "scipy", "rich"}
+
+
+PAGES = {"sections", "pages", "steps", "trace", "corners", "rules", "product", "gradients", "forms", "tables"}
+OF_PAGES = {f"gradcli.explain.{name}" for name in PAGES} | {f"gradcli.notation.{n}" for n in ("nodes", "text", "latex")}
+OF_PAGES |= {f"gradcli.report.{name}" for name in ("table", "layout", "text_math", "latex", "markdown")}
+ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.compiled", "gradcli.lang.claims", "shutil"}
+
+
+@pytest.mark.parametrize("style", ["json", "csv"])
+def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
+    found = modules("backward", "y=sin(x)*x", "--at", "x=3", "-f", style)
+    assert {"gradcli.cli.backward", "gradcli.explain.backward", "gradcli.graph.vjp"} <= found
+    assert not found & (OF_PAGES | ELSEWHERE)
+    rooms = {name.split(".")[1] for name in found if name.startswith("gradcli.")}
+    assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_imports_no_other(name):
+    found = modules(name, "--help")
+    assert {f"gradcli.cli.{n}" for n in COMMANDS} & found == {f"gradcli.cli.{name}"}
+
+
+def test_no_pattern_has_a_set_up_to_the_last_character():
+    """Python takes milliseconds to compile one; what is not ASCII is what is none of ASCII."""
+    texts = {path: path.read_text(encoding="utf-8").lower() for path in Path(gradcli.__file__).parent.rglob("*.py")}
+    assert not [path for path, text in texts.items() if "u0010ffff" in text]
 
 
 def test_a_mistake_is_told_without_sympy(process):

@@ -211,7 +211,9 @@ def ended_well(example: Example, now: Printed) -> bool:
     piped = " | " in _QUOTED.sub("", example.command)
     refused = re.search("^error: ", now.text, re.MULTILINE) and not piped
     denied = re.search(
-        r"^gradcli check.*wrong|^gradcli run.*^\w*Error: ", f"{example.command}\n{now.text}", re.M | re.S
+        r"^gradcli (?:check|run --check).*wrong|^gradcli run.*^\w*Error: ",
+        f"{example.command}\n{now.text}",
+        re.M | re.S,
     )
     return now.status == (2 if refused else 1 if denied else 0)
 

@@ -215,6 +215,66 @@ for p in net.parameters():
     p.requires_grad = False
 net(torch.ones(1, 2)).sum().backward()
 """,
+    "two names at once": "import torch\nx, z = torch.tensor(3., requires_grad=True), torch.tensor(4.)\n"
+    "torch.autograd.grad(x*z, z)\n",
+    "a tensor of inference_mode": X
+    + "with torch.inference_mode():\n    a = torch.tensor(2.) * 1\n(x * a).sum().backward()\n",
+    "a second derivative of once_differentiable": """\
+import torch
+from torch.autograd.function import once_differentiable
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, v):
+        return 2 * ctx.saved_tensors[0] * v
+x = torch.tensor(3., requires_grad=True)
+v = torch.tensor(1., requires_grad=True)
+(g,) = torch.autograd.grad(Square.apply(x), x, v, create_graph=True)
+g.backward()
+""",
+    "rows of a matrix": "import torch\nx = torch.ones(2, 2, requires_grad=True) * 1\nfor row in x:\n    row += 1\n",
+    "a view of no_grad": X + "y = x * 1\nwith torch.no_grad():\n    first = y[:1]\nfirst += x[1:]\n",
+    "out": X + "z = torch.zeros(2)\ntorch.add(x, 1, out=z)\nz.sum().backward()\n",
+    "a computed tensor without a gradient": X + "y = 2 * x\ny.requires_grad = False\n",
+    "a number as a gradient": X + "x.grad = 1.\n",
+    "what an own function saved": """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, v):
+        x, = ctx.saved_tensors
+        return 2 * x * v
+x = torch.tensor([1., 2.], requires_grad=True)
+h = x * 1
+y = Square.apply(h)
+h += 1
+y.sum().backward()
+""",
+    "what an own function returned": """\
+import torch
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(ctx, v):
+        y, = ctx.saved_tensors
+        return y * v
+x = torch.tensor([1., 2.], requires_grad=True)
+y = Exp.apply(x)
+y.mul_(2)
+y.sum().backward()
+""",
 }
 
 # Their mend is no change of a line: what to do instead is said in words.
@@ -233,4 +293,27 @@ with torch.autograd.set_detect_anomaly(True):
     y = x.sqrt() * 0
     y.sum().backward()
 """,
+    "a gradient of another shape": X + "x.grad = torch.ones(3)\n",
+    "a backward of the output's shape": """\
+import torch
+class ThreeSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a.sum() * torch.ones(3)
+    @staticmethod
+    def backward(ctx, v):
+        return v
+a = torch.tensor([2., 4.], requires_grad=True)
+ThreeSums.apply(a).sum().backward()
+""",
+    "no backward": """\
+import torch
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return 2 * a
+a = torch.tensor(3., requires_grad=True)
+Double.apply(a).backward()
+""",
+    "fewer weights than outputs": X + "torch.autograd.grad([x.sum(), x.mean()], x, [torch.tensor(1.)])\n",
 }

@@ -261,3 +261,32 @@ def test_a_loop_that_loses_its_numbers_late_is_told_once(run):
     outcome = run(text)
     (warning,) = [line for line in outcome.err.splitlines() if "warning" in line]
     assert "line 6, reached 4 times: the gradient of w is inf: it arises in sqrt (line 5" in warning
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_no_line_is_wider_than_the_page(columns, run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = "import torch\nnet = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))\n"
+    text += "opt = torch.optim.Adam(net.parameters(), lr=0.1)\nx = torch.ones(1, 3)\n"
+    text += "for i in range(2):\n    opt.zero_grad()\n    loss = sum([(net(x) * k).sum() for k in range(7)]) / 7.0\n"
+    text += "    (loss * 2 + loss * loss + loss.exp() - loss.tanh() * 3 + loss.sin() - loss.cos() / 2).backward()\n"
+    out = run(text + "    opt.step()\n").out
+    assert "opt.step(): p ← p - lr·m/(√v + eps) for p = " in " ".join(out.split())
+    assert max(len(line.replace("\u0304", "")) for line in out.splitlines()) <= columns
+
+
+def test_outputs_without_names_are_told_apart(run):
+    text = X + "torch.autograd.backward([x.sum(), (x*2).sum()], [torch.tensor(1.), torch.tensor(3.)])\n"
+    out = run(text).out
+    assert "y = sum(x)" in out
+    assert "z = sum(x*2)" in out
+    assert "[1·1 + 3·2, 1·1 + 3·2] = [7, 7]" in out
+    assert "x.grad: None → [7, 7]" in out
+
+
+def test_the_backward_of_a_leaf_is_v_itself(run):
+    out = run(X + "x.backward(torch.tensor([3., 4.]))\n").out
+    assert "y = x" in out
+    assert "x.grad: None → [3, 4]" in out
+    (row,) = (json.loads(line) for line in run(X + "x.sum().backward()\n", "-f", "json").out.splitlines())
+    assert row["outputs"] == {"y": 3.0}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.errors import InputError, Notes, Source, Span, in_lines
+from gradcli.report import table
 from gradcli.wrapping import broken, cells, wrapped
 
 NETWORK = "h=relu(X@W1+b1); z=h@W2; loss=mean((z-t)**2)"
@@ -131,15 +132,53 @@ def arrays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+WIDTHS = [60, 80, 120]
+
+
+@pytest.fixture
+def at_widths(cli, monkeypatch):
+    """Return what a command prints at each width: its page is made once, and written three times."""
+
+    def run(*arguments):
+        shown, written = dict.fromkeys(WIDTHS, ""), table.render
+
+        def render(page, digits):
+            for columns in WIDTHS:
+                patch.setenv("COLUMNS", str(columns))
+                shown[columns] += written(page, digits)
+            return "as at each width\n"
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(table, "render", render)
+            outcome = cli(*arguments)
+        assert set(outcome.out.splitlines()) <= {"as at each width", ""}
+        return outcome, shown
+
+    return run
+
+
+def test_a_width_changes_how_a_page_is_written_only(at_widths, cli, monkeypatch):
+    arguments = ("backward", PAGES["four of four"][1], *shlex.split(PAGES["four of four"][2]), "--steps")
+    _, shown = at_widths(*arguments)
+    assert len({*shown.values()}) == len(WIDTHS)
+    for columns, text in shown.items():
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert cli.done(*arguments).out == text
+
+
+def too_wide(lines, columns):
+    return [line for line in lines if max(cells(line), len(line)) > columns or line != line.rstrip()]
+
+
 @pytest.mark.parametrize(("command", "system", "options", "limit"), PAGES.values(), ids=PAGES)
 @pytest.mark.usefixtures("arrays")
-def test_a_page_fits(cli, monkeypatch, command, system, options, limit, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = cli.done(command, system, *shlex.split(options)).out.splitlines()
-    assert len(lines) <= limit
-    assert [line for line in lines if max(cells(line), len(line)) > columns] == []
-    assert [line for line in lines if line != line.rstrip()] == []
+def test_a_page_fits(at_widths, command, system, options, limit):
+    outcome, shown = at_widths(command, system, *shlex.split(options))
+    assert outcome.status == 0, outcome.err
+    for columns, text in shown.items():
+        lines = text.splitlines()
+        assert 0 < len(lines) <= limit
+        assert too_wide(lines, columns) == []
 
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
@@ -147,18 +186,17 @@ CLAIMS = ["logistic_regression"]  # which is for `check`
 LONG = ["bundle_adjustment"]  # of 50 operations, which are a line each
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
-def test_the_pages_of_a_sample_fit(cli, monkeypatch, path, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
+def test_the_pages_of_a_sample_fit(at_widths, path):
     for command, limit in {"backward": 60, "backward --steps": 110, "jacobian": 60, "jacobian --steps": 110}.items():
-        outcome = cli(*command.split(), "-F", str(path))
+        outcome, shown = at_widths(*command.split(), "-F", str(path))
         if "no v" in outcome.err:
-            outcome = cli(*command.split(), "-F", str(path), "--v", "ones")
-        lines = outcome.out.splitlines()
-        assert lines
-        assert len(lines) <= limit or (path.stem in LONG and "--steps" in command)
-        assert [line for line in lines if max(cells(line), len(line)) > columns] == []
+            outcome, shown = at_widths(*command.split(), "-F", str(path), "--v", "ones")
+        for columns, text in shown.items():
+            lines = text.splitlines()
+            assert lines
+            assert len(lines) <= limit or (path.stem in LONG and "--steps" in command)
+            assert too_wide(lines, columns) == []
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
