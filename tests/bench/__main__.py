@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import growth, points, processes, symbolic
+from tests.bench import growth, points, processes, scripts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -25,6 +25,8 @@ BENCHMARKS = {
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
     "start": processes.start_up,
+    "training": scripts.training,
+    "script": scripts.script,
 }
 
 LEGEND = """\
