@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from gradcli.engine.evaluate import evaluate
     from gradcli.engine.jacobian import numeric_jacobian
     from gradcli.errors import InputError
+    from gradcli.explain.check import CheckResult
     from gradcli.graph.graph import Graph
     from gradcli.graph.vjp import vjp
 
-__all__ = ["InputError", "__version__", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
+__all__ = ["InputError", "__version__", "check", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
 
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
@@ -67,3 +68,24 @@ def parse(text: str, **shapes: tuple[int, ...]) -> Graph:
 
     show_graphs()
     return read_system([Source(text)]).graph(shapes)
+
+
+def check(
+    text: str, *, tolerance: float = 1e-6, trials: int = 20, seed: int = 0, **shapes: tuple[int, ...]
+) -> CheckResult:
+    """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` tells.
+
+    `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, which all claims are or not,
+    and `verdicts`, one a claim; as text, and in a notebook, it is the page.
+
+    Errors: `InputError`, whose text shows the place.
+
+    >>> found = check("f = x**2*y; df/dx = x*y; df/dy = x**2")
+    >>> found.right, [(v.claim, v.verdict, v.why) for v in found.verdicts]
+    (False, [('df/dx', 'wrong', 'yours is 1/2 of it'), ('df/dy', 'right', '')])
+    """
+    from gradcli.cli.checked import checked_text
+    from gradcli.notebook import show_verdicts
+
+    show_verdicts()
+    return checked_text(text, shapes, tolerance, trials, seed)

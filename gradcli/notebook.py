@@ -1,4 +1,4 @@
-"""What a notebook shows of graphs and Jacobians: a picture, and mathematics.
+"""What a notebook shows of graphs, Jacobians and verdicts: a picture, mathematics, and a page.
 
 A graph knows nothing of pictures, nor a Jacobian of LaTeX, which are made of them; so the package's front gives them
 the methods that notebooks look for.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.explain.check import CheckResult
     from gradcli.graph.graph import Graph
 
 _BOXES = 400  # of a picture in a notebook
@@ -29,6 +30,15 @@ def show_jacobians() -> None:
     from gradcli.algebra.jacobian import SymbolicJacobian
 
     _give(SymbolicJacobian, "_repr_latex_", jacobian_latex)
+
+
+def show_verdicts() -> None:
+    """Let notebooks, and `print`, show verdicts as their page."""
+    from gradcli.explain.check import CheckResult
+
+    _give(CheckResult, "__str__", verdicts_text)
+    _give(CheckResult, "__repr__", verdicts_text)
+    _give(CheckResult, "_repr_markdown_", verdicts_markdown)
 
 
 def _give(kind: type, name: str, method: Any) -> None:
@@ -84,3 +94,25 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
         rf",\quad {writer.write(Equal((Name(name), value(formula))))}" for name, formula in found.where.items()
     )
     return rf"$\displaystyle J = \frac{{\partial {above}}}{{\partial {below}}} = {writer.write(matrix)}{where}$"
+
+
+def verdicts_text(found: CheckResult) -> str:
+    """Return the page of verdicts as a terminal shows it.
+
+    >>> from gradcli import check
+    >>> print(verdicts_text(check("f = x**2; df/dx = 2*x")))
+    df/dx = 2*x   right: proved, and finite differences agree at 20 points
+    """
+    return _page(found, "table")
+
+
+def verdicts_markdown(found: CheckResult) -> str:
+    """Return the page of verdicts as Markdown."""
+    return _page(found, "markdown")
+
+
+def _page(found: CheckResult, style: str) -> str:
+    from gradcli.explain.check_page import check_page
+    from gradcli.report.render import Look, render_pages
+
+    return render_pages([check_page(found)], Look(style, _DIGITS)).rstrip("\n")

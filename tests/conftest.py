@@ -162,6 +162,12 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture
+def quick(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shell scripts find that command."""
+    monkeypatch.setenv("QUICK_GRADCLI", str(forked))
+
+
 @pytest.fixture(scope="session")
 def process() -> Callable[..., Outcome]:
     return run_process

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import click
 
 from gradcli.cli.options import Asked, Pages, SystemCommand, page_options
@@ -14,7 +17,19 @@ Examples:
   gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
   gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
   gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
+  gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
 """
+
+
+class Tolerance(click.FloatRange):
+    """A number within bounds, and not nan, which is below and above none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value} is not a number", param, ctx)
+        return found
 
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
@@ -30,7 +45,7 @@ Examples:
 )  # fmt: skip
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
-    "--tolerance", type=click.FloatRange(0, 1, min_open=True), default=1e-6, show_default=True,
+    "--tolerance", type=Tolerance(0, 1, min_open=True), default=1e-6, show_default=True,
     help="The error that is none, relative to numbers larger than 1; for claims with rounded constants.",
 )  # fmt: skip
 @click.option(

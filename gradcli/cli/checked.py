@@ -48,6 +48,20 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
         raise restored(error, sources, rest) from None
 
 
+def checked_text(
+    text: str, shapes: Mapping[str, Sequence[int]], tolerance: float, trials: int, seed: int
+) -> CheckResult:
+    """Return the verdicts on the claims in a text, whose inputs have these shapes.
+
+    Errors: `InputError` as for `checked`, and for numbers that make no sense.
+    """
+    if not 0 < tolerance <= 1 or trials < 1 or seed < 0:
+        raise InputError("the tolerance is above 0 and at most 1, trials are at least 1, the seed is at least 0")
+    given = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
+    asked = Asked((text,), (), (), given, None, None, None)
+    return checked([Source(text)], asked, None, Settings((), trials, seed, tolerance))
+
+
 def _at_file(system: System, claims: Sequence[Claim], asked: Asked, path: str, settings: Settings) -> CheckResult:
     """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
     from gradcli.cli.many_points import open_many

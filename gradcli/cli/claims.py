@@ -72,7 +72,7 @@ def check_size_of(claim: Claim, shape: Shape) -> None:
 def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Sequence[str]) -> Case:
     (quantity,) = claim.by
     x = _found(claim, quantity, scope, "in the system")
-    ends = {name: scope[name] for name in outputs if scope[name] is not x}
+    ends = {name: scope[name] for name in outputs}
     read = {n.id for n in claim.expression.names}
     cotangents: dict[str, Node] = {}
     single = len(ends) == 1

@@ -22,6 +22,7 @@ WHY = {
     "not finite": "the system or its derivative is not finite there",
     "far": "finite differences cannot tell what the derivative is there",
 }
+_NARROW = "yours is not finite everywhere that the derivative is"
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Verdict:
 
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
-    `place` its number among those that were given, `yours`, `true` and `difference` the numbers there, `error` about
-    how far the last may be off, and `why` what is wrong.
+    `place` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
+    how far the last may be off, and `why` what is wrong.  Of a right one, `note` tells where it is not.
     """
 
     claim: str
@@ -50,6 +51,7 @@ class Verdict:
     difference: float = 0.0
     error: float = 0.0
     why: str = ""
+    note: str = ""
 
     @property
     def counted(self) -> int:
@@ -68,6 +70,8 @@ class Verdict:
             found["difference_error"] = self.error
         if self.why:
             found["why"] = self.why
+        if self.note:
+            found["note"] = self.note
         if self.formula:
             found["formula"] = self.formula
         return found
@@ -142,10 +146,11 @@ def _result(graph: Graph, found: Sequence[Verdict], source: str = "") -> CheckRe
 def _verdict(graph: Graph, case: Case, tally: Tally, settings: Settings, source: str = "") -> Verdict:
     shown = Shown(case.graph, (), None, *style(graph))
     if tally.wrong:
-        return _wrong(shown, case, tally, bool(settings.points) or bool(source))
+        return _wrong(shown, case, tally, bool(source))
     exact = settings.tolerance <= Settings.tolerance
     proof = prove(shown, case.truth, case.yours) if exact else Proof()
     found = Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
+    found = replace(found, note=_NARROW if tally.narrow else "")
     if proof.proved:
         return replace(found, by="proof")
     return found if tally.counted else replace(found, verdict="undecided", why=_undecided(tally, source))
@@ -183,7 +188,7 @@ def _wrong(shown: Shown, case: Case, tally: Tally, numbered: bool) -> Verdict:
         proof.formula,
         entry_name(case.truth.shape, entry),
         trials.at(point),
-        int(trials.places[point]) + 1 if numbered and tally.points > 1 else 0,
+        int(trials.places[point]) + 1 if numbered else 0,
         float(trials.yours[entry, point]),
         float(trials.truth[entry, point]),
         value,

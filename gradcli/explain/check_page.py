@@ -22,7 +22,7 @@ def _sections(result: CheckResult) -> Iterator[Section]:
     plain: list[Text] = []
     for v in result.verdicts:
         if v.at is None:
-            plain.append(Text((_claim(v), f"   {v.verdict}: {_ground(v, result.source)}")))
+            plain.append(Text((_claim(v), f"   {v.verdict}: {_ground(v, result.source)}{'; ' * bool(v.note)}{v.note}")))
             continue
         if plain:
             yield Section("claims", tuple(plain))
@@ -62,8 +62,10 @@ def _ground(v: Verdict, source: str) -> str:
     if v.verdict != "right":
         return v.why
     counted = f"at {_points(v, source)}"
+    if v.by == "proof" and not v.counted:
+        return f"proved{_without(v) or ', though no point was found where the system is finite'}"
     if v.by == "proof":
-        return "proved" + (f", and finite differences agree {counted}{_without(v)}" if v.counted else "")
+        return f"proved, and finite differences agree {counted}{_without(v)}"
     return f"{counted}, as finite differences say too{_without(v)}; that is no proof"
 
 
@@ -74,5 +76,9 @@ def _points(v: Verdict, source: str) -> str:
 
 def _without(v: Verdict) -> str:
     """Return how many points did not count, and why."""
-    told = [f"{n:,} more {'do' if n > 1 else 'does'} not count: {WHY[w]}" for w, n in sorted(v.left_out.items())]
+    more = "more" if v.counted else "point"
+    told = [
+        f"{n:,} {more}{'s' * (n > 1 and not v.counted)} {'do' if n > 1 else 'does'} not count: {WHY[w]}"
+        for w, n in sorted(v.left_out.items())
+    ]
     return f" ({'; '.join(told)})" if told else ""

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.errors import InputError
+from gradcli.graph.construct import reshape, swap
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
+from gradcli.graph.matrices import triangle
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, const
 
@@ -49,9 +51,32 @@ def sparse_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
 
 
 def hessian_columns(output: str, slopes: Graph, wrt: Sequence[str]) -> Columns:
-    """Return H, a block for each pair of leaves: the Jacobian of `slopes`, the graph of the output's gradient."""
+    """Return H, a block for each pair of leaves: the Jacobian of `slopes`, the graph of the output's gradient.
+
+    Its lower half is computed, and stands above the diagonal once more.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> slopes = Graph.of({"x": x, "w": w}, {"x": 2 * x * w, "w": x**2})
+    >>> list(hessian_columns("y", slopes, ["x", "w"]).graph.outputs)
+    ['d2y/dx/dx', 'd2y/dx/dw', 'd2y/dw/dx', 'd2y/dw/dw']
+    """
     leaves = {name: slopes.inputs[name] for name in wrt}
-    return _blocks(jacobian(slopes, wrt), leaves, leaves, f"d2{output}/d{{}}/d{{}}")
+    found = jacobian(slopes, wrt)
+    blocks: dict[str, Node] = {}
+    for (i, (above, y)), (j, (below, x)) in itertools.product(enumerate(leaves.items()), repeat=2):
+        if i >= j and (block := found.outputs.get(f"d{above}/d{below}")) is not None:
+            flat = reshape(block, (y.size, x.size))
+            whole = flat if i > j or y.size == 1 else _mirrored(flat)
+            blocks[f"d{above}/d{below}"] = reshape(whole, (*y.shape, *x.shape))
+            if i > j:
+                blocks[f"d{below}/d{above}"] = reshape(swap(flat), (*x.shape, *y.shape))
+    return _blocks(Graph.of(found.inputs, blocks), leaves, leaves, f"d2{output}/d{{}}/d{{}}")
+
+
+def _mirrored(square: Node) -> Node:
+    """Return the matrix that has the lower half of a square one on both sides."""
+    return triangle("tril", square, 0) + swap(triangle("tril", square, -1))
 
 
 def _blocks(found: Graph, rows: Mapping[str, Node], across: Mapping[str, Node], label: str) -> Columns:

@@ -42,6 +42,14 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     return "it differs from the derivative"
 
 
+def _not_finite(e: Evidence) -> str:
+    """Say that the claim is not finite where the derivative is."""
+    bad = ~np.isfinite(e.yours).all(axis=0)
+    if not bad.any():
+        return ""
+    return "yours is not finite" if bad.all() else "yours is not finite everywhere that the derivative is"
+
+
 def _transposed(e: Evidence) -> str:
     """Say that axes are exchanged."""
     shape = e.shape
@@ -227,6 +235,6 @@ def _sums(e: Evidence) -> str:
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
-    _transposed, by_sign, by_condition, _inner, _factor, _exchanged, _one_entry, _permuted, _likely, special,
-    of_arrays, _sums, terms, _unlikely, _by_factor, products,
+    _not_finite, _transposed, by_sign, by_condition, _inner, _factor, _exchanged, _one_entry, _permuted, _likely,
+    special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
 )  # fmt: skip

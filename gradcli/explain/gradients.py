@@ -65,8 +65,10 @@ def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     h = next((name for name in point.retained if name not in result.graph.outputs), None)
     if h is None:
         return []
-    why = f"{h} is computed, and no leaf: PyTorch leaves {h}.grad None unless {h}.retain_grad() keeps it."
-    return [Text((why, f" It is the adjoint of {h}; a hook on {h} sees the same."))]
+    why = (
+        f"{h} is computed, and no leaf (an input): PyTorch leaves {h}.grad None unless {h}.retain_grad() comes before."
+    )
+    return [Text((why, f" A hook on {h} sees the same number, which is called the adjoint of {h}."))]
 
 
 def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> list[Math]:
@@ -81,7 +83,7 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
         formulas.append(form)
     weights = flat(v)
     told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
-    if told or (form is not None and not result.numeric):
+    if told or (form is not None and (not result.numeric or len(weights) == 1)):
         return formulas
     if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
         return formulas  # J and vᵀJ say it, above

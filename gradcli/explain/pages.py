@@ -106,7 +106,7 @@ def _too_large(result: BackwardResult) -> Section:
 def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if choice.only != ("pytorch",):
-        return pytorch_section(result.graph.outputs, point.calls)
+        return pytorch_section(result.graph.outputs, point.calls, result.retained)
     from gradcli.explain.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))

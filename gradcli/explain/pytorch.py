@@ -16,12 +16,14 @@ _WEIGHTS = 12
 _ELEMENTS = 12
 
 
-def pytorch_section(outputs: Outputs, calls: Sequence[Call]) -> Section:
-    """Return the calls of `backward` as PyTorch has them."""
+def pytorch_section(outputs: Outputs, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:
+    """Return the calls of `backward` as PyTorch has them, behind what keeps the gradients of intermediates."""
     lines = [call_line(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
     if len(lines) > _CALLS:
         lines = [*lines[: _CALLS - 2], f"# … and {len(lines) - _CALLS + 1} calls more", lines[-1]]
-    return Section("pytorch", (Code(tuple(lines), "in PyTorch"),))
+    several = f"for t in ({', '.join(retained)}): t.retain_grad()"
+    keeping = [several] if len(retained) > 1 else [f"{name}.retain_grad()" for name in retained]
+    return Section("pytorch", (Code((*keeping, *lines), "in PyTorch"),))
 
 
 def call_line(outputs: Outputs, v: Named, again: bool, whole: bool = False) -> str:

@@ -48,8 +48,8 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     """Return the title of a reverse table: what an adjoint is, and how it comes about."""
     x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
-    adjoint = Equal((Name(bar(x)), Partial(loss_name(trace.graph.outputs, v), x)))
-    return ("reverse, last line first: ", adjoint, " adds up adjoint · derivative")
+    whole = Partial(loss_name(trace.graph.outputs, v), x)
+    return ("reverse, last line first: ", Name(bar(x)), ", the whole ", whole, ", adds up adjoint · derivative")
 
 
 def forward_section(trace: Trace) -> Section:
@@ -74,7 +74,7 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
             continue
         rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step)))
         before[step.edge.argument] = Value(step.total)
-    return Grid(("local derivative", "adjoint so far", "rule"), tuple(rows))
+    return Grid(("this line's derivative", "adjoint so far", "rule"), tuple(rows))
 
 
 def _adds_nothing(step: ReverseStep) -> bool:

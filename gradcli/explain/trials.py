@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ class Trials:
     """What was tried: the points, along the last axis, and for each the entries of both, flat.
 
     `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `places` are the numbers of
-    the points among all that are tried.
+    the points among all that are tried.  `narrow` tells that points were left out where only the claim is not finite.
     """
 
     points: Named
@@ -35,6 +35,7 @@ class Trials:
     yours: Array
     why: tuple[str, ...]
     places: Array
+    narrow: bool = False
 
     @cached_property
     def counted(self) -> Array:
@@ -83,11 +84,13 @@ class Tally:
     wrong: int = 0
     why: Counter[str] = field(default_factory=Counter)
     kept: Trials | None = None
+    narrow: bool = False
 
     def add(self, found: Trials) -> Tally:
         """Add what was found at more points."""
         wrong = found.wrong(self.tolerance)
         self.points += len(found.why)
+        self.narrow |= found.narrow
         self.counted += int(found.counted.sum())
         self.wrong += int(wrong.sum())
         self.why.update(w for w in found.why if w)
@@ -122,10 +125,12 @@ def drawn(case: Case, count: int, seed: int) -> Trials:
     many = int(np.clip(_NUMBERS // max(1, total), count, _CANDIDATES))
     kept: list[Named] = []
     others: list[Named] = []
+    narrow = False
     for tries in range(_ROUNDS):
         points = _draw(random, inputs, many, far=tries > 1)
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
         fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)
+        narrow |= tries < 2 and bool((fine & ~np.isfinite(yours).all(axis=0)).any())
         for found, chosen in ((kept, fine & said), (others, fine & ~said)):
             found.append({name: value[..., chosen] for name, value in points.items()})
         if _count(kept) >= 2 * count:
@@ -134,7 +139,8 @@ def drawn(case: Case, count: int, seed: int) -> Trials:
     joined = {name: np.concatenate([p[name] for p in found], axis=-1)[..., : 2 * count] for name in inputs}
     trials = tried(case, joined, seed)
     some = np.flatnonzero(trials.counted)[:count]
-    return trials.chosen(some if len(some) else np.arange(min(count, len(trials.why))))
+    tried_at = trials.chosen(some if len(some) else np.arange(min(count, len(trials.why))))
+    return replace(tried_at, narrow=narrow and _count(kept) > 0)
 
 
 def _moderate(values: Array) -> Array:
@@ -166,9 +172,17 @@ def _draw(random: np.random.Generator, inputs: Mapping[str, tuple[int, ...]], co
 
 
 def _two_digits(values: Array) -> Array:
-    unit = 10.0 ** (np.floor(np.log10(np.abs(values))) - 1)
-    rounded = np.round(values / unit) * unit
-    return np.array([float(f"{e:.2g}") for e in rounded.reshape(-1)]).reshape(values.shape)
+    """Return numbers, none of them 0, rounded to two digits: they read as they are.
+
+    >>> _two_digits(np.array([0.123, -4567.0, 0.3]))
+    array([ 1.2e-01, -4.6e+03,  3.0e-01])
+    """
+    places = 1 - np.floor(np.log10(np.abs(values))).astype(int)
+    result = np.empty_like(values)
+    for place in np.unique(places):
+        own = places == place
+        result[own] = np.round(values[own], place)
+    return result
 
 
 def tried(case: Case, points: Named, seed: int, first: int = 0) -> Trials:

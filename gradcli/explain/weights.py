@@ -65,7 +65,7 @@ def _meaning(v: Named) -> tuple[Math, ...]:
     if (weights == 1).all():
         return ("v = ones sums the outputs",)
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
-        return ("v is one-hot and picks one output",)
+        return ("the 1 of a one-hot v picks its output",)
     return ("v weights the outputs",)
 
 
@@ -97,17 +97,17 @@ def _as_sum(outputs: Outputs) -> list[Math]:
 
 
 def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
-    """Return what v is, in terms of what comes later."""
+    """Return what v is: slopes of L, which is often a loss that is computed later."""
     if len(outputs) == 1:
         ((y, weights),) = v.items()
         return (
             Equal((Name("v"), Partial(name, y), Value(weights))),
-            *(", whatever ", Name(name), " is computed from ", Name(y), " later on"),
+            *("; any ", Name(name), " with these slopes has the same gradient"),
         )
     parts: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
     parts += ["…"] * (len(outputs) > _NAMES)
     listed = Equal((Name("v"), Listed(tuple(parts))))
-    return (listed, ", whatever ", Name(name), " is computed from them later on")
+    return (listed, "; any ", Name(name), " with these slopes has the same gradient")
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

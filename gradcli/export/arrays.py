@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
@@ -68,6 +68,7 @@ class ArrayWriter:
     function: Function
     lines: list[str] = field(default_factory=list)
     done: dict[Node, Text] = field(default_factory=dict)
+    tables: dict[str, list[int]] = field(default_factory=dict)  # that stand before the function
 
     def __post_init__(self) -> None:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
@@ -144,6 +145,15 @@ class ArrayWriter:
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
         text = rule(self, node, texts)
         return Text(text, ATOM if is_atom(text) else 0)
+
+    def places(self, numbers: Any) -> str:
+        """Return whole numbers as lists; a long one stands before the function, and this is its name."""
+        text = str(numbers.tolist())
+        if numbers.ndim > 1 or len(text) < _LONG:
+            return text
+        name = f"{self.function.name}_places{len(self.tables) + 1}"
+        self.tables[name] = numbers.tolist()
+        return name
 
     def short(self, text: str) -> str:
         """Return a text, or the name that it gets if it is long."""

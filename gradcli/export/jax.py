@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
-from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, places_text, untouched
+from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -32,13 +32,13 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
     zeros = w.named(f"jnp.zeros({node.shape})").text
-    at = w.short(f"jnp.array({places_text(places)})")
+    at = w.short(f"jnp.array({w.places(places.numbers)})")
     return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places = node.settings
-    at = w.short(f"jnp.array({places_text(places)})")
+    at = w.short(f"jnp.array({w.places(places.numbers)})")
     return f"jnp.take({args[0]}, {at}, axis={axis})"
 
 

@@ -33,7 +33,7 @@ def index_text(key: Sequence[Any], sizes: Shape = ()) -> str:
         size = next(own, None) if k is not None else None
         if isinstance(k, range):
             start = str(k.start) if k.start or k.step < 0 else ""
-            stop = str(k.stop) if k.stop >= 0 and k.stop != size else ""
+            stop = str(k.stop) if k.stop >= 0 and (size is None or k.stop < size) else ""
             parts.append(f"{start}:{stop}" + (f":{k.step}" if k.step != 1 else ""))
         else:
             parts.append(str(k))
@@ -84,11 +84,6 @@ def along(op: str) -> Rule:
     return rule
 
 
-def places_text(places: Any) -> str:
-    """Return whole numbers as lists."""
-    return str(places.numbers.tolist())
-
-
 def _shape(w: ArrayWriter, shape: Shape) -> str:
     """Return a shape with the points behind it."""
     return shape_text([*map(str, shape), f"*{w.points()}"])
@@ -128,9 +123,15 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     axis, places, _ = node.settings
     name = _zeros(w, node)
     before = "slice(None), " * axis
-    key = f"({before}{places_text(places)})" if axis else places_text(places)
+    at = w.places(places.numbers)
+    key = f"({before}{at})" if axis else at
     w.line(f"np.add.at({name}, {key}, {args[0]})")
     return name
+
+
+def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    axis, places = node.settings
+    return f"np.take({args[0]}, {w.places(places.numbers)}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -302,7 +303,7 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "triu": _triangle("triu"),
     "tril": _triangle("tril"),
-    "take": lambda w, node, args: f"np.take({args[0]}, {places_text(node.settings[1])}, axis={node.settings[0]})",
+    "take": _take,
     "put": _put,
     "scatter": _scatter,
     "concatenate": _concatenate,

@@ -7,6 +7,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from gradcli.export.tidy import tidied
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.shapes import Shape
@@ -167,11 +169,24 @@ def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
     lowered = lower(scheduled([written[n] for n in wanted], graph.inputs.values()))
     low = {n: lowered[written[n]] for n in wanted}
     shared = representatives(scheduled([low[n] for n in wanted], graph.inputs.values()))
-    kept = [shared[low[first[y]]] for y in graph.outputs.values()]
+    whole = _worked_out(scheduled([shared[low[first[y]]] for y in graph.outputs.values()], graph.inputs.values()))
+    kept = [whole[shared[low[first[y]]]] for y in graph.outputs.values()]
     tidy = tidied(scheduled(kept, graph.inputs.values()), kept)
     last = representatives(scheduled(tidy.values(), graph.inputs.values()))
-    found = {n: shared[low[first[n]]] for n in graph.nodes}
+    found = {n: whole.get(shared[low[first[n]]]) for n in graph.nodes}
     return {n: last[tidy[own]] for n, own in found.items() if own in tidy}
+
+
+def _worked_out(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each node one in which functions of given numbers are numbers, as log(2) is."""
+    new: dict[Node, Node] = {}
+    for node in nodes:
+        own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
+        if own.args and not own.shape and own.dtype == "float64" and all(a.op == "const" for a in own.args):
+            value = float(evaluate(Graph.of({}, {"y": own}), {})["y"][0])
+            own = const(Decimal(repr(value)) if isfinite(value) else value)
+        new[node] = own
+    return new
 
 
 def _written_out(nodes: Iterable[Node], matrices: bool) -> dict[Node, Node]:

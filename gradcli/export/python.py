@@ -37,7 +37,12 @@ def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
     body = [line for text in written for line in broken(f"    {text}")]
     returned = broken(f"    return {texts[0]}") if len(texts) == 1 else bracketed("    return ", texts)
     head = listed(f"def {function.name}(", list(function.arguments), "):")
-    return [*_pattern(function), *head, *_docstring(function), *body, *returned]
+    before = _pattern(function)
+    for name, numbers in writer.tables.items():
+        own = text_of_numbers(name, numbers)
+        before = [*before[:-1], *own[1:]] if before[-1:] == ["# fmt: on"] == own[-1:] else [*before, *own]
+    before += ["", ""] if before else []
+    return [*before, *head, *_docstring(function), *body, *returned]
 
 
 def _points(function: Function) -> str:
@@ -69,8 +74,9 @@ def _pattern(function: Function) -> list[str]:
     lines = [f"# Where the entries that {name} returns stand in the matrix."]
     lines.append(f"{name}_shape = {pattern.shape}")
     for what, numbers in (("rows", pattern.rows), ("columns", pattern.columns)):
-        lines += text_of_numbers(f"{name}_{what}", numbers)
-    return [*lines, "", ""]
+        own = text_of_numbers(f"{name}_{what}", numbers)
+        lines = [*lines[:-1], *own[1:]] if lines[-1] == "# fmt: on" == own[-1] else [*lines, *own]
+    return lines
 
 
 def text_of_numbers(name: str, numbers: Sequence[int]) -> list[str]:

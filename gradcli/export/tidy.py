@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from gradcli.graph.construct import Index, index, reshape
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import broadcast_shapes, size_of
+from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
 
 def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
@@ -81,9 +82,28 @@ def _joined(node: Node, alone: set[Node]) -> Node:
             continue
         keys += [_within(key, own, part.shape) for own in inner.settings[1]]
         parts += inner.args
+    keys, parts = _even(node.shape, keys, parts)
     found = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
     settings = (node.settings[0], tuple(key for key, _ in found))
     return replace(node, args=tuple(part for _, part in found), settings=settings)
+
+
+def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Index], list[Node]]:
+    """Return one number at many places that are equally far apart as one part.
+
+    >>> _even((7,), [(0,), (3,), (6,)], [const(1)] * 3)[0]
+    [(range(0, 9, 3),)]
+    """
+    first = parts[0]
+    places = [key[0] for key in keys if len(key) == 1 and isinstance(key[0], int)]
+    alike = all(p.op == "const" and not p.shape and p.settings == first.settings for p in parts)
+    if len(shape) != 1 or len(places) < max(3, len(keys)) or not alike or first.value is None:
+        return keys, parts
+    step = places[1] - places[0]
+    if step < 1 or any(b - a != step for a, b in pairwise(places)):
+        return keys, parts
+    own = range(places[0], places[-1] + step, step)
+    return [(own,)], [const(first.value, (len(own),), first.dtype)]
 
 
 def _element(key: Index, part: Node) -> tuple[Index, Node]:

@@ -81,7 +81,7 @@ def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 
 
 def _places(w: ArrayWriter, places: Places) -> str:
-    return w.short(f"torch.tensor({places.numbers.reshape(-1).tolist()})")
+    return w.short(f"torch.tensor({w.places(places.numbers.reshape(-1))})")
 
 
 def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:

@@ -12,8 +12,9 @@ from gradcli.lang.statements import Expression, read_expression, split
 
 _QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"
 _PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?!=)")
-_DERIVATIVE = re.compile(rf"d([2-4]?){_QUANTITY}((?:\s*/\s*d{_QUANTITY})+)\s*=(?!=)")
+_DERIVATIVE = re.compile(rf"d([0-9]*){_QUANTITY}((?:\s*/\s*d{_QUANTITY})+)\s*=(?!=)")
 _BY = re.compile(rf"/\s*d{_QUANTITY}")
+_MAX_ORDER = 4
 _COTANGENT = re.compile(rf"({NAME})\.v\b")
 
 Key = tuple[int, ...]
@@ -95,6 +96,12 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     if match.re is _PULLBACK:
         return Claim(text, None, (_quantity(match[1], match[2], span),), expression, span, aliases)
     order = int(match[1] or 1)
+    if not 1 <= order <= _MAX_ORDER or match[1] == "1":
+        raise InputError(
+            f"`{span.text}` is no derivative that can be checked",
+            span,
+            f"those of the first order are df/dx, then come d2f/dx2 to d{_MAX_ORDER}f/dx{_MAX_ORDER}",
+        )
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
     if len(by) == 1 and order > 1:
         name = by[0].name

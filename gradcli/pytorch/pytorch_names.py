@@ -301,6 +301,16 @@ reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats see
 set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream set_sync_debug_mode sparse stream
 streams synchronize temperature torch tunable use_mem_pool utilization
     """,
+    "torch.special": """
+Tensor airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u
+chebyshev_polynomial_v chebyshev_polynomial_w common_args digamma entr erf erfc erfcx erfinv exp2 expit expm1
+gammainc gammaincc gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e laguerre_polynomial_l
+legendre_polynomial_p log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1
+modified_bessel_k0 modified_bessel_k1 multi_dim_common multigammaln ndtr ndtri polygamma psi round
+scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t
+shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc softmax
+spherical_bessel_j0 torch xlog1py xlogy zeta
+    """,
 }
 TENSOR = frozenset(_NAMES.pop("Tensor").split())
 MODULES = {module: frozenset(names.split()) for module, names in _NAMES.items()}

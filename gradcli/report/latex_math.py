@@ -52,6 +52,10 @@ _SYMBOLS = {
     "÷": r"$\div$",
 }
 _ACCENTED = re.compile("(\\w)\u0304")
+# What is typed in PyTorch, in a sentence: x.grad, retain_graph=True, h.retain_grad().
+_CODE = re.compile(
+    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True))"
+)
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
 
@@ -60,8 +64,19 @@ def escaped(text: str) -> str:
 
     >>> escaped("vᵀJ is linear in v"), escaped("x.v, 100 %")
     ('$v^{\\\\top} J$ is linear in $v$', 'x.v, 100 \\\\%')
+    >>> escaped("until x.grad = None")
+    'until \\\\texttt{x.grad = None}'
     """
-    plain = _LETTER.sub(r"$\1$", "".join(_ESCAPES.get(c, c) for c in text))
+    pieces = _CODE.split(text)  # words, code, words, …
+    return "".join(rf"\texttt{{{_literal(piece)}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces))
+
+
+def _literal(text: str) -> str:
+    return "".join(_ESCAPES.get(c, c) for c in text)
+
+
+def _prose(text: str) -> str:
+    plain = _LETTER.sub(r"$\1$", _literal(text))
     plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
     return "".join(_SYMBOLS.get(c, c) for c in plain)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import exported, growth, points, processes, starts, symbolic
+from tests.bench import exported, growth, mixture, points, processes, scripts, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "rosenbrock": points.rosenbrock_gradient,
     "network": points.tanh_network,
     "broyden": points.broyden_jacobian,
+    "mixture": mixture.gradient,
     "length": growth.length,
     "threads": growth.threads,
     "file": processes.file_to_file,
@@ -27,6 +28,8 @@ BENCHMARKS = {
     "statements": symbolic.statements,
     "start": starts.start_up,
     "chains": starts.chains,
+    "training": scripts.training,
+    "script": scripts.script,
 }
 
 LEGEND = """\

@@ -31,6 +31,7 @@ class Problem:
     same: Mapping[str, Array] = field(default_factory=dict)
     first: bool = False
     derivative: Callable[..., Graph] = vjp
+    agreement: float = 1e-9  # of the results of all competitors
 
     @property
     def count(self) -> int:

@@ -27,7 +27,6 @@ MOST, FEWEST = 25, 3  # rounds
 BUDGET = 20.0  # seconds of rounds, after which there are no more than the fewest
 SLOWEST, LONGEST = 20.0, 60.0  # predicted seconds of a run, and until the first result, beyond which one is left out
 LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
-AGREEMENT = 1e-9
 
 FORK = multiprocessing.get_context("fork")  # the points are there already
 
@@ -154,7 +153,7 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         entrant = competitor.prepare(problem)
         results = entrant.run()
         first = time.perf_counter() - start
-        if entrant.named is not None and (mistake := difference(entrant.named(results), expected)):
+        if entrant.named is not None and (mistake := difference(entrant.named(results), expected, problem.agreement)):
             print(f"*** {competitor.name} does not agree: {mistake}", file=sys.stderr, flush=True)
             pipe.send("WRONG")
             return
@@ -176,16 +175,16 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         pipe.send(NO_MEMORY)
 
 
-def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, Array]) -> str:
-    """Return where results are not those expected, to nine digits and beside the largest; empty where they are."""
+def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, Array], agreement: float) -> str:
+    """Return where results are not those expected, to a relative difference; empty where they are."""
     for name, wanted in expected.items():
         if name not in found:
             return f"no {name}"
         array = found[name]
         array = np.stack(np.broadcast_arrays(*array)) if isinstance(array, list) else np.asarray(array)
-        atol = AGREEMENT * float(np.abs(wanted).max())
+        atol = agreement * float(np.abs(wanted).max())
         try:
-            np.testing.assert_allclose(*np.broadcast_arrays(array, wanted), AGREEMENT, atol)
+            np.testing.assert_allclose(*np.broadcast_arrays(array, wanted), agreement, atol)
         except (AssertionError, ValueError) as error:
             return f"{name}: {' '.join(str(error).split())[:300]}"
     return ""

@@ -191,6 +191,54 @@ def test_a_proof_has_two_seconds(cli):
     assert time.monotonic() - start < 20
 
 
+def test_a_claim_of_a_smaller_domain_is_right_with_a_note(cli):
+    (found,) = cli("check", "f=log(S/K)", "df/dS=exp(-log(S))", "-f", "json").objects
+    assert (found["verdict"], found["note"]) == ("right", "yours is not finite everywhere that the derivative is")
+    assert "note" not in cli("check", "f=log(x)**2", "df/dx=2*log(x)/x", "-f", "json").objects[0]
+
+
+def test_a_claim_that_is_finite_nowhere_is_wrong(cli):
+    outcome = cli("check", "f=x**2", "df/dx=1/(x-x)", "-f", "json")
+    assert outcome.status == 1
+    assert (outcome.objects[0]["verdict"], outcome.objects[0]["why"]) == ("wrong", "yours is not finite")
+
+
+def test_a_system_that_is_finite_nowhere_is_told(cli):
+    out = cli("check", "f=log(-x**2-1)", "df/dx=2*x/(x**2+1)").out
+    assert "proved, though no point was found where the system is finite" in " ".join(out.split())
+
+
+def test_an_output_may_be_an_input_or_what_a_pullback_is_of(cli):
+    assert cli("check", "f=x", "f.grad=1", "x.grad=v", "x.grad=1", "df/dx=1").status == 0
+    assert cli("check", "y=x**2; h=3*x", "y.grad=y.v", "h.grad=h.v", "x.grad=2*x*y.v+3*h.v").status == 0
+
+
+def test_finite_differences_have_an_error(cli):
+    (exact,) = cli("check", "f=sin(x)", "df/dx=1", "-f", "json").objects  # by a complex step
+    assert exact["difference"] == pytest.approx(exact["is"], rel=1e-15, abs=1e-15)
+    assert exact["difference_error"] <= 1e-13
+    (central,) = cli("check", "f=abs(x)**3", "df/dx=1", "-f", "json").objects
+    assert abs(central["difference"] - central["is"]) <= 10 * central["difference_error"]
+
+
+def test_every_entry_has_its_difference():
+    """A derivative of ours that is wrong in one entry is not believed at any point."""
+    from gradcli.explain import trials
+    from gradcli.explain.claim import Case, derivative
+    from gradcli.graph.construct import reduce
+    from gradcli.graph.graph import Graph
+    from gradcli.graph.node import const, leaf
+
+    x = leaf((5,))
+    base = reduce("sum", x**3, (0,))
+    graph = Graph.of({"x": x}, {"": base})
+    right = derivative(graph, base, x)
+    spoiled = right + const((0, 0, 1, 0, 0), (5,))
+    for truth, counts in ((right, True), (spoiled, False)):
+        case = Case("df/dx", "", graph, base, x, (), truth, truth)
+        assert trials.drawn(case, 5, 0).counted.all() == counts
+
+
 MISTAKES = {
     "no claim": (["f=x**2"], "there is no claim to check"),
     "no system": (["df/dx=1"], "no system is given"),
@@ -212,6 +260,12 @@ MISTAKES = {
     "a bracket": (["f=x", "df/dx=(1"], "`(` is never closed"),
     "an attribute": (["f=x", "df/dx=x.__class__"], "__class__"),
     "a tolerance": (["f=x", "df/dx=1", "--tolerance", "0"], "0"),
+    "a tolerance that is no number": (["f=x", "df/dx=1", "--tolerance", "nan"], "nan is not a number"),
+    "an order that is too high": (["f=x", "d9f/dx9=1"], "is no derivative that can be checked"),
+    "no order": (["f=x", "d0f/dx0=1"], "is no derivative that can be checked"),
+    "a claim of a claim": (["f=x**2", "df/dx=2*x", "d(df/dx)/dx=2"], "stands inside an expression"),
+    "itself": (["f=x**2", "df/dx=df/dx"], "unknown name `df`"),
+    "no trials": (["f=x", "df/dx=1", "--trials", "0"], "--trials"),
     "trials": (["f=x", "df/dx=1", "--trials", "1000000"], "--trials"),
 }
 

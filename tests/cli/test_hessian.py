@@ -1,5 +1,7 @@
 """gradcli hessian: H as formulas and numbers, what its eigenvalues say, and H·u."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -73,6 +75,23 @@ def test_many_points(cli, tmp_path, engine):
     ]  # fmt: skip
     lines = cli.done("hessian", "f=a*b**2", "--points", str(points), "-f", "json").out.splitlines()
     assert [json.loads(line)["hessian"] for line in lines] == [[[0, 4], [4, 2]], [[0, -2], [-2, 6]]]
+
+
+def test_at_many_points_the_lower_half_stands_on_both_sides(cli):
+    system = "f=logsumexp(M@x)*sum(x**3)*sin(z)/norm(M)"
+    point = {"x": [0.1, 0.7], "M": [[1, 2], [0.3, 0.4]], "z": 0.9}
+    at = ",".join(f"{name}={json.dumps(value)}" for name, value in point.items())
+    expected = np.array(cli.json("hessian", system, "--at", at)["hessian"])
+    columns = {f"x[{i}]": x for i, x in enumerate(point["x"])} | {"z": point["z"]}
+    columns |= {f"M[{i},{j}]": point["M"][i][j] for i in range(2) for j in range(2)}
+    text = io.StringIO()
+    csv.writer(text).writerows([columns.keys(), columns.values()])
+    out = cli.done("hessian", system, "--points", "-", stdin=text.getvalue()).out
+    (found,) = csv.DictReader(io.StringIO(out))
+    names = cli.json("hessian", system, "--at", at)["columns"]
+    matrix = np.array([[float(found[f"d2f/d{a}/d{b}"]) for b in names] for a in names])
+    assert (matrix == matrix.T).all()
+    np.testing.assert_allclose(matrix, expected, rtol=1e-12)
 
 
 def test_many_points_with_tangents_of_their_own(cli):

@@ -33,6 +33,7 @@ from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import COMMANDS, gradcli
 from gradcli.vocabulary import FUNCTIONS
 
+pytestmark = pytest.mark.usefixtures("quick")
 PAGES = {path: path.read_text("utf-8") for path in [README, INDEX, *GUIDE]}
 GUIDES = {path.stem: path.read_text("utf-8") for path in GUIDE}
 SESSIONS = [

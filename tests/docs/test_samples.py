@@ -20,6 +20,7 @@ from documents import (
     same,
 )
 
+pytestmark = pytest.mark.usefixtures("quick")
 SYSTEMS = sorted(SAMPLES.glob("*.grad"))
 PROMISES = [
     pytest.param(e, id=f"{path.stem}: {e.command}")

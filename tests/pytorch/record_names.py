@@ -11,7 +11,7 @@ import torch
 MODULES = (
     *("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.autograd", "torch.optim"),
     *("torch.optim.lr_scheduler", "torch.func", "torch.linalg", "torch.utils", "torch.utils.data", "torch.testing"),
-    *("torch.autograd.functional", "torch.cuda"),
+    *("torch.autograd.functional", "torch.cuda", "torch.special"),
 )
 HEAD = '''"""Names that PyTorch 2.13 has: a name that is in none of these lists is told as PyTorch tells a slip.
 

@@ -15,7 +15,7 @@ y1 = x0**2+2*x1**3   = 17
 y2 = 10*x1           = 20
 
 v weights the outputs: the gradient of  L = 1·y0 + 10·y1 + 100·y2
-v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2], whatever L is computed from them later on
+v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2]; any L with these slopes has the same gradient
 
 Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
   v     J     ∂/∂x0      ∂/∂x1
@@ -140,35 +140,36 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
             [
                 "v weights the outputs: the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
-                "v = ∂L/∂y = [1, -10], whatever L is computed from y later on",
+                "v = ∂L/∂y = [1, -10]; any L with these slopes has the same gradient",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "ones"),
             [
                 "v = ones sums the outputs: the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
-                "v = ∂L/∂y = [1, 1], whatever L is computed from y later on",
+                "v = ∂L/∂y = [1, 1]; any L with these slopes has the same gradient",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "onehot:1"),
             [
-                "v is one-hot and picks one output: the gradient of  L = sum(v*y) = 1·y[1]",
-                "v = ∂L/∂y = [0, 1], whatever L is computed from y later on",
+                "the 1 of a one-hot v picks its output: the gradient of  L = sum(v*y) = 1·y[1]",
+                "v = ∂L/∂y = [0, 1]; any L with these slopes has the same gradient",
             ],
         ),
         (
             ("L=x", "b=2*x", "--at", "x=1", "--v", "1,-2"),
             [
                 "v weights the outputs: the gradient of  loss = 1·L + (-2)·b",
-                "v = [∂loss/∂L, ∂loss/∂b], whatever loss is computed from them later on",
+                "v = [∂loss/∂L, ∂loss/∂b]; any loss with these slopes has the same gradient",
             ],
         ),
         (
             ("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"),
             [
                 "v = ones sums the outputs: the gradient of  L = sum(v*y)",
-                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers), whatever L is computed from y later on",
+                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers); any L with these slopes has the same",
+                "gradient",
             ],
         ),
     ],
@@ -254,7 +255,7 @@ def steps(cli, *arguments: str) -> tuple[list[str], list[list[str]]]:
     forward, reverse = out.split("\n\n")[:2]
     assert forward.startswith("forward\n")
     _, header, *rows = reverse.splitlines()
-    assert cells(header) == ["local derivative", "adjoint so far", "rule"]
+    assert cells(header) == ["this line's derivative", "adjoint so far", "rule"]
     return [" ".join(line.split()) for line in forward.splitlines()[1:]], [cells(row) for row in rows]
 
 
