@@ -18,6 +18,7 @@ from gradcli.lang.values import read_names
 
 MAX_SYSTEM_BYTES = 2**24
 _LONG = 2**18  # characters of a text
+_OBJECTS = 20_000_000  # a text of 16 MiB makes fewer: 100,000 short statements make 2,000,000
 _KEPT: list[System] = []
 
 
@@ -31,15 +32,11 @@ def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
     sources = read_sources(asked, reserved)
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources)
-    # Millions of objects are made, and all are kept to the end: Python is not to look for garbage among them, now or
-    # later, nor to take them down one by one before the process ends.
-    gc.disable()
-    try:
-        _KEPT.append(read_system(sources))
-        gc.freeze()
-    finally:
-        gc.enable()
-    return _KEPT[-1]
+    # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
+    # for garbage among them, nor to take a system down, one object after the other, before the process ends.
+    gc.set_threshold(_OBJECTS, 50, 50)
+    _KEPT[:] = [read_system(sources)]
+    return _KEPT[0]
 
 
 def read_sources(asked: Asked, reserved: Sequence[str] = ()) -> list[Source]:
