@@ -8,13 +8,6 @@ x.grad = None
 print(x.grad)
 x.grad.zero_()
 print(x.grad)
-# --- retain_grad
-x = torch.tensor(3., requires_grad=True)
-y = x ** 2
-y.retain_grad()
-z = y * 2
-z.backward()
-print(x.grad, y.grad, y.retains_grad, x.retains_grad, z.retains_grad)
 # --- leaves
 x = torch.tensor(3., requires_grad=True)
 y = x * 2
@@ -83,32 +76,12 @@ x = torch.tensor(2., requires_grad=True)
 y = x ** 2
 z = y ** 3
 print(torch.autograd.grad(z, y, retain_graph=True), torch.autograd.grad(z, [x, y]))
-# --- second derivative
-x = torch.tensor(2., requires_grad=True)
-y = x ** 4
-g, = torch.autograd.grad(y, x, create_graph=True)
-print(g)
-h, = torch.autograd.grad(g, x, create_graph=True)
-print(h)
-k, = torch.autograd.grad(h, x)
-print(k)
 # --- second derivatives of functions
 for f in [torch.sin, torch.exp, torch.log, torch.tanh, torch.sigmoid, torch.sqrt, lambda x: x ** 3, lambda x: 1 / x, F.softplus, lambda x: x * x * x]:
     x = torch.tensor(0.7, requires_grad=True)
     g, = torch.autograd.grad(f(x), x, create_graph=True)
     h, = torch.autograd.grad(g, x)
     print(g.item() != 0, f"{g.item():.5f} {h.item():.5f}")
-# --- gradient penalty
-torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-x = torch.randn(4, 2, requires_grad=True)
-y = net(x).sum()
-g, = torch.autograd.grad(y, x, create_graph=True)
-penalty = ((g.norm(dim=1) - 1) ** 2).mean()
-penalty.backward()
-print(penalty)
-for p in net.parameters():
-    print(p.grad)
 # --- hessian by hand
 x = torch.tensor([1., 2.], requires_grad=True)
 y = x[0] ** 2 * x[1] + x[1] ** 3
@@ -119,17 +92,6 @@ print(torch.stack([torch.autograd.grad(g[i], x, retain_graph=True)[0] for i in r
 x = torch.tensor(2., requires_grad=True)
 (x ** 3).backward(create_graph=True)
 (x.grad ** 2).backward()
-print(x.grad)
-# --- hooks
-x = torch.tensor([1., 2.], requires_grad=True)
-y = x * 3
-h = y.register_hook(lambda g: print("y got", g))
-y.register_hook(lambda g: g * 10)
-x.register_hook(lambda g: print("x got", g))
-(y ** 2).sum().backward()
-print(x.grad)
-h.remove()
-(x * 3).sum().backward()
 print(x.grad)
 # --- hook on a leaf replaces
 x = torch.tensor([1., 2.], requires_grad=True)
@@ -210,10 +172,6 @@ print(x.grad)
 x.grad = None
 (x ** 2).sum().sqrt().backward()
 print(x.grad)
-# --- nan through where
-x = torch.tensor([0., 1.], requires_grad=True)
-torch.where(x > 0, x.sqrt(), torch.zeros(2)).sum().backward()
-print(x.grad)
 # --- matrices
 A = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
 b = torch.tensor([1., 2.], requires_grad=True)
@@ -249,15 +207,6 @@ for i in range(2000):
     y = y + 0.001 * y
 y.backward()
 print(f"{x.grad.item():.3f}")
-# --- newton
-x = torch.tensor(1.5, requires_grad=True)
-for i in range(5):
-    y = x ** 2 - 2
-    y.backward()
-    with torch.no_grad():
-        x -= y / x.grad
-        x.grad.zero_()
-print(x)
 # --- descent by hand
 w = torch.tensor([1., 1.], requires_grad=True)
 for step in range(3):

@@ -5,35 +5,6 @@ y.sum().backward()
 print(x.grad)
 z = torch.ones(2)
 print(z.grad)
-# --- two losses
-torch.manual_seed(0)
-net = nn.Linear(2, 2)
-x = torch.randn(3, 2)
-out = net(x)
-l1, l2 = out[:, 0].sum(), (out[:, 1] ** 2).sum()
-l1.backward(retain_graph=True)
-g1 = net.weight.grad.clone()
-l2.backward()
-print(g1, net.weight.grad)
-# --- sum or mean
-x = torch.tensor([1., 2., 3.], requires_grad=True)
-(x ** 2).sum().backward(); print(x.grad); x.grad = None
-(x ** 2).mean().backward(); print(x.grad); x.grad = None
-(x ** 2).backward(torch.ones(3)); print(x.grad)
-# --- hook on the middle of a network
-torch.manual_seed(0)
-net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
-grads = {}
-def save(name):
-    def hook(g):
-        grads[name] = g
-    return hook
-x = torch.ones(1, 2)
-h = net[0](x)
-h.register_hook(save("h"))
-y = net[2](net[1](h))
-y.backward()
-print(grads)
 # --- loop with a list of losses
 w = torch.tensor(1., requires_grad=True)
 losses = []
