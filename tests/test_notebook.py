@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from gradcli import parse, symbolic_jacobian, vjp
+from gradcli import InputError, check, parse, symbolic_jacobian, vjp
 
 
 def texts(graph):
@@ -59,3 +59,17 @@ def test_a_jacobian_is_a_matrix():
 
 def test_a_jacobian_too_large_for_a_notebook_is_told_in_words():
     assert symbolic_jacobian(parse("y = x**2", x=(30,)))._repr_latex_() is None
+
+
+def test_verdicts_are_a_page():
+    found = check("y = x @ M; x.grad = v @ M; M.grad = outer(x, v)", x=(2,), M=(2, 2))
+    assert not found.right
+    assert [v.verdict for v in found.verdicts] == ["wrong", "right"]
+    assert "`x.grad = v @ M`   wrong: transposed: M should be M.T" in found._repr_markdown_()
+    assert str(found).startswith("x.grad = v @ M   wrong: transposed: M should be M.T\n")
+
+
+@pytest.mark.parametrize("options", [{"tolerance": float("nan")}, {"trials": 0}, {"seed": -1}, {"tolerance": 0}])
+def test_numbers_that_make_no_sense_are_told(options):
+    with pytest.raises(InputError, match="tolerance is above 0"):
+        check("f = x; df/dx = 1", **options)

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from gradcli.report.render import Look
 
-ENGINES = ("numpy", "numba", "dask")
+ENGINES = ("numpy", "numba", "jax", "dask")
 MAX_THREADS = 1024
 MAX_DIGITS = 17
 PAGES = ("table", "latex", "markdown")
@@ -217,7 +217,7 @@ def file_options(command: Command) -> Command:
                 type=click.Choice(ENGINES),
                 default="numpy",
                 show_default=True,
-                help="What computes many points: NumPy, Numba (compiled), or Dask (Parquet data sets, on a cluster).",
+                help="What computes many points: NumPy, Numba or JAX (compiled), Dask (Parquet data, on a cluster).",
             ),
             click.option(
                 "--scheduler",

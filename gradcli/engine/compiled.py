@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +37,7 @@ class Kernel(Protocol):
 
 
 class Compiled:
-    """A graph ready to run, by the engine `numpy` or `numba`.
+    """A graph ready to run, by the engine `numpy`, `numba` or `jax`.
 
     `same` holds the inputs that have one value for all points, of shape `(*shape, 1)`.  Called with the other inputs,
     each of shape `(*shape, N)`, it returns for each output an array of that layout; where an output is the same at all
@@ -117,12 +118,18 @@ class Compiled:
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     if engine == "numpy" or not schedule.steps:
         return NumpyKernel(schedule)
+    package, name, extra = {"numba": ("numba", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
     try:
-        import numba  # noqa: F401
+        import_module(package)
     except ImportError:
         raise InputError(
-            "--engine numba needs Numba", hint="pip install 'gradcli[jit]' installs it; --engine numpy is always there"
+            f"--engine {engine} needs {name}",
+            hint=f"pip install 'gradcli[{extra}]' installs it; --engine numpy is always there",
         ) from None
+    if engine == "jax":
+        from gradcli.engine.jax_kernel import JaxKernel
+
+        return JaxKernel(schedule)
     from gradcli.engine.numba_code import NotInNumbaError
     from gradcli.engine.numba_kernel import NumbaKernel
 

@@ -126,7 +126,7 @@ class ElementwiseForm:
             return None
         self.constants.add(node)
         values = values_of(Graph.of({}, {}), {}, [node])[node]
-        number = values.flat[0] if values.size else 0.5
+        number = values.flat[0] if values.size and values.dtype != bool else 0.5  # a condition is no number
         return int(number) if (values == number).all() and np.isfinite(number) and number == round(number) else None
 
     def reshaped(self, letter: Formula, shape: Shape) -> Formula:

@@ -17,10 +17,13 @@ from gradcli.pytorch.calls import called, vocabulary_call
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
+from gradcli.pytorch.pairs import return_type
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import TORCH, both, function
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary import FUNCTIONS
+
+_AMINMAX, _SLOGDET = return_type("aminmax", "min", "max"), return_type("slogdet", "sign", "logabsdet")
 
 BOTH: dict[str, Callable[..., Any]] = {
     # What numbers are
@@ -131,15 +134,6 @@ for _name, _made in TORCH_ONLY.items():
 
 def _checked(x: Tensor, test: Callable[..., Any]) -> Tensor:
     return of_array(test(x._a[..., 0]))
-
-
-def _pair(name: str, *fields: str) -> Any:
-    from gradcli.pytorch.pairs import return_type
-
-    return return_type(name, *fields)
-
-
-_AMINMAX, _SLOGDET = _pair("aminmax", "min", "max"), _pair("slogdet", "sign", "logabsdet")
 
 
 def _differences(x: Any, dim: int) -> Any:

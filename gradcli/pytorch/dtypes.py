@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph.dtypes import FLOATING, RANK, DType
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Tensor
+    pass
 
 
 class dtype:
@@ -78,7 +78,7 @@ def of_number(value: object) -> dtype:
 KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float32": 2, "float64": 2}
 
 
-def result_dtype(operands: Sequence[Tensor | int | float]) -> dtype:
+def result_dtype(operands: Sequence[Any]) -> dtype:
     """Return the dtype of a result: of another kind than the tensors', a scalar tensor or a number counts too."""
     found: list[dtype | None] = [None, None, None]  # of arrays, of scalar tensors, of numbers
     for x in operands:

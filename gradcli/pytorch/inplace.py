@@ -194,7 +194,9 @@ def _replaced(x: Tensor, value: Tensor, how: str, name: str) -> Tensor:
         found = found if found.shape == shape else Node("broadcast", (found,), shape, (shape,))
         return elementwise("where", const(0, (), "bool"), old[0], found) if old else Node("identity", (found,), shape)
 
-    given = (value,) if not x.requires_grad else (value, x)
+    # Of a part, the whole passes nothing on for what is replaced.
+    alone = not x.requires_grad or (x._base is not None and value.requires_grad)
+    given = (value,) if alone else (value, x)
     return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
 
 
@@ -284,7 +286,9 @@ def _turn(name: str) -> None:
         found = made(self, *args)
         number = _TURNED[name] + (0 if name != "squeeze_" or not args else 2 if isinstance(args[0], tuple) else 1)
         self._memory.version += 1
-        self._a = found._a
+        self._a, self._seen = found._a, self._memory.version
+        if self._base is not None:
+            self._how = found._how
         if found._fn is not None:
             called(found, f"{found._fn.name().rpartition('Backward')[0]}Backward{number}")
             self._fn, self._requires = found._fn, False

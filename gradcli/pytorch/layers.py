@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,8 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
         """Return the layer of a table that is there."""
-        found = cls(*embeddings.shape, padding_idx=padding_idx)
+        rows, columns = embeddings.shape
+        found = cls(rows, columns, padding_idx)
         found.weight = Parameter(embeddings, requires_grad=not freeze)
         return found
 
@@ -282,79 +282,6 @@ class Dropout2d(_Dropout):
     def forward(self, input: Any) -> Any:
         """Return the channels, some of them 0 by chance."""
         return F.dropout2d(input, self.p, self.training)
-
-
-# Pooling
-
-
-class _Pool(Module):
-    function: Any = None
-    largest = True
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-    ) -> None:
-        super().__init__()
-        self.kernel_size, self.padding, self.dilation, self.ceil_mode = kernel_size, padding, dilation, ceil_mode
-        self.stride = kernel_size if stride is None else stride
-
-    def forward(self, input: Any) -> Any:
-        """Return one number for each window."""
-        more = (self.dilation, self.ceil_mode) if self.largest else ()
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, *more)
-
-    def extra_repr(self) -> str:
-        found = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-        return found + (f", dilation={self.dilation}, ceil_mode={self.ceil_mode}" if self.largest else "")
-
-
-class MaxPool1d(_Pool):
-    """The largest of each window."""
-
-    function = staticmethod(F.max_pool1d)
-
-
-class MaxPool2d(_Pool):
-    """The largest of each window."""
-
-    function = staticmethod(F.max_pool2d)
-
-
-class AvgPool1d(_Pool):
-    """The mean of each window."""
-
-    function, largest = staticmethod(F.avg_pool1d), False
-
-    def extra_repr(self) -> str:
-        own = [v if isinstance(v, tuple) else (v,) for v in (self.kernel_size, self.stride, self.padding)]
-        return f"kernel_size={own[0]}, stride={own[1]}, padding={own[2]}"
-
-
-class AvgPool2d(_Pool):
-    """The mean of each window."""
-
-    function, largest = staticmethod(F.avg_pool2d), False
-
-
-class _Adaptive(Module):
-    function: Any = None
-
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Any) -> Any:
-        """Return so many numbers along each axis."""
-        return type(self).function(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
-
-
-for _kind, _axes in product(("Avg", "Max"), (1, 2)):
-    _function = getattr(F, f"adaptive_{_kind.lower()}_pool{_axes}d")
-    _body = {"function": staticmethod(_function), "__doc__": "Pooling to a given size.", "__module__": __name__}
-    globals()[f"Adaptive{_kind}Pool{_axes}d"] = type(f"Adaptive{_kind}Pool{_axes}d", (_Adaptive,), _body)
 
 
 class GroupNorm(Module):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gradcli.pytorch import activations, containers, layers, recurrent
+from gradcli.pytorch import activations, containers, layers, pooling, recurrent
 from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.module import Module, Parameter
 
 __all__ = ["Module", "Parameter"]  # the rest is found by name
 
 
-_ROOMS = (layers, activations, containers, recurrent)
+_ROOMS = (layers, activations, containers, pooling, recurrent)
 
 
 def __getattr__(name: str) -> Any:

@@ -278,7 +278,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "sub": sub,
     "rsub": rsub,
     "mul": mul,
-    "rmul": lambda a, b: pointwise("mul", b, a) if isinstance(b, Tensor) else pointwise("mul", a, b),
+    "rmul": lambda a, b: pointwise("mul", b, a),
     "truediv": div,
     "rtruediv": lambda a, b: reciprocal(a) * b,
     "floordiv": floor_divide,

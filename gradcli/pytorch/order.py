@@ -172,5 +172,5 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 @function("isin")
 def isin(elements: Any, test_elements: Any) -> Tensor:
     """Return where an element is one of others."""
-    parts = [x._a[..., 0] if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements)]
-    return of_array(np.asarray(np.isin(*parts)))
+    own, other = (x._a[..., 0] if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    return of_array(np.asarray(np.isin(own, other)))

@@ -28,10 +28,8 @@ class _Recurrent(Module):
         self.__dict__["bias"] = bias
 
     def _step(self, x: Any, h: Any, name: str) -> Any:
-        w_ih, w_hh, b_ih, b_hh = (
-            getattr(self, f"{part}{name}") if self.bias or part[0] == "w" else None
-            for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
+        w_ih, w_hh = (getattr(self, f"weight_{part}{name}") for part in ("ih", "hh"))
+        b_ih, b_hh = (getattr(self, f"bias_{part}{name}") if self.bias else None for part in ("ih", "hh"))
         act = F.tanh if self.nonlinearity == "tanh" else F.relu  # type: ignore[attr-defined]
         return act(F.linear(x, w_ih, b_ih) + F.linear(h, w_hh, b_hh))
 

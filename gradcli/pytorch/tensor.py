@@ -14,19 +14,9 @@ from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, WORDS, Size, device, dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of
+from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
 Array = np.ndarray[Any, Any]
-
-_NOT_A_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
-    "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
-)
-_SCALAR = (
-    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-    "Consider using tensor.detach() first."
-)
 
 
 class Tensor:
@@ -191,7 +181,7 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The gradient that has been added up so far, or None."""
         if self._grad is None and self._fn is not None and not self.retains_grad:
-            warnings.warn(_NOT_A_LEAF, UserWarning, stacklevel=2)
+            warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
 
     @grad.setter
@@ -203,14 +193,7 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{_word(value)}' to a tensor with grad_dtype "
-                f"'{_word(self)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
-                "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
-                "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
-                "downstream systems "
-                "that assume they match."
-            )
+            raise RuntimeError(GRAD_DTYPE.format(_word(value), _word(self)))
         if value is not None and value._a.shape != self._a.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
@@ -300,7 +283,7 @@ class Tensor:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
-            warnings.warn(_SCALAR, UserWarning, stacklevel=3)
+            warnings.warn(SCALAR, UserWarning, stacklevel=3)
         return self._a.item()
 
     def __index__(self) -> int:
@@ -354,13 +337,7 @@ class Tensor:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.grad_fn is not None:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
-                "the moment.  "
-                "If you were attempting to deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, "
-                "see https://github.com/pytorch/pytorch/pull/103001"
-            )
+            raise RuntimeError(DEEPCOPY)
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import exported, growth, mixture, points, processes, starts, symbolic
+from tests.bench import exported, growth, mixture, points, processes, scripts, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -28,6 +28,8 @@ BENCHMARKS = {
     "statements": symbolic.statements,
     "start": starts.start_up,
     "chains": starts.chains,
+    "training": scripts.training,
+    "script": scripts.script,
 }
 
 LEGEND = """\

@@ -198,7 +198,8 @@ OPTIONS = [
     options("backward", "y=a*b", "--threads", "-1", says=("--threads", "-1 is not in the range")),
     options("backward", "y=a*b", "--threads", "1025", says=("--threads", "1025 is not in the range")),
     options("backward", "y=a*b", "--threads", "many", says=("--threads", "'many' is not a valid integer")),
-    options("backward", "y=a*b", "--engine", "jax", says=("--engine", "'jax' is not one of 'numpy', 'numba', 'dask'")),
+    options("backward", "y=a*b", "--engine", "cuda", says=("--engine", "'cuda' is not one of 'numpy', 'numba', 'jax'")),
+    options("backward", "y=a*b", "--engine", "jax", says=("--engine jax needs JAX", "gradcli[jax]"), without=["jax"]),
     options(
         "backward", "y=a*b", "--engine", "numba", says=("--engine numba needs Numba", "gradcli[jit]"), without=["numba"]
     ),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from random_programs import HEAD, recorded
 from test_scripts import outcome
 
-KNOWN: dict[int, str] = {}
+LAST_DIGIT = "the last digit printed: products of matrices are added up in another order"
+KNOWN = {
+    71: "PyTorch's median of what has nan in it shows memory that nobody wrote",
+    91: LAST_DIGIT,
+    99: LAST_DIGIT,
+    102: "a softmax's gradient that is 0 but for rounding",
+    145: "a remainder by 0.001 of numbers that differ in their last digit",
+}
 
 
 def test_nineteen_of_twenty_random_programs_agree_in_every_character():

@@ -1,0 +1,67 @@
+"""The JAX engine against the plain interpreter: the same numbers at ordinary points, at ties, infinities and NaN."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from test_compiled import BUILT, IN_ORDER, SHAPES, SYSTEMS
+
+from gradcli import evaluate, parse, vjp
+from gradcli.engine.compiled import Compiled
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import leaf
+from gradcli.graph.operations import OPERATIONS
+
+pytest.importorskip("jax")
+
+from gradcli.engine.jax_kernel import JAX
+
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, np.inf, -np.inf, np.nan, 1e-300, 1e300])
+CORNERS = [
+    "y = relu(a)*b + abs(a) + maximum(a, b) + minimum(a, 0)",
+    "y = where(a > b, a, b) + clip(a, -1, 1) + sign(a) + heaviside(a, b)",
+    "y = max([a, b, a]) + min([a, b]) + norm([a, b]) + sum([a, b, 1])",
+    "y = sqrt(a) + a**b + atan2(a, b) + hypot(a, b)",
+    "y = softmax([a, b])[0] + logsumexp([a, b, 1]) + sigmoid(a) + softplus(b) + tanh(a)",
+]
+
+
+def test_every_operation_has_a_rule():
+    primitive = {op for op, row in OPERATIONS.items() if row.for_engines is None and not row.broadcasts}
+    assert primitive | {"cofactors"} == set(JAX)
+
+
+def agree(graph, points):
+    found = Compiled(graph, engine="jax")(points)
+    expected = evaluate(graph, points)
+    for name, right in expected.items():
+        own = np.broadcast_to(found[name], np.broadcast_shapes(found[name].shape, right.shape))
+        right = np.broadcast_to(right, own.shape)
+        scale = np.abs(right[np.isfinite(right)]).max(initial=0)
+        assert_allclose(own, right, rtol=1e-12, atol=1e-12 * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("text", SYSTEMS)
+def test_values_and_gradients_are_those_of_the_interpreter(text):
+    shapes = {n: s for n, s in SHAPES.items() if s}
+    graph = parse(text, **{n: s for n, s in shapes.items() if n in text})
+    random = np.random.default_rng(0)
+    for own in (graph, vjp(graph)):
+        agree(own, {n: random.uniform(0.5, 1.5, (*x.shape, 37)) for n, x in own.inputs.items()})
+
+
+@pytest.mark.parametrize("build", [*BUILT, *IN_ORDER])
+def test_what_the_language_does_not_spell(build):
+    leaves = {n: leaf(SHAPES[n]) for n in build.__code__.co_varnames[: build.__code__.co_argcount]}
+    outputs = {f"y{i}": y for i, y in enumerate(build(**leaves))}
+    random = np.random.default_rng(1)
+    points = {n: random.uniform(0.5, 1.5, (*x.shape, 5)) for n, x in leaves.items()}
+    agree(Graph.of(leaves, outputs), points)
+
+
+@pytest.mark.parametrize("text", CORNERS)
+def test_corners_infinities_and_nan(text):
+    graph = parse(text)
+    a, b = (v.ravel() for v in np.meshgrid(EDGES, EDGES))
+    with np.errstate(all="ignore"):
+        agree(graph, {"a": a, "b": b})
+        agree(vjp(graph), {"a": a, "b": b, "y.v": np.ones(a.size)})
