@@ -86,7 +86,7 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     if told or (form is not None and (not result.numeric or len(weights) == 1)):
         return formulas
     if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
-        return formulas  # J and vᵀJ say it, above
+        return formulas if leaf.shape or len(weights) == 1 else []  # J and vᵀJ say it, above
     return [*formulas, *list(products(result, point.jacobian, v, name))[-1 if form else 0 :]]
 
 

@@ -36,7 +36,7 @@ def jacobian_sections(
     else:
         cells = entry_cells(result, matrix)
     if len(symbolic.rows) == 1:
-        return [Section("jacobian", tuple(_row(result, matrix))), *where]
+        return [Section("jacobian", tuple(_row(result, cells))), *where]
     shown = Matrix(
         "J",
         tuple(map(Name, symbolic.rows)),
@@ -58,11 +58,10 @@ def _is_long(result: Shown) -> bool:
     return any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
 
 
-def _row(result: Shown, matrix: Array | None) -> list[Block]:
+def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     """Return the only row of J: a derivative by each element of the leaves."""
     assert result.symbolic is not None
     (row,), columns = result.symbolic.rows, result.symbolic.columns
-    cells = entry_cells(result, matrix)
     shown = range(len(columns)) if len(columns) <= _LISTED else sorted(j for _, j in cells)
     lines = tuple(Line((Partial(row, columns[j]), cells.get((0, j), _ZERO))) for j in shown)
     left_out = [Text((f"The other {len(columns) - len(shown):,} of {len(columns):,} derivatives are 0.",))]

@@ -183,7 +183,7 @@ def test_a_page_fits(at_widths, command, system, options, limit):
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
 CLAIMS = ["logistic_regression"]  # which is for `check`
-LONG = ["bundle_adjustment"]  # of 50 operations, which are a line each
+LONG = ["bundle_adjustment", "gaussian_mixture"]  # of 50 operations and more, which are a line each
 
 
 @pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
