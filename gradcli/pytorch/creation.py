@@ -14,7 +14,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
-from gradcli.pytorch.registry import TORCH, both, function, method
+from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -300,14 +300,6 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> T
 def scalar_tensor(value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     """Return a tensor of one number."""
     return _filled(((),), value, dtype or default_dtype(), options)
-
-
-@both("complex")
-def complex(*_: Any) -> Tensor:
-    """Refuse: there are no complex tensors here."""
-    from gradcli.pytorch.missing import MissingError
-
-    raise MissingError("torch.complex", "tensors are real here")
 
 
 # The old types, which are called like functions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -14,9 +15,27 @@ class MissingError(BaseException):
         self.hint = hint
 
 
+# What comes nearest where names do not tell.
+_NEAREST = {
+    "compile": "it changes no number: the function runs as it is without it",
+    "script": "it changes no number: the function runs as it is without it",
+    **dict.fromkeys(("LSTM", "GRU"), "RNN"),
+    **dict.fromkeys(("LSTMCell", "GRUCell"), "RNNCell"),
+    **dict.fromkeys(("BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d"), "GroupNorm"),
+    **dict.fromkeys(("Conv3d", "ConvTranspose1d", "ConvTranspose2d"), "Conv2d"),
+    "MultiheadAttention": "torch.nn.functional.scaled_dot_product_attention is there",
+    "as_strided": "view",
+    "mode": "unique",
+    **dict.fromkeys(("LBFGS", "Adadelta", "ASGD", "Rprop"), "Adam"),
+}
+
+
 def missing(name: str, known: Iterable[str] = (), prefix: str = "") -> MissingError:
     """Return the error for a name, with the nearest names that there are."""
     from gradcli.errors import did_you_mean
 
-    hint = did_you_mean(name, known)
-    return MissingError(prefix + name, hint.replace("`", f"`{prefix}", 1) if hint and prefix else hint)
+    near = _NEAREST.get(name, "")
+    if " " in near:
+        return MissingError(prefix + name, near)
+    hint = f"the nearest that there is: `{near}`" if near else did_you_mean(name, dict.fromkeys(known))
+    return MissingError(prefix + name, hint and re.sub("`(\\w)", rf"`{prefix}\1", hint))

@@ -66,7 +66,7 @@ def renamed(step: Step, g: Tensor, passed: Sequence[Any]) -> Sequence[Any]:
     root = name.removesuffix("Backward0")
     names = _NAMES.get(root) or _NAMES.get(name) or ()
     if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
-        names = ("MulBackward0",)
+        names = ("Mul",)
     found = list(passed)
     for i, own in enumerate(passed):
         if not isinstance(own, Tensor) or own is g:

@@ -1,0 +1,220 @@
+# --- recurrent layers
+def shown(name, layer, *given):
+    out, last = layer(*given)
+    print(name, layer, out, last, sep="\n")
+    (out.sum() + last.sum()).backward()
+    for n, p in layer.named_parameters():
+        print(n, p.grad)
+
+
+torch.manual_seed(0)
+shown("one", nn.RNN(3, 4), torch.randn(5, 2, 3))
+shown("two", nn.RNN(3, 4, 2, batch_first=True), torch.randn(2, 5, 3))
+shown("both", nn.RNN(3, 2, 2, bidirectional=True), torch.randn(4, 2, 3))
+shown("relu", nn.RNN(3, 2, nonlinearity="relu", bias=False), torch.randn(4, 2, 3), torch.randn(1, 2, 2))
+shown("alone", nn.RNN(3, 2), torch.randn(4, 3), torch.randn(1, 2))
+shown("dropout", nn.RNN(3, 2, 2, dropout=0.5), torch.randn(4, 2, 3))
+print(nn.RNNCell(3, 2)(torch.randn(4, 3)), nn.RNNCell(3, 2, nonlinearity="relu")(torch.randn(4, 3), torch.randn(4, 2)))
+nn.RNN(3, 2)(torch.randn(4, 2, 3), torch.randn(1, 5, 2))
+# --- padding of an embedding
+torch.manual_seed(0)
+table = nn.Embedding(5, 3, padding_idx=0)
+print(table, table.weight)
+out = table(torch.tensor([[0, 1, 2], [2, 0, 4]]))
+print(out)
+out.sum().backward()
+print(table.weight.grad)
+# --- more layers
+torch.manual_seed(0)
+for layer, given in (
+    (nn.GroupNorm(2, 4), (torch.randn(2, 4, 3),)),
+    (nn.Bilinear(2, 3, 4), (torch.randn(5, 2), torch.randn(5, 3))),
+    (nn.PReLU(3), (torch.randn(2, 3),)),
+    (nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (2, 3))), (torch.randn(2, 4),)),
+    (nn.Sequential(nn.Conv1d(1, 2, 3), nn.AdaptiveMaxPool1d(2)), (torch.randn(1, 1, 8),)),
+    (nn.DataParallel(nn.Linear(1, 1)), (torch.ones(1, 1),)),
+):
+    print(layer, layer(*given))
+x = torch.randn(3, 4)
+for layer in (
+    nn.Hardswish(),
+    nn.Hardsigmoid(),
+    nn.Hardshrink(),
+    nn.Threshold(0.1, 2.0),
+    nn.GLU(),
+    nn.GELU("tanh"),
+    nn.CELU(),
+):
+    print(layer, layer(x))
+# --- more losses
+torch.manual_seed(0)
+x, y, signs = torch.randn(3, 4, requires_grad=True), torch.rand(3, 4), torch.tensor([1.0, -1.0, 1.0])
+classes, weight = torch.tensor([0, 1, 2]), torch.tensor([1.0, 2.0, 3.0, 4.0])
+for loss, given in (
+    (nn.PoissonNLLLoss(), (x, y)),
+    (nn.GaussianNLLLoss(), (x, y, torch.ones(3, 4))),
+    (nn.HingeEmbeddingLoss(), (x, torch.ones(3, 4))),
+    (nn.MarginRankingLoss(0.5), (x[:, 0], x[:, 1], signs)),
+    (nn.CosineEmbeddingLoss(), (x, y, signs)),
+    (nn.TripletMarginLoss(), (x, y, y.flip(0))),
+    (nn.MultiLabelSoftMarginLoss(), (x, torch.ones(3, 4))),
+    (nn.CrossEntropyLoss(label_smoothing=0.1), (x, classes)),
+    (nn.CrossEntropyLoss(label_smoothing=0.1, weight=weight), (x, classes)),
+    (nn.CrossEntropyLoss(ignore_index=1, weight=weight, label_smoothing=0.2), (x, classes)),
+    (nn.KLDivLoss(reduction="batchmean"), (x.log_softmax(1), y)),
+    (nn.KLDivLoss(), (x.log_softmax(1), y)),
+):
+    found = loss(*given)
+    x.grad = None
+    found.backward(retain_graph=True)
+    print(loss, found, x.grad)
+# --- places and elements put there
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+i = torch.tensor([0, 2])
+for made in (x.scatter(0, i, 5.0), x.scatter_add(0, i, x[:2]), x.index_add(0, i, x[:2], alpha=2), x.index_fill(0, i, 0.0)):
+    print(made, torch.autograd.grad(made.sum(), x, retain_graph=True))
+for made in (x.index_copy(0, i, x[:2]), x.index_put((i,), x[:2]), x.take(i), x.unfold(0, 2, 1), torch.diag_embed(x)):
+    print(made, torch.autograd.grad((made**2).sum(), x, retain_graph=True))
+y = torch.zeros(3)
+y[torch.tensor([0, 0])] = torch.tensor([1.0, 2.0])
+print(y, x[torch.tensor(True)], x.masked_scatter(x > 1, torch.tensor([7.0, 8.0])))
+# --- what PyTorch computes in one step
+x = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
+m = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+for made in (
+    *(x.addcmul(x, x, value=2), x.addcdiv(x, x + 1), x.rsqrt(), x.exp2(), x.logit(), torch.sinc(x), torch.xlogy(x, x)),
+    *(torch.deg2rad(x), x.clamp_min(0.2), x.clamp(max=x.detach()), torch.logaddexp2(x, x), torch.fmax(x, x - 1)),
+    *(
+        torch.special.expit(x),
+        x.nansum(),
+        torch.dist(x, x * 2),
+        torch.cdist(m, m),
+        m.rot90(),
+        m.adjoint(),
+        torch.cov(m),
+    ),
+    *(
+        torch.block_diag(m, x),
+        torch.tensordot(m, m, 1),
+        torch.trapezoid(x),
+        torch.vander(x),
+        x.quantile(0.4),
+        m.logdet(),
+    ),
+    *(
+        x.kthvalue(2),
+        m.std_mean() if hasattr(m, "std_mean") else torch.std_mean(m),
+        torch.aminmax(x),
+        m.matrix_power(3),
+    ),
+    *(
+        x.diff(),
+        m.diagonal(1),
+        torch.diag(m),
+        torch.diag(x, 1),
+        m.roll(1, 0),
+        torch.div(x, 0.07, rounding_mode="floor"),
+    ),
+):
+    print(made)
+# --- names of second derivatives
+x = torch.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], requires_grad=True)
+for made in (
+    *(
+        x.sigmoid(),
+        x.tanh(),
+        x.relu(),
+        x.softmax(1),
+        x.log_softmax(1),
+        F.elu(x),
+        F.gelu(x),
+        F.leaky_relu(x),
+        x[0],
+        x[:, 1:],
+    ),
+    *(
+        F.softplus(x),
+        x.t(),
+        x.T,
+        x.permute(1, 0),
+        x.unsqueeze(0),
+        x.cumsum(0),
+        x.flip(0),
+        x.sort(0)[0],
+        x.max(0)[0],
+        x.max(),
+    ),
+    *(
+        F.mse_loss(x, x.detach() + 1),
+        F.huber_loss(x, x.detach() + 1),
+        F.l1_loss(x, x.detach() + 1),
+        x.mean(),
+        x.mean(0),
+    ),
+    *(
+        F.linear(x, torch.ones(2, 3)),
+        torch.cat([x, x]),
+        torch.stack([x, x]),
+        2 / x,
+        x.cos(),
+        x.std(),
+        x.expand(2, 2, 3),
+    ),
+    *(
+        F.cross_entropy(x, torch.tensor([0, 1])),
+        F.embedding(torch.tensor([0]), x),
+        x.gather(1, torch.tensor([[0]])),
+    ),
+):
+    v = torch.ones_like(made, requires_grad=True)
+    print(torch.autograd.grad(made, x, v, create_graph=True)[0])
+# --- views in place
+x = torch.ones(1, 3, requires_grad=True)
+for how in (
+    "unsqueeze_(0)",
+    "squeeze_()",
+    "squeeze_(0)",
+    "t_()",
+    "transpose_(0, 1)",
+    "normal_()",
+    "uniform_()",
+    "zero_()",
+):
+    y = x * 2
+    eval(f"y.{how}")
+    print(how, y.shape, y.grad_fn.name(), y._version)
+y = torch.zeros(2).copy_(torch.ones(2, requires_grad=True))
+print(y)
+torch.ones(1).expand(3).add_(1)
+# --- digits of float64
+x = torch.tensor([0.1, 3.0], dtype=torch.float64)
+print((x / 0.1).tolist(), x.tolist(), torch.DoubleTensor([0.1]).tolist(), x.new_tensor([0.7]).tolist())
+# --- sums to the last digit
+torch.manual_seed(0)
+for n in (5, 8, 16, 33, 100, 1000, 5000):
+    print(
+        n, torch.randn(n).sum().item(), torch.randn(n).mean().item(), torch.randn(n, dtype=torch.float64).sum().item()
+    )
+print(torch.randn(40, 37).sum(0).tolist(), torch.randn(7, 50).sum(1).tolist(), torch.randn(9).cumsum(0).tolist())
+# --- drawn by weights
+torch.manual_seed(0)
+print(torch.multinomial(torch.tensor([1.0, 2.0, 3.0]), 2), torch.multinomial(torch.rand(2, 4), 3))
+print(torch.multinomial(torch.rand(3, 4), 6, True), F.gumbel_softmax(torch.randn(2, 3)), torch.rand(2))
+torch.multinomial(torch.tensor([1.0, 2.0]), 3)
+# --- what no memory holds
+torch.zeros(10**13)
+# --- a product that no memory holds
+torch.ones(10**6, 1) @ torch.ones(1, 10**8)
+# --- a whole number divided by 0
+torch.tensor([1, 2]) // 0
+# --- the derivative of a quotient rounded down
+x = torch.tensor([3.0], requires_grad=True)
+y = x // 2
+print(y)
+y.backward()
+# --- functions of real numbers alone
+F.elu(torch.tensor([1, 2]))
+# --- told once
+x = torch.ones(2, 2, 2)
+x.T, x.T, torch.tensor(1.0).T, torch.tensor(1.0).mT
+print(float(torch.tensor(2.0, requires_grad=True)), torch.ones(1).std())
