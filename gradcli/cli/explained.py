@@ -300,7 +300,7 @@ class Explainer:
         self._write()
 
     def verdicts(self) -> bool:
-        """Tell what was found of the script's own functions; return whether one is wrong."""
+        """Tell what was found of the script's own functions; return whether one is not right."""
         from gradcli.explain.check_page import check_page
         from gradcli.report.data_lines import json_lines
         from gradcli.report.render import Look, render_pages
@@ -314,7 +314,7 @@ class Explainer:
         else:
             self._print(render_pages([check_page(result)], Look(self.wishes.style)).rstrip("\n"))
         self._write()
-        return result.wrong
+        return not result.right
 
     def again(self) -> None:
         """Tell which lines were reached again."""
