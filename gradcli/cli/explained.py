@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.cli.script_sums import Sums
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Explainer:
         self.script = script
         self.wishes = wishes
         self.seen: Counter[int] = Counter()
+        self.sums = Sums()
         self.warned: set[int] = set()
         self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
         self.document: Document | None = None
@@ -166,11 +168,15 @@ class Explainer:
         """Tell of a call that is done."""
         from gradcli.cli.script_pages import page
         from gradcli.cli.script_rows import row
+        from gradcli.pytorch.naming import script_frame
 
         told = self.waiting.pop(id(call), None)
         if told is None:
+            if self.sums.lines:
+                self.sums.again(self._line(script_frame()), call)
             self._warn(call)
             return
+        self.sums.first(told, call)
         if self.wishes.style == "json":
             self._print(json.dumps(row(call, told)))
             self._warn(call)
@@ -300,7 +306,7 @@ class Explainer:
         self._write()
 
     def verdicts(self) -> bool:
-        """Tell what was found of the script's own functions; return whether one is wrong."""
+        """Tell what was found of the script's own functions; return whether one is not right."""
         from gradcli.explain.check_page import check_page
         from gradcli.report.data_lines import json_lines
         from gradcli.report.render import Look, render_pages
@@ -314,7 +320,7 @@ class Explainer:
         else:
             self._print(render_pages([check_page(result)], Look(self.wishes.style)).rstrip("\n"))
         self._write()
-        return result.wrong
+        return not result.right
 
     def again(self) -> None:
         """Tell which lines were reached again."""
@@ -325,7 +331,9 @@ class Explainer:
             tell(f"note: nothing at line {line} is explained{there}")
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
-                tell(f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them")
+                sums = self.sums.words(line)
+                more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}{': ' * bool(sums)}{sums}"
+                tell(f"{more}; --all shows them")
 
     def _write(self) -> None:
         """Write the document, or what was kept for a file."""

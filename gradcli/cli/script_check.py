@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.explain.check import CheckResult, Settings, Verdict, check
+from gradcli.explain.claim import Case, derivative
+from gradcli.explain.claim import numbers as values
 from gradcli.explain.shared import style
-from gradcli.explain.trials import Case, derivative
-from gradcli.explain.trials import numbers as values
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, leaf
@@ -50,7 +51,7 @@ class Calls:
             warnings.simplefilter("ignore")
             found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
         empty = Graph.of({}, {})
-        return CheckResult(empty, (), None, *style(empty), tuple(found), 0)
+        return CheckResult(empty, (), None, *style(empty), tuple(found))
 
 
 def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
@@ -75,7 +76,8 @@ def _joined(each: Sequence[Verdict]) -> Verdict:
     """Return one verdict for several: a wrong one counts, then a right one."""
     order = {"wrong": 0, "right": 1, "undecided": 2}
     first = min(each, key=lambda v: order[v.verdict])
-    return replace(first, points=sum(v.points for v in each), wrong=sum(v.wrong for v in each))
+    left_out = sum((Counter(v.left_out) for v in each), Counter[str]())
+    return replace(first, points=sum(v.points for v in each), left_out=left_out, wrong=sum(v.wrong for v in each))
 
 
 def _of_kind(calls: Sequence[Applied]) -> Iterator[Verdict]:
@@ -213,8 +215,9 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
     entry = f"[{','.join(str(int(i)) for i in np.unravel_index(k, shape))}]" if shape else ""
     mine, its = float(yours.reshape(-1)[k]), float(true.reshape(-1)[k])
     return Verdict(
-        f"{name}.grad", said, "wrong", "points", 1, 1, "", entry, {name: array[..., 0]}, mine, its, its,
-        _ratio(yours, true) or "it differs from the derivative",
+        f"{name}.grad", said, "wrong", "points", points=1, wrong=1, entry=entry, at={name: array[..., 0]},
+        yours=mine, true=its, difference=its, error=float(error.reshape(-1)[k]),
+        why=_ratio(yours, true) or "it differs from the derivative",
     )  # fmt: skip
 
 

@@ -66,6 +66,26 @@ def test_a_line_is_explained_once_unless_all_is_asked_for(cli, script):
     assert "──" not in cli.done("run", "--line", "3", path).out
 
 
+SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = torch.tensor(2., requires_grad=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "said"),
+    [
+        ("x.grad = None; (x*x).sum().backward()", ""),
+        ("(4*x*x/3).sum().backward()", ": x.grad adds up to [8, 16, 24]"),
+        ("(w*x).sum().backward()", ": w.grad and x.grad add up"),
+        ("(w*x).sum().backward(); x.grad = None", ": w.grad adds up to 18"),
+        ("(x*x).sum().backward(); x.grad.zero_()", ""),
+        ("(x*x).sum().backward(); x.grad *= 0.5", ""),
+        ("torch.autograd.grad((x*x).sum(), x)", ""),
+    ],
+)
+def test_a_line_that_is_reached_again_tells_what_adds_up(loop, said, cli, script):
+    err = cli.done("run", script(f"{SUMS}for k in range(3):\n    {loop}\n")).err
+    assert err == f"line 5, 2 more times{said}; --all shows them\n"
+
+
 def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cli, script):
     text = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x**2\nprint('here')\n"
     text += "y.backward(torch.tensor([1., 10.]), retain_graph=True)\ny.sum().backward()\n"
@@ -102,7 +122,7 @@ def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
 def test_words_of_a_latex_document_are_latex(cli, script):
     code = "import torch\nx_1 = torch.tensor(3., requires_grad=True)\n(x_1**2).backward()\n"
     out = cli.done("run", "-f", "latex", script(code)).out
-    assert "x\\_1.grad: None $\\to$ 6\n" in out
+    assert "\\texttt{x\\_1.grad}: None $\\to$ 6\n" in out
     assert out.startswith("\\documentclass{article}")
     assert out.endswith("\\end{document}\n")
     assert r"retain\_graph=True" in out
