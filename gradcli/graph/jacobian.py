@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -74,10 +74,12 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     """
     leaves = _leaves(graph, wrt)
     blocks = _blocks(graph, leaves)
+    beside = _beside(blocks, leaves.values())
+    below = {x: name for name, x in leaves.items()}
     outputs = {}
-    for (above, y), (below, x) in product(graph.outputs.items(), leaves.items()):
-        if (y, x) in blocks.parts:
-            outputs[f"d{above}/d{below}"] = _block(y, x, blocks.parts[y, x], blocks.along)
+    for above, y in graph.outputs.items():
+        for x in beside.get(y, ()):
+            outputs[f"d{above}/d{below[x]}"] = _block(y, x, blocks.parts[y, x], blocks.along)
     return Graph.of(graph.inputs, outputs, names=graph.names, spans=graph.spans)
 
 
@@ -101,13 +103,23 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
             f"{single:,} entries of the Jacobian are not zero",
             hint=f"at most {MAX_SINGLE:,} fit: choose with --outputs",
         )
-    found = {}
+    beside = _beside(blocks, leaves.values())
+    below = dict(zip(leaves.values(), accumulate((x.size for x in leaves.values()), initial=0), strict=False))
     above = accumulate((y.size for y in graph.outputs.values()), initial=0)
+    found = {}
     for first, y in zip(above, graph.outputs.values(), strict=False):
-        below = accumulate((x.size for x in leaves.values()), initial=0)
-        for start, x in zip(below, leaves.values(), strict=False):
-            for place, node in _single(blocks.parts.get((y, x), ()), blocks.along):
-                found[first + place[0], start + place[1]] = node
+        for x in beside.get(y, ()):
+            for place, node in _single(blocks.parts[y, x], blocks.along):
+                found[first + place[0], below[x] + place[1]] = node
+    return found
+
+
+def _beside(blocks: _Blocks, leaves: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return the leaves that each output depends on, in their order."""
+    order = {x: k for k, x in enumerate(leaves)}
+    found: dict[Node, list[Node]] = {}
+    for y, x in sorted(blocks.parts, key=lambda block: order[block[1]]):
+        found.setdefault(y, []).append(x)
     return found
 
 
