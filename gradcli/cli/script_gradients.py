@@ -58,7 +58,9 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
         return
     for name, before, own, after in sorted(leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0):
         if after is not None:
-            yield f"{name}.grad: {'None' if before is None else array_words(before)} → {array_words(after._a)}"
+            held = "None" if before is None else array_words(before)
+            held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
+            yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.seen.changes:
             yield f"∂/∂{name}: {array_words(own._a)}"
     if call.returns and call.leaves:

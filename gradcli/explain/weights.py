@@ -102,12 +102,12 @@ def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
         ((y, weights),) = v.items()
         return (
             Equal((Name("v"), Partial(name, y), Value(weights))),
-            *("; any ", Name(name), " with these slopes has the same gradient"),
+            *("; of ", Name(name), ", only these slopes matter"),
         )
     parts: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
     parts += ["…"] * (len(outputs) > _NAMES)
-    listed = Equal((Name("v"), Listed(tuple(parts))))
-    return (listed, "; any ", Name(name), " with these slopes has the same gradient")
+    numbers = [array_of(outputs, v)] if len(outputs) <= _NAMES and not any(y.shape for y in outputs.values()) else []
+    return (Equal((Name("v"), Listed(tuple(parts)), *numbers)), "; of ", Name(name), ", only these slopes matter")
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:
