@@ -159,7 +159,7 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
     notes.add(
         "note",
         f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
-        "\n  Today's PyTorch refuses one call with such a v (as --strict does); old versions took it so.",
+        "\n  One call with such a v: today's PyTorch refuses this (as --strict does); old versions did it so.",
     )
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 

@@ -66,7 +66,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     """Return what the eigenvalues say of the point, as words and numbers; nothing of a large H.
 
     >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
-    ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.])), ' are positive')
+    ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.]), given=False), ' are positive')
     >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
     'curved both ways: the eigenvalues '
     """
