@@ -66,5 +66,5 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
                 ": vᵀJ is linear in v.",
             )
         ),
-        Text(("All calls but the last need retain_graph=True: backward frees what it needed.",)),
+        Text(("All calls but the last need retain_graph=True: backward frees what it kept.",)),
     ]

@@ -65,10 +65,9 @@ def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     h = next((name for name in point.retained if name not in result.graph.outputs), None)
     if h is None:
         return []
-    why = (
-        f"{h} is computed, and no leaf (an input): PyTorch leaves {h}.grad None unless {h}.retain_grad() comes before."
-    )
-    return [Text((why, f" A hook on {h} sees the same number, which is called the adjoint of {h}."))]
+    why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
+    mend = f" {h}.retain_grad() comes before backward."
+    return [Text((why, mend, f" A hook on {h} sees the same number, which is called the adjoint of {h}."))]
 
 
 def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> list[Math]:

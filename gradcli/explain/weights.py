@@ -38,7 +38,7 @@ def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
     name = loss_name(outputs, v)
     if sum(y.size for y in outputs.values()) == 1:
         return Section("v", (Text(_of_one_number(result, name, v)),))
-    blocks: list[Block] = [Text((*_meaning(v), ": the gradient of  ", loss(outputs, v, name)))]
+    blocks: list[Block] = [Text((*_meaning(v), ", for the gradient of  ", loss(outputs, v, name)))]
     return Section("v", (*blocks, Text(_whatever(outputs, v, name))))
 
 
@@ -65,7 +65,7 @@ def _meaning(v: Named) -> tuple[Math, ...]:
     if (weights == 1).all():
         return ("v = ones sums the outputs",)
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
-        return ("the 1 of a one-hot v picks its output",)
+        return ("the 1 of a one-hot v picks an output",)
     return ("v weights the outputs",)
 
 

@@ -14,7 +14,7 @@ y0 = 3*x0**2         = 3    at x0 = 1, x1 = 2
 y1 = x0**2+2*x1**3   = 17
 y2 = 10*x1           = 20
 
-v weights the outputs: the gradient of  L = 1·y0 + 10·y1 + 100·y2
+v weights the outputs, for the gradient of  L = 1·y0 + 10·y1 + 100·y2
 v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2] = [1, 10, 100]; of L, only these slopes matter
 
 Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
@@ -139,35 +139,35 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
             [
-                "v weights the outputs: the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
+                "v weights the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
                 "v = ∂L/∂y = [1, -10]; of L, only these slopes matter",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "ones"),
             [
-                "v = ones sums the outputs: the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
+                "v = ones sums the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
                 "v = ∂L/∂y = [1, 1]; of L, only these slopes matter",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "onehot:1"),
             [
-                "the 1 of a one-hot v picks its output: the gradient of  L = sum(v*y) = 1·y[1]",
+                "the 1 of a one-hot v picks an output, for the gradient of  L = sum(v*y) = 1·y[1]",
                 "v = ∂L/∂y = [0, 1]; of L, only these slopes matter",
             ],
         ),
         (
             ("L=x", "b=2*x", "--at", "x=1", "--v", "1,-2"),
             [
-                "v weights the outputs: the gradient of  loss = 1·L + (-2)·b",
+                "v weights the outputs, for the gradient of  loss = 1·L + (-2)·b",
                 "v = [∂loss/∂L, ∂loss/∂b] = [1, -2]; of loss, only these slopes matter",
             ],
         ),
         (
             ("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"),
             [
-                "v = ones sums the outputs: the gradient of  L = sum(v*y)",
+                "v = ones sums the outputs, for the gradient of  L = sum(v*y)",
                 "v = ∂L/∂y = [1, 1, 1, …] (13 numbers); of L, only these slopes matter",
             ],
         ),
