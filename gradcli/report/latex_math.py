@@ -52,9 +52,10 @@ _SYMBOLS = {
     "÷": r"$\div$",
 }
 _ACCENTED = re.compile("(\\w)\u0304")
-# What is typed in PyTorch, in a sentence: x.grad, retain_graph=True, h.retain_grad().
+# What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
 _CODE = re.compile(
-    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True))"
+    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
+    r"|--[a-z]+(?: onehot:\w+(?:\[[\d,]+\])?| jacobian\b)?|-f (?:json|csv)))"
 )
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
@@ -66,6 +67,8 @@ def escaped(text: str) -> str:
     ('$v^{\\\\top} J$ is linear in $v$', 'x.v, 100 \\\\%')
     >>> escaped("until x.grad = None")
     'until \\\\texttt{x.grad = None}'
+    >>> escaped("(--v onehot:y[0] gives the first)")
+    '(\\\\texttt{--v onehot:y[0]} gives the first)'
     """
     pieces = _CODE.split(text)  # words, code, words, …
     return "".join(rf"\texttt{{{_literal(piece)}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces))
