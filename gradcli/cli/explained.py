@@ -332,8 +332,8 @@ class Explainer:
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
                 sums = self.sums.words(line)
-                more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}{': ' * bool(sums)}{sums}"
-                tell(f"{more}; --all shows them")
+                more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
+                tell(f"{more}: {sums}" if sums else more)
 
     def _write(self) -> None:
         """Write the document, or what was kept for a file."""

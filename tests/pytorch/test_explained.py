@@ -83,7 +83,7 @@ SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = to
 )
 def test_a_line_that_is_reached_again_tells_what_adds_up(loop, said, cli, script):
     err = cli.done("run", script(f"{SUMS}for k in range(3):\n    {loop}\n")).err
-    assert err == f"line 5, 2 more times{said}; --all shows them\n"
+    assert err == f"line 5, 2 more times; --all shows them{said}\n"
 
 
 def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cli, script):
