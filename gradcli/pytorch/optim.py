@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class Optimizer:
                 for p in group["params"]:
                     if p._grad is not None:
                         before = p._a.copy() if Recorder.explains else None
-                        self._change(p, p._grad._a, group)
+                        self._change(p, _downhill(p, group), group)
                         p._memory.version += 1
                         if Recorder.explains:
                             p._memory.changed = (script_line(), "step")
@@ -74,6 +74,7 @@ class Optimizer:
         return loss
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+        """Change a parameter, given what the loss grows along."""
         raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
@@ -96,6 +97,15 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
+    """Return what the loss grows along: the gradient, or minus it to maximize, and that of the weight decay."""
+    g = p._grad._a  # type: ignore[union-attr]
+    g = -g if group.get("maximize") else g
+    if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
+        g = g + p._a.dtype.type(group["weight_decay"]) * p._a
+    return g
 
 
 def _check(**settings: float) -> None:
@@ -138,9 +148,6 @@ class SGD(Optimizer):
         from gradcli.pytorch.tensor import new
 
         kind = p._a.dtype.type
-        g = -g if group["maximize"] else g
-        if group["weight_decay"]:
-            g = g + kind(group["weight_decay"]) * p._a
         if group["momentum"]:
             state = self.state[p]
             before = state.get("momentum_buffer")
@@ -186,10 +193,7 @@ class Adam(Optimizer):
 
         kind = p._a.dtype.type
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        g = -g if group["maximize"] else g
-        if group["weight_decay"] and not self.decoupled:
-            g = g + kind(group["weight_decay"]) * p._a
-        elif group["weight_decay"]:
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
             p._a *= kind(1 - lr * group["weight_decay"])
         state = self.state[p]
         if not state:
@@ -253,7 +257,6 @@ class RMSprop(Optimizer):
         from gradcli.pytorch.tensor import new
 
         kind = p._a.dtype.type
-        g = g + kind(group["weight_decay"]) * p._a if group["weight_decay"] else g
         state = self.state[p]
         for name in ("square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * group["centered"]):
             state.setdefault(name, new(np.zeros_like(p._a)))
@@ -283,7 +286,6 @@ class Adagrad(Optimizer):
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         kind = p._a.dtype.type
-        g = g + kind(group["weight_decay"]) * p._a if group["weight_decay"] else g
         state = self.state[p]
         state["step"] = state.get("step", 0) + 1
         state["sum"] = total = state.get("sum", np.zeros_like(p._a)) + g * g

@@ -220,3 +220,12 @@ with tempfile.TemporaryDirectory() as d:
     print(other.load_state_dict(torch.load(p)), torch.equal(net.weight, other.weight))
     torch.save({"x": torch.arange(3), "epoch": 5, "l": [1.5, "a", None, True]}, p)
     print(torch.load(p))
+# --- maximize
+for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
+    w = torch.tensor([1., -2.], requires_grad=True)
+    opt = getattr(torch.optim, name)([w], lr=0.1, weight_decay=0.01, maximize=True, **own)
+    for _ in range(3):
+        opt.zero_grad()
+        (-(w - 3)**2).sum().backward()
+        opt.step()
+    print(name, w)
