@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
@@ -48,31 +48,25 @@ def _call(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
+def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container[str]) -> Callable[..., Any] | None:
     if name in ELEMENTWISE:
         return _definition(name)
-    if name in FUNCTIONS and name not in _FOREIGN | _FUNCTIONAL:
-        return _call(name, FUNCTIONS[name])
-    return None
+    return _call(name, rows[name]) if name in rows and name not in without else None
+
+
+def function_named(name: str) -> Callable[..., Any] | None:
+    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
+    return _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
 
 
 def functional_named(name: str) -> Callable[..., Any] | None:
     """Return a function of `torch.nn.functional` that is a row of the vocabulary, or is defined in one line."""
-    if name in ELEMENTWISE:
-        return _definition(name)
-    if name in FUNCTIONS and name not in _FOREIGN:
-        return _call(name, FUNCTIONS[name])
-    return None
+    return _named(name, FUNCTIONS, _FOREIGN)
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
     """Return a method of tensors that is a row of the vocabulary, or is defined in one line."""
-    if name in ELEMENTWISE:
-        return _definition(name)
-    if name in METHODS and name not in _FOREIGN | _NO_METHOD:
-        return _call(name, METHODS[name])
-    return None
+    return _named(name, METHODS, _FOREIGN | _NO_METHOD)
 
 
 def method(x: Tensor, name: str) -> Any:
