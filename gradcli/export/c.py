@@ -13,7 +13,7 @@ from gradcli.export.line_rules import STRUCTURAL as OF_LINES
 from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.number_rules import rules
-from gradcli.export.program import Function, Program, about_lines
+from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.node import Node
 
 _OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
@@ -92,23 +92,12 @@ def _function(function: Function) -> list[str]:
     arguments = [*(_argument(name, n) for name, n in function.arguments.items())]
     arguments += [f"double *{name}" for name in function.results]
     head = filled(f"void {function.name}(", ")", arguments, width=88)
-    return ["", *_pattern(function), *_spaced(writer.tables), *lines, *head, "{", *unused, *written, "}"]
+    pattern = pattern_lines(function, "/* {} */", "const int {name}[{size}] = {{|}};", " x ", "    ")
+    return ["", *pattern, *_spaced(writer.tables), *lines, *head, "{", *unused, *written, "}"]
 
 
 def _spaced(lines: list[str]) -> list[str]:
     return [*lines, ""] if lines else []
-
-
-def _pattern(function: Function) -> list[str]:
-    """Return where the entries of a matrix stand that is given by them."""
-    if function.pattern is None:
-        return []
-    rows, columns = function.pattern.rows, function.pattern.columns
-    shape = " x ".join(map(str, function.pattern.shape))
-    lines = [f"/* Where the {len(rows)} entries of {function.name} stand in a matrix of {shape}. */"]
-    for name, numbers in (("rows", rows), ("columns", columns)):
-        lines += filled(f"const int {function.name}_{name}[{len(rows)}] = {{", "};", [str(k) for k in numbers])
-    return [*lines, ""]
 
 
 def _argument(name: str, node: Node) -> str:

@@ -15,7 +15,7 @@ from gradcli.export.line_rules import STRUCTURAL as OF_LINES
 from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.number_rules import rules
-from gradcli.export.program import Function, Program, about_lines
+from gradcli.export.program import Function, Program, about_lines, pattern_lines
 
 RULES: dict[str, str] = {
     **rules("Math.{}".format, camel),
@@ -109,7 +109,7 @@ def _function(function: Function) -> list[str]:
     head = each_alone(f"export function {function.name}(", ") {", list(function.arguments), "  ")
     return [
         "",
-        *_pattern(function),
+        *pattern_lines(function, "// {}", "export const {name} = [|];", " × ", "  "),
         *([*writer.tables, ""] if writer.tables else []),
         *(f"// {line}".rstrip() for line in about_lines(function)),
         *head,
@@ -118,18 +118,6 @@ def _function(function: Function) -> list[str]:
         *([end] if len(results) == 1 else each_alone("  return [", "];", results, "  ")),
         "}",
     ]
-
-
-def _pattern(function: Function) -> list[str]:
-    """Return where the entries of a matrix stand that is given by them."""
-    if function.pattern is None:
-        return []
-    rows, columns = function.pattern.rows, function.pattern.columns
-    shape = " × ".join(map(str, function.pattern.shape))
-    lines = [f"// Where the {len(rows)} entries of {function.name} stand in a matrix of {shape}."]
-    for name, numbers in (("rows", rows), ("columns", columns)):
-        lines += filled(f"export const {function.name}_{name} = [", "];", [str(k) for k in numbers], "  ")
-    return [*lines, ""]
 
 
 def _self_test(program: Program) -> list[str]:

@@ -18,7 +18,7 @@ from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
 from gradcli.export.elements import in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
-from gradcli.export.layout import wrapped
+from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
@@ -270,3 +270,20 @@ def about_lines(function: Function) -> list[str]:
     if not shapes:
         return [about]
     return [about, *wrapped("Arrays, row after row: ", [*(f"{s}," for s in shapes[:-1]), f"{shapes[-1]}."], 76)]
+
+
+def pattern_lines(function: Function, comment: str, table: str, times: str, indent: str) -> list[str]:
+    """Return where the entries of a matrix stand that is given by them: two tables of whole numbers, and a comment.
+
+    `comment` has a place for its sentence, in which `times` stands between rows and columns; `table` has those for its
+    name and size, and | where the numbers go.
+    """
+    if function.pattern is None:
+        return []
+    rows, columns = function.pattern.rows, function.pattern.columns
+    shape = times.join(map(str, function.pattern.shape))
+    lines = [comment.format(f"Where the {len(rows)} entries of {function.name} stand in a matrix of {shape}.")]
+    for name, numbers in (("rows", rows), ("columns", columns)):
+        start, end = table.format(name=f"{function.name}_{name}", size=len(rows)).split("|")
+        lines += filled(start, end, [str(k) for k in numbers], indent)
+    return [*lines, ""]
