@@ -9,7 +9,6 @@ from typing import Any
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.joining import stack, unbind
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.tensor import Tensor
 
@@ -145,7 +144,3 @@ def vmap(
         return stack(found, out_dims)
 
     return call
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.func", name, dict.fromkeys(__all__))

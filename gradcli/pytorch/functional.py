@@ -17,7 +17,7 @@ from gradcli.pytorch.calls import exact, vocabulary_call
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
-from gradcli.pytorch.lookup import absent, functional_named
+from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
@@ -368,6 +368,10 @@ _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 def __getattr__(name: str) -> Any:
     found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
     if found is None:
-        raise absent("torch.nn.functional", name, {**globals(), **vars(losses)})
+        raise AttributeError(name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *vars(losses)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
@@ -75,7 +74,3 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.linalg", name, dict.fromkeys(__all__))

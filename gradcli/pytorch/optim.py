@@ -297,13 +297,3 @@ _ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)
 for _class in _ALL:
     _class.__module__ = "torch.optim"
 __all__ = [c.__name__ for c in _ALL]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "lr_scheduler":
-        from importlib import import_module
-
-        return import_module("torch.optim.lr_scheduler")
-    from gradcli.pytorch.lookup import absent
-
-    raise absent("torch.optim", name, dict.fromkeys(__all__))
