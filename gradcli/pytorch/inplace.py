@@ -222,13 +222,11 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
 
 @method("fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set all numbers."""
     return fill(self, value)
 
 
 @method("zero_")
 def zero_(self: Tensor) -> Tensor:
-    """Set all numbers to 0."""
     check(self)
     if not Mode.grad or not self.requires_grad:
         self._a[...] = 0
@@ -241,20 +239,17 @@ def zero_(self: Tensor) -> Tensor:
 
 @method("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Copy the numbers of another tensor."""
     return copied_into(self, src)
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of another tensor."""
     self._a, self._memory = source._a, source._memory
     return self
 
 
 @method("masked_fill_")
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Set the numbers where the mask holds."""
     return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 

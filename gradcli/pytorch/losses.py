@@ -95,7 +95,6 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the log loss of probabilities."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -119,7 +118,6 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the log loss of logits."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -143,7 +141,6 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """Return how far one distribution is from another."""
     if reduction == "mean":
         warnings.warn(_SUPPORT, UserWarning, stacklevel=2)
     x: Any = input
@@ -197,7 +194,6 @@ def _cosine(input1: Any, input2: Any, target: Any, margin: float) -> Any:
 
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """Return the lengths of the differences of vectors."""
     return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")  # type: ignore[no-any-return]
 
 
@@ -228,7 +224,6 @@ multilabel_soft_margin_loss = _composed(
 
 
 def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
-    """Return the logistic loss of targets 1 and -1."""
     return called(_soft_margin(*args, **kwargs), "SoftMarginLossBackward0")  # type: ignore[no-any-return]
 
 
@@ -249,7 +244,6 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from scores."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape == input.shape and target._a.dtype.kind == "f":
         return _of_probabilities(input, target, weight, how, label_smoothing)
@@ -292,7 +286,6 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from logarithms."""
     return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 

@@ -103,7 +103,6 @@ _spread("var")
 
 @both("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """Return the p-norm; 2 unless another is asked for."""
     x = input if dtype is None else to(input, dtype)
     if x._a.dtype.kind != "f":
         word = WORDS[x.dtype.name]
@@ -274,7 +273,6 @@ _extreme_place("argmin")
 
 @both("logsumexp")
 def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the logarithm of the sum of exp(x) along axes."""
     if dim is None:
         raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     axes = axes_of(dim, input.dim())
