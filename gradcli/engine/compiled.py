@@ -138,7 +138,7 @@ def _are_rows(arrays: Collection[Array]) -> bool:
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     if engine == "numpy" or not schedule.steps:
         return NumpyKernel(schedule)
-    package, name, extra = {"numba": ("numba", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
+    package, name, extra = {"numba": ("llvmlite", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
     try:
         import_module(package)
     except ImportError:
