@@ -11,6 +11,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
@@ -226,8 +227,8 @@ def column_stack(tensors: Any) -> Tensor:
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    shape = np.broadcast_shapes(*(x.shape for x in parts))
-    return tuple(expand(x, shape) for x in parts)
+    shape = common_shape([x.shape for x in parts])
+    return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
 
 @function("meshgrid")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import log_softmax, reduce, reshape
-from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.graph.places import Places, take
+from gradcli.graph.construct import equal, log_softmax, reduce, reshape
+from gradcli.graph.construct import where as choose
+from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch.calls import called, exact, vocabulary_call
 from gradcli.pytorch.dtypes import WORDS, result_dtype
 from gradcli.pytorch.gradnames import grad_name
@@ -303,10 +303,43 @@ def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
 
 def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    if target._a.dtype.kind == "f":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
+    own = target._a[..., 0]
+    _check_classes(scores, target, ignored)
+    kept = own != ignored
+    complete = bool(kept.all())
+    share = kept.astype(scores._a.dtype)
+    if weight is not None:
+        share = share * weight._a[np.where(kept, own, 0), 0]
+    total = exact(float(share.sum()))
+    classes = const(tuple(range(count)), (count, *(1,) * (scores.dim() - axis - 1)), "int64")
+
+    def build(x: Node, t: Node, *shares: Node) -> Node:
+        wanted = reshape(t, (*t.shape[:axis], 1, *t.shape[axis:]))
+        of_target = equal(wanted, classes)
+        if not complete and ignored in range(count):
+            of_target = of_target & compare("ne", wanted, const(ignored))
+        chosen = reduce("sum", choose(of_target, x, const(0)), (axis,))
+        for w in shares:
+            chosen = w * chosen
+        loss = -chosen if complete else 0 - chosen  # 0, not -0, where a target is ignored
+        axes = tuple(range(len(loss.shape)))
+        if how == "mean" and complete and not shares:
+            return reduce("mean", loss, axes) if axes else loss
+        summed = reduce("sum", loss, axes) if axes and how != "none" else loss
+        return summed / const(total) if how == "mean" else summed
+
+    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0" if how != "none" else "ViewBackward0"
+    given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
+    return apply("nll_loss", build, given, (how, total, axis, complete, ignored), name)
+
+
+def _check_classes(scores: Tensor, target: Tensor, ignored: int) -> None:
+    """Refuse targets that are no classes, in PyTorch's words."""
+    if target._a.dtype.kind == "f":
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
+    count = scores.shape[min(1, scores.dim() - 1)]
     own = target._a[..., 0]
     if scores.dim() < 3 and own.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -318,24 +351,3 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
-    kept = own != ignored
-    at: list[Any] = list(np.indices(own.shape))
-    at.insert(axis, np.where(kept, own, 0))
-    places = Places.of(np.ravel_multi_index(tuple(np.asarray(a) for a in at), tuple(scores.shape)))
-    share = kept.astype(scores._a.dtype)
-    if weight is not None:
-        share = share * weight._a[np.where(kept, own, 0), 0]
-    total = float(share.sum())
-    weights = share.reshape(own.shape)
-
-    def build(x: Node, w: Node) -> Node:
-        flat = Node("reshape", (x,), (x.size,), ((x.size,),)) if len(x.shape) > 1 else x
-        chosen = take(flat, 0, places)
-        loss = -elementwise("mul", w, chosen)
-        if how == "none":
-            return loss
-        summed = reduce("sum", loss, tuple(range(len(loss.shape)))) if loss.shape else loss
-        return summed / const(exact(total)) if how == "mean" else summed
-
-    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0" if how != "none" else "ViewBackward0"
-    return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, axis), name)

@@ -141,7 +141,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__["_hooks"]
         if not any(hooks.values()):
-            return self.forward(*args, **kwargs)
+            return self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["pre"].values()):
             found = hook(self, args)
             if found is not None:
@@ -152,11 +152,18 @@ class Module:
 
             watched = Watched(self, hooks)
             args = watched.inputs(args)
-        result = self.forward(*args, **kwargs)
+        result = self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
         return result if watched is None else watched.outputs(result)
+
+    def _owned(self, result: Any) -> Any:
+        """Let what made the result know whose output it is, for explanations."""
+        made = getattr(result, "_fn", None)
+        if made is not None and made.module is None:
+            made.module = self
+        return result
 
     def _hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
         return Handle(self.__dict__["_hooks"][kind], hook, object())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, number, pointwise, typed
+from gradcli.pytorch.calls import exact, in_order, number, pointwise, typed
 from gradcli.pytorch.dtypes import WORDS, result_dtype
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
@@ -30,20 +30,28 @@ def _times(alpha: Any, x: Any) -> Any:
 
 
 @both("add")
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def add(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    if more:
+        (other,), own = in_order("add", (other, *more), {})
+        alpha = own["alpha"]
     return _into(out, "add", lambda: pointwise("add", input, _times(alpha, other)), input, other)
 
 
 @both("sub", "subtract")
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    if more:
+        (other,), own = in_order("sub", (other, *more), {})
+        alpha = own["alpha"]
     _no_booleans(input, other)
     return _into(out, "sub", lambda: pointwise("sub", input, _times(alpha, other)), input, other)
 
 
 @both("rsub")
-def rsub(input: Tensor, other: Any) -> Tensor:
+def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     _no_booleans(input, other)
-    return pointwise("sub", other, input, name="RsubBackward1" if not isinstance(other, Tensor) else None)
+    return pointwise(
+        "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
+    )
 
 
 def is_boolean(x: Any) -> bool:

@@ -331,10 +331,18 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 Tensor.data = property(_data, _set_data)
 
 
+_DETACHED_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+    "torch/optim/optimizer.py as the solution."
+)
+
+
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
     if self._base is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead")
+        raise RuntimeError(_DETACHED_VIEW)
     self._fn = None
     self._requires = False
     return self
