@@ -111,10 +111,9 @@ softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    from gradcli.pytorch.random import exponential_
     from gradcli.pytorch.views import clone
 
-    soft: Any = softmax((logits - exponential_(clone(logits.detach())).log()) / tau, dim)  # type: ignore[attr-defined]
+    soft: Any = softmax((logits - clone(logits.detach()).exponential_().log()) / tau, dim)  # type: ignore[attr-defined]
     if not hard:
         return soft  # type: ignore[no-any-return]
     places = soft.max(dim, keepdim=True)[1]

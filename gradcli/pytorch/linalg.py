@@ -11,7 +11,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
 from gradcli.vocabulary import FUNCTIONS
 
-__all__ = ["cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
 matmul, diagonal = _matmul, _diagonal
 
 

@@ -120,6 +120,7 @@ class Module:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
+        self._forget(name)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:

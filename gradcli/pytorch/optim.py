@@ -212,7 +212,7 @@ class RMSprop(Optimizer):
         kind, alpha = p._a.dtype.type, group["alpha"]
         square = self._kept(p, "square_avg")
         square[...] = square * kind(alpha) + kind(1 - alpha) * g * g
-        velocity = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
+        velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
             mean = self._kept(p, "grad_avg")

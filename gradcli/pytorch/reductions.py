@@ -15,9 +15,8 @@ from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.operators import is_boolean
-from gradcli.pytorch.pairs import found, return_type
 from gradcli.pytorch.record import Recorder, apply, note_lost
-from gradcli.pytorch.registry import both
+from gradcli.pytorch.registry import both, found, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary.register import kept
 

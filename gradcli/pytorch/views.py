@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Make, apply
 from gradcli.pytorch.registry import both, method
@@ -94,16 +94,6 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@method("view_as")
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return view(self, other.shape)
-
-
-@method("reshape_as")
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return reshape(self, other.shape)
-
-
 @both("reshape")
 def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     shape = _filled(self, shape_of(sizes or (shape,)))
@@ -122,11 +112,6 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return self
     sizes = self.shape
     return reshape(self, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
-
-
-@both("ravel")
-def ravel(self: Tensor) -> Tensor:
-    return flatten(self) if self.dim() != 1 else self
 
 
 @method("unflatten")
@@ -264,14 +249,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
-@method("expand_as")
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return expand(self, other.shape)
-
-
-@both("broadcast_to")
-def broadcast_to(self: Tensor, size: Any) -> Tensor:
-    return expand(self, size)
+method("view_as")(lambda self, other: view(self, other.shape))
+method("reshape_as")(lambda self, other: reshape(self, other.shape))
+method("expand_as")(lambda self, other: expand(self, other.shape))
+both("broadcast_to")(lambda self, size: expand(self, size))
+both("ravel")(lambda self: flatten(self) if self.dim() != 1 else self)
 
 
 @both("diagonal")
@@ -280,12 +262,7 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, nam
     if (offset, a, b, self.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (self,), (), name)
     numbers = np.diagonal(np.arange(self.numel()).reshape(self.shape), offset, a, b)
-    places = Places.of(numbers)
-
-    def build(n: Node) -> Node:
-        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
-
-    return apply("diagonal", build, (self,), (offset, a, b), name)
+    return taken(self, numbers, "diagonal", name, (offset, a, b))
 
 
 @both("clone")
@@ -324,11 +301,7 @@ def _data(self: Tensor) -> Tensor:
     return found
 
 
-def _set_data(self: Tensor, value: Tensor) -> None:
-    self._a = value._a
-
-
-Tensor.data = property(_data, _set_data)
+Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
 _DETACHED_VIEW = (
