@@ -30,6 +30,8 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
     ((1 - x**2)/(x**2 + 1)**2, 1)
     """
+    if _is_plain(expr):
+        return expr
     expr = _rewrite(expr).xreplace(known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
@@ -81,6 +83,11 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         if all(_small(power.exp) for power in expr.atoms(sympy.Pow)):
             forms.append(sympy.cancel(expr))
     return forms
+
+
+def _is_plain(expr: sympy.Expr) -> bool:
+    """Tell whether an expression is a sum of products of variables and numbers: there is no other way to write it."""
+    return all(factor.is_Atom for term in sympy.Add.make_args(expr) for factor in sympy.Mul.make_args(term))
 
 
 def _divides(power: sympy.Pow) -> bool:

@@ -57,7 +57,6 @@ def jacobian(
     vectorize: bool = False,
     **_: Any,
 ) -> Any:
-    """Return the Jacobian of a function, for each output and each input."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         outputs = func(*xs)
@@ -66,7 +65,6 @@ def jacobian(
 
 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    """Return the Hessian of a function with a single number as its result, for each pair of inputs."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         y = func(*xs)
@@ -81,7 +79,6 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and vᵀJ."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         outputs = func(*xs)
@@ -90,7 +87,6 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and J·v: the derivative of vᵀJ by v."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
@@ -113,7 +109,6 @@ def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> T
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and vᵀH."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         y = func(*xs)
@@ -125,5 +120,4 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and H·v, which is vᵀH, as H is symmetric."""
     return vhp(func, inputs, v, create_graph, strict)

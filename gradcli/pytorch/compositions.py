@@ -55,7 +55,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "resolve_conj": lambda input: input,
     "real": lambda input: input,
     "dist": lambda input, other, p=2: (input - other).norm(p),
-    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0.0, input).sum(dim, keepdim),
+    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0, input).sum(dim, keepdim),
     "nanmean": lambda input, dim=None, keepdim=False: (
         input.nansum(dim, keepdim) / input.isnan().logical_not().sum(dim, keepdim)
     ),
@@ -176,7 +176,8 @@ def _triangle(name: str, x: Any, diagonal: int) -> Any:
 def _trace(x: Any) -> Any:
     if x.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
-    return vocabulary_call("trace", FUNCTIONS["trace"], (x,), {})
+    own = x if x.dtype.is_floating_point else x.long()
+    return vocabulary_call("trace", FUNCTIONS["trace"], (own,), {})
 
 
 def _diag(x: Any, offset: int) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.joining import stack, unbind
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.tensor import Tensor
 
@@ -38,7 +37,6 @@ def _cut(found: Any, outside: bool) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that gives the gradient of a function, and what the function gives."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -68,7 +66,6 @@ def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that gives the gradient of a function."""
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -80,7 +77,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
-    """Return what a function gives, and the function that gives vᵀJ for a v."""
     outside = any(x.requires_grad for x in primals)
     with enable_grad():
         xs = tuple(map(_own, primals))
@@ -96,7 +92,6 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
 
 
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
-    """Return what a function gives, and J·v."""
     outside = any(x.requires_grad for x in (*primals, *tangents))
     with enable_grad():
         xs = tuple(map(_own, primals))
@@ -106,7 +101,6 @@ def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[T
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
-    """Return the function that gives the Jacobian of a function."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -123,14 +117,12 @@ jacfwd = jacrev  # the same numbers: J does not depend on the order in which the
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """Return the function that gives the Hessian of a function."""
     return jacrev(jacrev(func, argnums), argnums)
 
 
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
-    """Return the function of stacks that does with each slice what a function does with one."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -145,7 +137,3 @@ def vmap(
         return stack(found, out_dims)
 
     return call
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.func", name, dict.fromkeys(__all__))

@@ -58,31 +58,26 @@ def _slices(x: Tensor, dim: int, index: Tensor) -> Any:
 
 @both("index_select")
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return the slices at these places."""
     return _taken(input, _slices(input, dim, index), "index_select")
 
 
 @both("gather")
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return for each place along an axis the element there."""
     return _taken(input, _each(input, dim, index)[0], "gather")
 
 
 @both("take")
 def take_(input: Tensor, index: Tensor) -> Tensor:
-    """Return the elements at these places, the tensor read as one line."""
     return _taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat")
 
 
 @both("take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Return for each place along an axis the element there."""
     return gather(input, dim, indices) if dim is not None else take_(input, indices)
 
 
 @both("masked_select")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements where the mask holds."""
     shape = np.broadcast_shapes(input.shape, mask.shape)
     numbers = np.broadcast_to(np.arange(input.numel()).reshape(input.shape), shape)
     return _taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")
@@ -127,7 +122,6 @@ def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> 
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
-    """Return the tensor with numbers put at places along an axis."""
     if reduce is not None:
         from gradcli.pytorch.missing import MissingError
 
@@ -144,32 +138,27 @@ def _corner(src: Tensor, index: Tensor) -> Tensor:
 
 @both("scatter_add")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return the tensor with numbers added at places along an axis."""
     return _added(input, _each(input, dim, index)[0], _corner(src, index), "scatter_add")
 
 
 @both("index_add")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Return the tensor with slices added at places."""
     return _added(input, _slices(input, dim, index), source, "index_add", alpha)
 
 
 @both("index_copy")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return the tensor with slices put at places."""
     return _filled(input, _slices(input, dim, index), source, "index_copy")
 
 
 @both("index_fill")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Return the tensor with slices at places filled with a number."""
     own = value.item() if isinstance(value, Tensor) else value
     return _filled(input, _slices(input, dim, index), own, "index_fill")
 
 
 @both("index_put")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Return the tensor with numbers put, or added, at places."""
     key = tuple(i._a[..., 0] if isinstance(i, Tensor) else i for i in indices)
     places = np.arange(input.numel()).reshape(input.shape)[key]
     if not accumulate:
@@ -180,21 +169,18 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 @both("put")
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Return the tensor, read as one line, with numbers put, or added, at places."""
     places = checked_places(index._a[..., 0], input.numel())
     return _added(input, places, source, "put") if accumulate else _filled(input, places, source, "put")
 
 
 @both("masked_scatter")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return the tensor with the first numbers of another one where the mask holds."""
     places = np.flatnonzero(np.broadcast_to(mask._a[..., 0], input.shape))
     return _filled(input, places, source.reshape(-1)[: len(places)], "masked_scatter")  # type: ignore[attr-defined]
 
 
 @function("one_hot")
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Return rows that are 1 at the places that the tensor holds, and 0 elsewhere."""
     own = tensor._a[..., 0]
     if own.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor.")

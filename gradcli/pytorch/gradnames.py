@@ -68,7 +68,7 @@ _NAMES = {
     "huber": "HuberLoss",
     "scatter": "SelectBackward",
     "copy_": "torch::autograd::CopyBackwards",
-    "slices": "CopySlices",
+    "slices": "torch::autograd::CopySlices",
     "to_mm": "Mm",
     "dropout": "Mul",
     "layer_norm": "NativeLayerNorm",
@@ -101,9 +101,7 @@ _NAMES = {
     "view_as": "View",
     "expand_as": "Expand",
     "broadcast_to": "Expand",
-    "arctan": "Atan",
-    "arcsin": "Asin",
-    "arccos": "Acos",
+    **{f"arc{name}": f"A{name}" for name in ("tan", "sin", "cos", "tanh", "sinh", "cosh")},
     "where": "Where",
     "corner": "Where",
 }
@@ -113,10 +111,10 @@ def grad_name(op: str) -> str:
     """Return what PyTorch calls the `grad_fn` of an operation.
 
     >>> grad_name("sin"), grad_name("log_softmax"), grad_name("max"), grad_name("slices")
-    ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'CopySlices')
+    ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'torch::autograd::CopySlices')
     """
     name = _NAMES.get(op) or "".join(part[:1].upper() + part[1:] for part in op.split("_") if part)
-    return name if "Backward" in name or name == "CopySlices" or "::" in name else f"{name}Backward0"
+    return name if "Backward" in name or "::" in name else f"{name}Backward0"
 
 
 _RESULT = "y"

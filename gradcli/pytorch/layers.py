@@ -20,7 +20,6 @@ class Identity(Module):
     """What changes nothing."""
 
     def forward(self, input: Any) -> Any:
-        """Return the input."""
         return input
 
 
@@ -32,7 +31,6 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Any) -> Any:
-        """Return the input with fewer axes."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -68,14 +66,12 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Begin anew."""
         init.kaiming_uniform_(self.weight, math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Any) -> Any:
-        """Return the product and the bias."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -116,7 +112,6 @@ class _Conv(Module):
         return tuple(given) if isinstance(given, Sequence) else (given,) * self.axes
 
     def forward(self, input: Any) -> Any:
-        """Return the convolution."""
         convolve = F.conv1d if self.axes == 1 else F.conv2d
         return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
@@ -169,14 +164,12 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
-        """Return the layer of a table that is there."""
         rows, columns = embeddings.shape
         found = cls(rows, columns, padding_idx)
         found.weight = Parameter(embeddings, requires_grad=not freeze)
         return found
 
     def forward(self, input: Any) -> Any:
-        """Return the rows at places."""
         return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
@@ -207,7 +200,6 @@ class _BatchNorm(Module):
         self.register_buffer("num_batches_tracked", of_array(np.array(0)) if track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
-        """Return the numbers with mean 0 and variance 1 in each channel."""
         if input.dim() not in self.ranks:
             raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
         if self.training and self.num_batches_tracked is not None:
@@ -249,7 +241,6 @@ class LayerNorm(Module):
         self.register_parameter("bias", empty(*own) if elementwise_affine and bias else None)
 
     def forward(self, input: Any) -> Any:
-        """Return the numbers with mean 0 and variance 1 along the last axes."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -265,7 +256,6 @@ class _Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Any) -> Any:
-        """Return the numbers, some of them 0 by chance."""
         return F.dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
@@ -280,7 +270,6 @@ class Dropout2d(_Dropout):
     """Sets channels to 0 by chance, in training."""
 
     def forward(self, input: Any) -> Any:
-        """Return the channels, some of them 0 by chance."""
         return F.dropout2d(input, self.p, self.training)
 
 
@@ -296,7 +285,6 @@ class GroupNorm(Module):
         self.register_parameter("bias", empty(num_channels) if affine else None)
 
     def forward(self, input: Any) -> Any:
-        """Return the numbers with mean 0 and variance 1 in each group."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -315,7 +303,6 @@ class Bilinear(Module):
         self.register_parameter("bias", init.uniform_(empty(out_features), -bound, bound) if bias else None)  # type: ignore[arg-type]
 
     def forward(self, input1: Any, input2: Any) -> Any:
-        """Return the sums of products."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -333,7 +320,6 @@ class PReLU(Module):
         self.weight._a[...] = init
 
     def forward(self, input: Any) -> Any:
-        """Return the numbers."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
@@ -348,7 +334,6 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:
-        """Return the input with more axes."""
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:

@@ -20,7 +20,7 @@ def script_frame() -> Any:
 
 
 def names_of(frame: Any) -> dict[int, str]:
-    """Return what the script calls its tensors: by the identity of a tensor, or of the step that made it."""
+    """Return what the script calls its tensors: by the identity of a tensor, of the step or the module that made it."""
     found: dict[int, str] = {}
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
@@ -57,11 +57,14 @@ def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
 
 def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
     try:
-        parameters = list(module.named_parameters())
+        parameters, modules = list(module.named_parameters()), list(module.named_modules())
     except Exception:  # a module in the middle of its making has none yet
         return
+    before = "" if name == "self" else f"{name}."
     for inner, parameter in parameters:
-        _name(parameter, inner if name == "self" else f"{name}.{inner}", found)
+        _name(parameter, before + inner, found)
+    for inner, part in modules:
+        found.setdefault(id(part), before + inner if inner else name)
 
 
 def _name(x: Tensor, name: str, found: dict[int, str]) -> None:

@@ -21,7 +21,6 @@ class _Pool(Module):
         self.stride = kernel_size if stride is None else stride
 
     def forward(self, input: Any) -> Any:
-        """Return one number for each window."""
         more = (self.dilation, self.ceil_mode) if self.largest else ()
         return type(self).function(input, self.kernel_size, self.stride, self.padding, *more)
 
@@ -66,7 +65,6 @@ class _Adaptive(Module):
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        """Return so many numbers along each axis."""
         return type(self).function(input, self.output_size)
 
     def extra_repr(self) -> str:

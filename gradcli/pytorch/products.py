@@ -39,7 +39,6 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
 
 @both("mm")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the product of two matrices."""
     if input.dim() != 2:
         raise RuntimeError("self must be a matrix")
     if mat2.dim() != 2:
@@ -57,7 +56,6 @@ def _check_matrices(a: Tensor, b: Tensor) -> None:
 
 @both("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Return the product of a matrix and a vector."""
     if input.dim() != 2 or vec.dim() != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.dim()}, {input.dim()}, {vec.dim()}")
     if input.shape[1] != vec.shape[0]:
@@ -70,7 +68,6 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @both("dot")
 def dot(input: Tensor, other: Tensor) -> Tensor:
-    """Return the product of two vectors."""
     if input.dim() != 1 or other.dim() != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {other.dim()}D tensors")
     if input.shape != other.shape:
@@ -83,7 +80,6 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 @both("bmm")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the products of two stacks of matrices."""
     if input.shape[-1] != mat2.shape[-2]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, "
@@ -95,7 +91,6 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @both("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Return the product of vectors, matrices, or stacks of them."""
     ranks = (input.dim(), other.dim())
     if ranks == (1, 1):
         return dot(input, other)
@@ -123,7 +118,6 @@ Tensor.__matmul__ = _matmul_operator
 
 @both("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    """Return `input + mat1 @ mat2`."""
     _check_matrices(mat1, mat2)
     if mat1._a.dtype != mat2._a.dtype:
         first, second = (WORDS[x.dtype.name].lower() for x in (mat1, mat2))
@@ -135,13 +129,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
 
 @both("vdot")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Return the product of two vectors."""
     return called(dot(input, other), "VdotBackward0")  # type: ignore[no-any-return]
 
 
 @both("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the products of all elements of two vectors."""
     for name, x in (("self", input), ("vec2", vec2)):
         if x.dim() != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
@@ -150,7 +142,6 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 @function("einsum")
 def einsum(equation: str, *operands: Any) -> Tensor:
-    """Return a sum of products, as Einstein wrote them."""
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     left, _, right = equation.replace(" ", "").partition("->")
     name = "ViewBackward0"

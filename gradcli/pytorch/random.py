@@ -19,7 +19,6 @@ from gradcli.pytorch.views import shape_of
 
 @function("manual_seed")
 def manual_seed(seed: int) -> Generator:
-    """Begin the stream of a seed."""
     return DEFAULT.manual_seed(int(seed))
 
 
@@ -59,7 +58,6 @@ randn_like = function("randn_like")(_like(randn))
 
 @function("randint")
 def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Return whole numbers from `low` to before `high`."""
     low, high, size = _bounds(args, options)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -79,13 +77,11 @@ def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, A
 
 @function("randint_like")
 def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
-    """Return whole numbers, in the shape and dtype of a tensor."""
     return randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
 
 
 @function("randperm")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
-    """Return the whole numbers below `n` in an order by chance."""
     check_room(n, np.int64)
     return _optional((generator or DEFAULT).permutation(n).astype((dtype or int64).numpy), **options)
 
@@ -94,7 +90,6 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, *
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Return normal numbers of a mean and a standard deviation, which may be tensors."""
     g = generator or DEFAULT
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         own = mean if isinstance(mean, Tensor) else std
@@ -124,7 +119,6 @@ def _probability(x: Tensor, generator: Generator | None) -> Any:
 
 @both("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Return 1 with the probability that the tensor holds, 0 otherwise."""
     if p is None:
         return of_array(_probability(input, generator)[..., 0].astype(input._a.dtype))
     u = (generator or DEFAULT).uniform(input.numel(), np.float64).reshape(input._a.shape)
@@ -135,7 +129,6 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Return places, drawn by their weights: those of the largest quotients of a weight and an exponential number."""
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     if not replacement and num_samples > own.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
@@ -164,13 +157,11 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 
 @method("uniform_")
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers from `a` to before `b`."""
     return refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype), "uniform_")
 
 
 @method("normal_")
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
     g = generator or DEFAULT
     if self.numel() >= BLOCK and not self.is_contiguous():
         return refilled(self, [g._one() * std + mean for _ in range(self.numel())], "normal_")
@@ -179,7 +170,6 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 @method("random_")
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Fill with whole numbers."""
     g = generator or DEFAULT
     if high is None and low:
         low, high = 0, low
@@ -191,13 +181,11 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
 @method("bernoulli_")
 def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 of a probability, and 0 otherwise."""
     return refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p, "bernoulli_")
 
 
 @method("exponential_")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed numbers."""
     return refilled(
         self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)), "exponential_"
     )

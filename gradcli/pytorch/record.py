@@ -161,6 +161,7 @@ class Step(Edge):
         "freed",
         "keeps",
         "line",
+        "module",
         "operands",
         "pull",
         "recipe",
@@ -179,8 +180,10 @@ class Step(Edge):
         self.checks: list[tuple[Memory, int, Array, Tensor | None]] = []
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
-        # For explanations: what it was given, its line, and whether its result is the first that is not finite.
+        # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
+        # result is the first that is not finite.
         self.operands: tuple[Any, ...] | None = None
+        self.module: Any = None
         self.line = Line(0)
         self.arose = False
         self.retained: weakref.ref[Tensor] | None = None

@@ -58,7 +58,6 @@ class RNN(_Recurrent):
                 self._register(f"_l{k}{end}", input_size if not k else hidden_size * len(self._ends), bias)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the last layer's states at all times, and every layer's last state."""
         batched = input.dim() == 3
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
@@ -115,7 +114,6 @@ class RNNCell(_Recurrent):
         self._register("", input_size, bias)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Return the next state."""
         own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
         return self._step(input, own, "")
 

@@ -133,10 +133,13 @@ class _Maker:
             return const(exact(_shortest(x.reshape(-1)[0])))
         if id(x) not in self.nodes:
             name = self.names.get(id(x))
-            if name is None and x._a.size <= _SMALL and x._a.size:
+            labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
+            if (labels or (name is None and x._a.size <= _SMALL)) and x._a.size:
                 values = tuple(exact(_shortest(v)) for v in x._a.reshape(-1))
                 same = values[0] if len(values) == 1 else values
-                self.nodes[id(x)] = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+                self.nodes[id(x)] = node = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+                if name is not None:
+                    self.computed[self.fresh(name)] = node
             else:
                 self.nodes[id(x)] = self.input(name or "c", x._a)
         return self.nodes[id(x)]
@@ -165,7 +168,7 @@ class _Maker:
             self.lines.setdefault(made, step.line)
             self.order.setdefault(made, step.seq)
         self.lines[node] = step.line
-        name = self.names.get(id(step))
+        name = self.names.get(id(step)) or self.names.get(id(step.module))
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
             self.steps[step] = name
