@@ -118,7 +118,7 @@ class Compiled:
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     if engine == "numpy" or not schedule.steps:
         return NumpyKernel(schedule)
-    package, name, extra = {"numba": ("numba", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
+    package, name, extra = {"numba": ("llvmlite", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
     try:
         import_module(package)
     except ImportError:

@@ -1,25 +1,28 @@
-"""The Numba engine: a schedule as one compiled loop, kept on disk between runs."""
+"""The Numba engine: a schedule as machine code, compiled by LLVM, which Numba brings, and kept on disk between runs."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import pickle
+import ctypes
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib.abc import InspectLoader
+from functools import cache
 from typing import Any
 
+import llvmlite
+import llvmlite.binding as llvm
 import numpy as np
 
 from gradcli.engine import kernel_cache
 from gradcli.engine.numba_code import write
+from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 from gradcli.files import reason
 
 Array = np.ndarray[Any, Any]
+
+_POINTERS = 4  # of the arguments
 
 
 class NumbaKernel:
@@ -28,12 +31,11 @@ class NumbaKernel:
     block = 2**14
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
-        code = write(schedule)
-        self._same = code.same
-        self._scratch = code.scratch
+        code = write(schedule, _lanes())
+        self._same, self._scratch, self._lanes = code.same, code.rows * code.tile, code.lanes
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
-        self._function = _compiled(code.source, notes)
+        self._engine, self._function = loaded(_object_code(code.source, notes))
         self.fewest = schedule.fewest
 
     def buffers(self, count: int) -> list[Array]:
@@ -42,79 +44,88 @@ class NumbaKernel:
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points."""
-        inputs = [_flat(points[name]) for name in self._inputs]
-        outputs = [_flat(results[name]) for name in self._outputs]
-        count = results[self._outputs[0]].shape[-1]
-        self._function(count, *inputs, self._same, *buffers, *outputs)
+        inputs = [points[name] for name in self._inputs]
+        outputs = [results[name] for name in self._outputs]
+        count = outputs[0].shape[-1]
+        if count >= self._lanes:
+            self._call(count, [*inputs, *outputs], buffers[0])
+            return
+        # Fewer points than a vector has: the first one fills it.
+        inputs = [np.concatenate([a, *[a[..., :1]] * (self._lanes - count)], axis=-1) for a in inputs]
+        whole = [np.empty((*a.shape[:-1], self._lanes)) for a in outputs]
+        self._call(self._lanes, [*inputs, *whole], buffers[0])
+        for array, found in zip(outputs, whole, strict=True):
+            array[...] = found[..., :count]
+
+    def _call(self, count: int, arrays: list[Array], scratch: Array) -> None:
+        places = np.array([a.__array_interface__["data"][0] for a in arrays])
+        strides = np.array([a.strides[-2] // a.itemsize if a.ndim > 1 else 0 for a in arrays])
+        self._function(count, *(a.ctypes.data for a in (places, strides, self._same, scratch)))
 
 
-def _flat(array: Array) -> Array:
-    """Return an array as `(elements, points)`, a scalar as `(points,)`."""
-    return array if array.ndim == 1 else array.reshape(-1, array.shape[-1])
+def _machine() -> llvm.TargetMachine:
+    """Return this computer's processor, as LLVM knows it: a new one, since what it is given to will own it."""
+    _begin()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, codemodel="jitdefault", jit=True
+    )
 
 
-def _compiled(source: str, notes: Notes) -> Callable[..., None]:
-    """Return the kernel in a source text, which is compiled by Numba unless an earlier run has done so."""
-    name = f"kernel_{hashlib.sha256(source.encode()).hexdigest()}"
-    spec = importlib.util.spec_from_loader(name, _Text(source))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for the names in code that was kept
-    spec.loader.exec_module(module)
-    kernel = module.kernel
-    kernel._cache = _Kept(source, notes)
-    kernel.compile(module.signature)
-    kernel.disable_compile()
-    compiled: Callable[..., None] = kernel
-    return compiled
+@cache
+def _begin() -> None:
+    """Make LLVM ready, and tell it where C's functions are."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    for name in LIBRARY:
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
 
 
-class _Text(InspectLoader):
-    """Loads a module from its source, and from no file of byte code, which might be another's."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def get_source(self, fullname: str) -> str:
-        """Return the source."""
-        return self._source
+def _features() -> str:
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
 
 
-class _Kept:
-    """Whom Numba asks for the machine code of a kernel before it compiles, and whom it tells after.
+def _lanes() -> int:
+    """Return the number of points in a vector: those of one register, or of two where registers are short."""
+    return 8 if "+avx512f" in _features() else 4
 
-    Numba's own files are read without any check.  What goes wrong here, whatever it is, only costs time.
+
+def _object_code(source: str, notes: Notes) -> bytes:
+    """Return the machine code of a source, from an earlier run that has kept it, or compiled.
+
+    What goes wrong with the former, whatever it is, only costs time.
     """
+    key = repr((source, llvmlite.__version__, llvm.get_host_cpu_name(), _features()))
+    with suppress(OSError):
+        return kernel_cache.read(key)
+    code = compiled(source)
+    try:
+        kernel_cache.keep(key, code)
+    except OSError as error:
+        notes.add("note", f"what Numba compiled is not kept in `{kernel_cache.place()}`: {reason(error)}")
+    return code
 
-    def __init__(self, source: str, notes: Notes) -> None:
-        self._source = source
-        self._notes = notes
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return what an earlier run has compiled, or None."""
-        with suppress(Exception):
-            from numba.core.compiler import CompileResult
+def compiled(source: str) -> bytes:
+    """Return the machine code of a source."""
+    machine = _machine()
+    module = llvm.parse_assembly(source)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    # Vectors are written as such, and loops over elements are as long as they should be.
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
 
-            kept = pickle.loads(kernel_cache.read(self._key(context.codegen())))
-            context.refresh()  # or what the code calls may not have been loaded
-            return CompileResult._rebuild(context, *kept)
-        return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled for the next run."""
-        try:
-            from numba.core.serialize import dumps
-
-            if result.library.has_dynamic_globals:
-                raise ValueError("it holds addresses of this process")
-            kernel_cache.keep(self._key(result.codegen), dumps(result._reduce()))
-        except Exception as error:
-            place = kernel_cache.place()
-            self._notes.add("note", f"what Numba compiled is not kept in `{place}`: {reason(error)}")
-
-    def _key(self, codegen: Any) -> str:
-        """Return all that machine code depends on."""
-        import numba
-
-        return repr((self._source, numba.__version__, sys.version, codegen.magic_tuple()))
+def loaded(code: bytes) -> tuple[Any, Callable[..., None]]:
+    """Return the function in machine code, and what must live as long as it does."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * _POINTERS)
+    return engine, kind(engine.get_function_address("kernel"))

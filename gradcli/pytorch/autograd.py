@@ -256,14 +256,8 @@ Variable.__module__ = "torch.autograd"
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Function", "function"):
-        from gradcli.pytorch import functions
-
-        return functions if name == "function" else functions.Function
+    if name == "Function":
+        return import_module("gradcli.pytorch.functions").Function
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(import_module("gradcli.pytorch.gradcheck"), name)
-    if name == "functional":
-        return import_module("torch.autograd.functional")
-    from gradcli.pytorch.lookup import absent
-
-    raise absent("torch.autograd", name, globals())
+    raise AttributeError(name)

@@ -9,6 +9,7 @@ from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.creation import ones_like, zeros_like
 from gradcli.pytorch.joining import stack
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import reshape
 
@@ -23,11 +24,12 @@ def _shaped(found: tuple[Any, ...], like: Any) -> Any:
     return found[0] if isinstance(like, Tensor) else found
 
 
-def _leaves(inputs: Any, create: bool) -> tuple[Tensor, ...]:
-    """Return the inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
-    if create:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in _tuple(inputs))
-    return tuple(x.detach().requires_grad_() for x in _tuple(inputs))
+def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+    """Return a function's inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
+    own = [x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_() for x in _tuple(inputs)]
+    for x, name in zip(own, parameters_of(func), strict=False):
+        x._called = name
+    return tuple(own)
 
 
 def _cut(found: Any, create: bool) -> Any:
@@ -57,18 +59,16 @@ def jacobian(
     vectorize: bool = False,
     **_: Any,
 ) -> Any:
-    """Return the Jacobian of a function, for each output and each input."""
     with enable_grad():
-        xs = _leaves(inputs, create_graph)
+        xs = _leaves(func, inputs, create_graph)
         outputs = func(*xs)
         found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in _tuple(outputs))
     return _cut(_shaped(found, outputs), create_graph)
 
 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    """Return the Hessian of a function with a single number as its result, for each pair of inputs."""
     with enable_grad():
-        xs = _leaves(inputs, create_graph)
+        xs = _leaves(func, inputs, create_graph)
         y = func(*xs)
         if y.numel() != 1:
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
@@ -81,18 +81,16 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and vᵀJ."""
     with enable_grad():
-        xs = _leaves(inputs, create_graph)
+        xs = _leaves(func, inputs, create_graph)
         outputs = func(*xs)
         found = grad(outputs, xs, v, create_graph=create_graph, materialize_grads=True)
     return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and J·v: the derivative of vᵀJ by v."""
     with enable_grad():
-        xs = _leaves(inputs, create_graph)
+        xs = _leaves(func, inputs, create_graph)
         tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
         outputs = func(*xs)
         found = tuple(pushed(y, xs, tangents) for y in _tuple(outputs))
@@ -113,9 +111,8 @@ def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> T
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and vᵀH."""
     with enable_grad():
-        xs = _leaves(inputs, create_graph)
+        xs = _leaves(func, inputs, create_graph)
         y = func(*xs)
         first = grad(y, xs, create_graph=True, materialize_grads=True)
         tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
@@ -125,5 +122,4 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and H·v, which is vᵀH, as H is symmetric."""
     return vhp(func, inputs, v, create_graph, strict)

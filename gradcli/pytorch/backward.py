@@ -6,6 +6,7 @@ The order is PyTorch's: the step that was recorded last comes first, and a leaf 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.modes import Mode, no_grad
+from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Sweep:
         """Return what an intermediate keeps of a gradient: a copy, and the sum with what it had."""
         if before is None and self.create and own.requires_grad:
             return own.clone()  # type: ignore[attr-defined,no-any-return]
-        with no_grad():
+        with set_grad_enabled(self.create):
             return record.Make.tensor(own._a.copy()) if before is None else before + own  # type: ignore[no-any-return]
 
     def pull(self, step: Step, g: Any) -> Sequence[Any]:
@@ -270,7 +271,7 @@ def about(text: str, kind: str, *subjects: Any) -> RuntimeError:
 
 def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> str:
     """Return PyTorch's words for numbers that a backward needs, and that are not what they were."""
-    known = f", which is output 0 of {source.name().rpartition('Backward')[0] or source.name()}," if source else ""
+    known = f", which is output 0 of {re.sub('Backward0?', '', source.name())}," if source else ""
     hint = (
         "enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."

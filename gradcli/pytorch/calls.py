@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
@@ -19,6 +20,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
@@ -74,6 +76,27 @@ def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
         return construct.reshape(build(construct.reshape(x, (1,)), *more), ())
 
     return made
+
+
+# What PyTorch once took in front of the tensors, and how many tensors there are.
+_FACTORS = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 2), "addcdiv": ("value", 2)}
+
+
+def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return what a call is given behind its first operand in today's order: a factor behind the tensors, by name."""
+    factor, count = _FACTORS.get(name.removesuffix("_"), ("", 0))
+    if not factor or len(args) != count + 1 or not isinstance(args[0], Number):
+        return args, kwargs
+    if name not in Mode.warned:
+        Mode.warned.add(name)
+        tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
+        warnings.warn(
+            f"This overload of {name} is deprecated:\n\t{name}(Number {factor}, {tensors})\nConsider using one of the "
+            f"following signatures instead:\n\t{name}({tensors}, *, Number {factor} = 1)",
+            UserWarning,
+            stacklevel=2,
+        )
+    return args[1:], {**kwargs, factor: args[0]}
 
 
 # Functions of the vocabulary

@@ -17,9 +17,8 @@ from gradcli.pytorch.calls import called, vocabulary_call
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
-from gradcli.pytorch.pairs import return_type
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import TORCH, both, function
+from gradcli.pytorch.registry import TORCH, both, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary import FUNCTIONS
 
@@ -55,7 +54,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "resolve_conj": lambda input: input,
     "real": lambda input: input,
     "dist": lambda input, other, p=2: (input - other).norm(p),
-    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0.0, input).sum(dim, keepdim),
+    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0, input).sum(dim, keepdim),
     "nanmean": lambda input, dim=None, keepdim=False: (
         input.nansum(dim, keepdim) / input.isnan().logical_not().sum(dim, keepdim)
     ),
@@ -176,7 +175,8 @@ def _triangle(name: str, x: Any, diagonal: int) -> Any:
 def _trace(x: Any) -> Any:
     if x.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
-    return vocabulary_call("trace", FUNCTIONS["trace"], (x,), {})
+    own = x if x.dtype.is_floating_point else x.long()
+    return vocabulary_call("trace", FUNCTIONS["trace"], (own,), {})
 
 
 def _diag(x: Any, offset: int) -> Any:

@@ -22,7 +22,6 @@ class Sequential(Module):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """Return what the last layer makes of what the others made."""
         for module in self._modules.values():
             input = module(input)
         return input
@@ -41,7 +40,6 @@ class Sequential(Module):
         self._modules[list(self._modules)[key]] = module
 
     def append(self, module: Module) -> Any:
-        """Add a layer at the end."""
         self.add_module(str(len(self)), module)
         return self
 
@@ -54,13 +52,11 @@ class ModuleList(Module):
         self.extend(modules)
 
     def extend(self, modules: Any) -> Any:
-        """Add modules at the end."""
         for module in modules or ():
             self.append(module)
         return self
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
@@ -96,15 +92,12 @@ class ModuleDict(Module):
         return iter(self._modules)
 
     def keys(self) -> Any:
-        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> Any:
-        """Return names and modules."""
         return self._modules.items()
 
     def values(self) -> Any:
-        """Return the modules."""
         return self._modules.values()
 
 
@@ -117,7 +110,6 @@ class ParameterList(Module):
             self.append(value)
 
     def append(self, value: Any) -> Any:
-        """Add a parameter at the end."""
         self.register_parameter(str(len(self._parameters)), value if isinstance(value, Parameter) else Parameter(value))
         return self
 
@@ -139,7 +131,6 @@ class DataParallel(Module):
         self.module = module
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module gives."""
         return self.module(*args, **kwargs)
 
 

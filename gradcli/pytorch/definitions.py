@@ -16,7 +16,7 @@ from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import _REAL_ONLY, exact, typed
+from gradcli.pytorch.calls import _REAL_ONLY, exact, in_order, typed
 from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.record import apply
@@ -147,7 +147,8 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     Errors: `TypeError` for arguments that it does not have; `NotImplementedError` for whole numbers where PyTorch
     computes of real ones alone.
     """
-    given = _signature(name).bind(*args, **kwargs).arguments
+    more, kwargs = in_order(name, args[1:], kwargs)
+    given = _signature(name).bind(*args[:1], *more, **kwargs).arguments
     operands: list[Tensor | Array] = [x for x in given.values() if isinstance(x, Tensor)]
     dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
     if not dtype.is_floating_point and name not in _WHOLE:
@@ -163,8 +164,23 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
         return cast(made, dtype.name)
 
     settings = tuple((k, None if isinstance(x, Tensor) else repr(x)) for k, x in given.items())
-    grad = "ClampBackward0" if name in ("clamp", "clip") and len(operands) > 1 else grad_name(name)
-    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), grad)
+    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), _grad(name, given, len(operands)))
+
+
+# What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
+_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
+
+
+def _grad(name: str, given: dict[str, Any], tensors: int) -> str:
+    if name not in _NUMBERED:
+        return grad_name(name)
+    base = grad_name(name).rpartition("Backward")[0]
+    return f"{base}Backward{1 if _is_left(given, tensors) else _NUMBERED[name][tensors > 1]}"
+
+
+def _is_left(given: dict[str, Any], tensors: int) -> bool:
+    """Tell whether only what stands behind the first operand is a tensor."""
+    return tensors == 1 and not isinstance(given["input"], Tensor)
 
 
 def _setting(x: Any) -> Node | None:

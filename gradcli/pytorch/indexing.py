@@ -42,9 +42,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
             found.append(None)
             continue
         if _width(k) and axis + _width(k) > x.dim():
-            if not x.dim() and isinstance(k, slice) and len(keys) == 1:
+            if not x.dim() and isinstance(key, slice):
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-            if not x.dim() and isinstance(k, int) and len(keys) == 1:
+            if not x.dim() and isinstance(key, int):
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
                     "convert a 0-dim tensor to a number"
@@ -146,22 +146,30 @@ def _name(x: Tensor, key: Any) -> str:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
     from gradcli.pytorch.creation import as_tensor
-    from gradcli.pytorch.inplace import check, copied_into, fill, rebased
+    from gradcli.pytorch.inplace import check, check_assigned, copied_into, fill, rebased
 
-    if (chosen := _flag(key)) is not None:
-        if not chosen:
+    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
+        kind = type(value)
+        named = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+        raise TypeError(f"can't assign a {named} to a torch.{self.dtype.tensor}")
+    if isinstance(key, bool):
+        if not key:
             return
         key = ...
+    elif (chosen := _flag(key)) is not None:
+        self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     own, placed = read(self, key)
     if not placed:
         part = getitem(self, key)
         if isinstance(value, Tensor):
+            check(part)
+            check_assigned(value, part)
             extra = value.dim() - part.dim()
             if extra > 0 and set(value.shape[:extra]) == {1}:
                 value = value.reshape(value.shape[extra:])  # type: ignore[attr-defined]
             copied_into(part, value)
         else:
-            fill(part, value if not isinstance(value, list | tuple | np.ndarray) else as_tensor(value))
+            fill(part, value)
         return
     check(self)
     own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
@@ -214,6 +222,17 @@ def _last(places: Places) -> tuple[Places, Places | None]:
         return places, None
     own = np.sort(count - 1 - last)
     return Places.of(places.numbers[own]), Places.of(own)
+
+
+def flat(n: Node) -> Node:
+    """Return the elements in one line."""
+    return n if len(n.shape) == 1 else _shaped(n, (n.size,))
+
+
+def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
+    """Return elements of a tensor that is read as one line."""
+    own = Places.of(places)
+    return apply(op, lambda n: take(flat(n), 0, own), (x,), own if key is None else key, name)
 
 
 def _shaped(n: Node, shape: tuple[int, ...]) -> Node:

@@ -5,63 +5,46 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.tensor import Tensor
 
 
-def _set(tensor: Tensor, array: Any) -> Tensor:
-    import numpy as np
-
-    tensor._a[...] = np.asarray(array).reshape(tensor._a.shape)
+def _set(tensor: Tensor, numbers: Any) -> Tensor:
+    tensor._a[...] = np.asarray(numbers).reshape(tensor._a.shape) if np.ndim(numbers) else numbers
     tensor._memory.version += 1
     return tensor
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with numbers from `a` to `b`."""
     return _set(tensor, (generator or DEFAULT).between(a, b, tensor.numel(), tensor._a.dtype))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with normal numbers."""
     return _set(tensor, (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype, mean, std))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one number."""
-    tensor._a[...] = val
-    tensor._memory.version += 1
-    return tensor
+    return _set(tensor, val)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity."""
-    import numpy as np
-
     return _set(tensor, np.eye(*tensor.shape))
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return how much wider numbers are to begin in front of an activation."""
-    if nonlinearity == "tanh":
-        return 5.0 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2.0)
-    if nonlinearity == "leaky_relu":
-        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    if nonlinearity == "selu":
-        return 3.0 / 4
-    return 1.0
+    slope = 0.01 if param is None else param
+    known = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "leaky_relu": math.sqrt(2.0 / (1 + slope**2)), "selu": 3.0 / 4}
+    return known.get(nonlinearity, 1.0)
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -73,14 +56,12 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill as Glorot and Bengio (2010) do, with uniform numbers."""
     std = gain * math.sqrt(2.0 / float(sum(_fans(tensor))))
     bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill as Glorot and Bengio (2010) do, with normal numbers."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(_fans(tensor)))), generator)
 
 
@@ -92,7 +73,6 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill as He and others (2015) do, with uniform numbers."""
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -100,7 +80,6 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill as He and others (2015) do, with normal numbers."""
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 

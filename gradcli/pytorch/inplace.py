@@ -10,9 +10,10 @@ import numpy as np
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch import operators
-from gradcli.pytorch.calls import called, spelled
+from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -76,7 +77,10 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
             raise RuntimeError(
                 f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
             )
+        own = found._fn
         found = to(found, x.dtype)
+        if own is not None:
+            called(found, own.name())
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
@@ -137,7 +141,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     from gradcli.pytorch.indexing import assigned
 
     old = _as_it_was(base)
-    whole = assigned(old, found, places, tuple(found.shape), "CopySlices")
+    whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
     base._fn = whole._fn
     base._requires = False
 
@@ -154,23 +158,20 @@ def _as_it_was(base: Tensor) -> Tensor:
 def copied_into(x: Tensor, value: Tensor) -> Tensor:
     """Copy the numbers of another tensor into a tensor."""
     check(x)
-    if value.shape != x.shape:
-        _fits(value, x)
     return _replaced(x, value, "copy_", "torch::autograd::CopyBackwards")
 
 
-def _fits(value: Tensor, x: Tensor) -> None:
-    own, there = value.shape, x.shape
-    extra = len(own) - len(there)
-    if extra > 0 and set(own[:extra]) == {1}:
-        return
+def check_assigned(value: Tensor, x: Tensor) -> None:
+    """Refuse to assign to a part what does not have its shape."""
+    own, there = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.dim()) :], x.shape
+    if len(own) > len(there):
+        raise RuntimeError(
+            f"expand(torch.{value.dtype.tensor}{{{list(own)}}}, size={list(there)}): the number of sizes provided "
+            f"({len(there)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
     for k in range(1, len(own) + 1):
-        n = there[-k] if k <= len(there) else 1
+        n = there[-k]
         if own[-k] not in (1, n):
-            if k > len(there) or extra > 0:
-                raise RuntimeError(
-                    f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to {list(there)}"
-                )
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({own[-k]}) at non-singleton "
                 f"dimension {len(there) - k}.  Target sizes: {list(there)}.  Tensor sizes: {list(own)}"
@@ -179,15 +180,22 @@ def _fits(value: Tensor, x: Tensor) -> None:
 
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
-    if isinstance(value, Tensor):
-        return copied_into(x, value)
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
     check(x)
+    if isinstance(value, Tensor):
+        return _replaced(x, value, "fill_", "FillBackward3")
     return _replaced(x, _constant(value, x), "fill_", "FillBackward2")
 
 
 def _replaced(x: Tensor, value: Tensor, how: str, name: str) -> Tensor:
     """Put other numbers in the place of all, to which the old ones pass nothing on."""
     shape, dtype = tuple(x.shape), x.dtype.name
+    whole = common_shape((shape, value.shape))
+    if whole != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
 
     def build(new: Node, *old: Node) -> Node:
         found = cast(new, dtype)
@@ -214,13 +222,11 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
 
 @method("fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set all numbers."""
     return fill(self, value)
 
 
 @method("zero_")
 def zero_(self: Tensor) -> Tensor:
-    """Set all numbers to 0."""
     check(self)
     if not Mode.grad or not self.requires_grad:
         self._a[...] = 0
@@ -233,20 +239,17 @@ def zero_(self: Tensor) -> Tensor:
 
 @method("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Copy the numbers of another tensor."""
     return copied_into(self, src)
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of another tensor."""
     self._a, self._memory = source._a, source._memory
     return self
 
 
 @method("masked_fill_")
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Set the numbers where the mask holds."""
     return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
@@ -267,11 +270,20 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return change(self, lambda x: made(x, *args, **kwargs), name)
+        args, kwargs = in_order(name, args, kwargs)
+        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
 
     call.__name__ = name
     return call
 
+
+def _numbered(found: Tensor, name: str) -> Tensor:
+    """Return a result under the name that PyTorch has for the step in place."""
+    step = found._fn
+    return called(found, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else found
+
+
+_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma"))
 
 # Views in place: the tensor becomes its own view, under a name of its own.
 _TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}

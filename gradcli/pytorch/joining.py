@@ -11,6 +11,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
@@ -42,7 +43,6 @@ def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
 
 @both("split")
 def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return parts of that size, or of those sizes, along an axis."""
     if not self.dim():
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = axis_of(dim, self.dim())
@@ -64,7 +64,6 @@ both("split_with_sizes")(split)
 
 @both("chunk")
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most so many parts along an axis."""
     if not self.dim():
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     return split(self, max(1, -(-self.shape[axis_of(dim, self.dim())] // chunks)), dim)
@@ -72,7 +71,6 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @both("tensor_split")
 def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return so many parts along an axis, or those between places."""
     axis = axis_of(dim, self.dim())
     n, how = self.shape[axis], indices_or_sections
     if isinstance(how, int):
@@ -84,7 +82,6 @@ def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[
 
 @both("unbind")
 def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis."""
     if not self.dim():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, self.dim())
@@ -100,7 +97,6 @@ def _iterated(self: Tensor) -> Any:
 
 @both("select")
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    """Return a slice along an axis."""
     if not self.dim():
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, self.dim())
@@ -113,7 +109,6 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
 
 @both("narrow")
 def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a part along an axis."""
     if not self.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, self.dim())
@@ -124,7 +119,6 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method("unfold")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return the windows of a size along an axis, a step apart, as a new last axis."""
     axis = axis_of(dimension, self.dim())
     parts = [_part(self, axis, i, i + size, "UnfoldBackward0") for i in range(0, self.shape[axis] - size + 1, step)]
     return apply("unfold", lambda *n: _windows(n, axis), parts, axis)
@@ -157,7 +151,6 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any) -> Tensor:
 
 @function("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Return tensors joined along an axis."""
     whole = _checked(tensors, "torch.cat(): ")
     for i, p in enumerate(whole):
         if not p.dim():
@@ -178,7 +171,6 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
 
 @function("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Return tensors of one shape as slices of a new axis."""
     parts = _checked(tensors, "stack ")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
@@ -229,21 +221,18 @@ function("dstack")(_stacked(3, 2))
 
 @function("column_stack")
 def column_stack(tensors: Any) -> Tensor:
-    """Return vectors as columns of a matrix."""
     return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in tensors], 1)
 
 
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Return tensors repeated to a shape that all have together."""
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    shape = np.broadcast_shapes(*(x.shape for x in parts))
-    return tuple(expand(x, shape) for x in parts)
+    shape = common_shape([x.shape for x in parts])
+    return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
 
 @function("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid."""
     if indexing is None:
         import warnings
 
@@ -261,7 +250,6 @@ _INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass
 
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
-    """Return the tensor repeated so often along each axis."""
     if not repeats:
         raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
     times = shape_of(repeats)

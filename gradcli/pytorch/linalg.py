@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
 from gradcli.vocabulary import FUNCTIONS
 
-__all__ = ["cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
 matmul, diagonal = _matmul, _diagonal
 
 
 def det(A: Tensor) -> Tensor:
-    """Return the determinant."""
     return vocabulary_call("det", FUNCTIONS["det"], (A,), {})
 
 
@@ -45,17 +43,14 @@ LinAlgError.__module__ = "torch._C"
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    """Return the solution of a system of equations."""
     return vocabulary_call("solve", FUNCTIONS["solve"], (A, B), {})
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the vector product."""
     return vocabulary_call("cross", FUNCTIONS["cross"], (input, other, dim), {})
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return a vector's norm; of a matrix the Frobenius norm."""
     if A.dim() == 2 and dim is None and ord not in (None, "fro"):
         from gradcli.pytorch.missing import MissingError
 
@@ -64,18 +59,12 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
 
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the norm of all elements, or of those along axes."""
     return _norm(x, ord, dim, keepdim)
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    """Return the Frobenius norm."""
     if ord != "fro":
         from gradcli.pytorch.missing import MissingError
 
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.linalg", name, dict.fromkeys(__all__))

@@ -120,17 +120,15 @@ class Module:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter."""
+        self._forget(name)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that belongs to the module and is no parameter."""
         self._buffers[name] = tensor
         if not persistent:
             self.__dict__["_transient"].add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Add a module."""
         self._modules[name] = module
 
     add_module = register_module
@@ -138,13 +136,12 @@ class Module:
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute; every module says how."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__["_hooks"]
         if not any(hooks.values()):
-            return self.forward(*args, **kwargs)
+            return self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["pre"].values()):
             found = hook(self, args)
             if found is not None:
@@ -155,39 +152,40 @@ class Module:
 
             watched = Watched(self, hooks)
             args = watched.inputs(args)
-        result = self.forward(*args, **kwargs)
+        result = self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
         return result if watched is None else watched.outputs(result)
 
+    def _owned(self, result: Any) -> Any:
+        """Let what made the result know whose output it is, for explanations."""
+        made = getattr(result, "_fn", None)
+        if made is not None and made.module is None:
+            made.module = self
+        return result
+
     def _hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
         return Handle(self.__dict__["_hooks"][kind], hook, object())
 
     def register_forward_hook(self, hook: Callable[..., Any], **_: Any) -> Handle:
-        """Have a function called with the inputs and the output of each call."""
         return self._hooked("forward", hook)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], **_: Any) -> Handle:
-        """Have a function called with the inputs before each call."""
         return self._hooked("pre", hook)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Have a function called with the gradients of the inputs and of the outputs."""
         return self._hooked("backward", hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Have a function called with the gradients of the outputs."""
         return self._hooked("backward_pre", hook)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function called with the gradients of the inputs and of the outputs."""
         return self._hooked("backward", hook)
 
     # What there is in it
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
-        """Yield this module and all in it, with their names."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -198,15 +196,12 @@ class Module:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
-        """Yield this module and all in it."""
         return (m for _, m in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Yield the modules that are directly in it, with their names."""
         return ((n, m) for n, m in self._modules.items() if m is not None)
 
     def children(self) -> Iterator[Module]:
-        """Yield the modules that are directly in it."""
         return (m for _, m in self.named_children())
 
     def _named(self, kind: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
@@ -218,31 +213,24 @@ class Module:
                     yield f"{path}.{name}" if path else name, value
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        """Yield the parameters with their names."""
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters."""
         return (p for _, p in self.named_parameters(recurse=recurse))
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        """Yield the buffers with their names."""
         return self._named("_buffers", prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield the buffers."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_parameter(self, target: str) -> Any:
-        """Return a parameter by its name."""
         return dict(self.named_parameters())[target]
 
     def get_submodule(self, target: str) -> Any:
-        """Return a module by its name."""
         return dict(self.named_modules())[target]
 
     def state_dict(self, *, prefix: str = "", **_: Any) -> OrderedDict[str, Tensor]:
-        """Return all parameters and buffers by name, cut off from their history."""
         found: OrderedDict[str, Tensor] = OrderedDict()
         for path, module in self.named_modules(prefix=prefix.removesuffix(".")):
             for name, value in (*module._parameters.items(), *module._buffers.items()):
@@ -251,7 +239,6 @@ class Module:
         return found
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy numbers into the parameters and buffers, by name."""
         own = dict((*self.named_parameters(), *self.named_buffers()))
         absent = [n for n in self.state_dict() if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]
@@ -278,30 +265,25 @@ class Module:
     # What is done to all of it
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call a function with every module in it, then with itself."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Let it be trained."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Self:
-        """Let it be used."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Want gradients of all parameters, or of none."""
         for p in self.parameters():
             p.requires_grad = requires_grad
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for p in self.parameters():
             if p._grad is not None:
                 if set_to_none:
@@ -310,7 +292,6 @@ class Module:
                     p._grad._a[...] = 0
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Put it on a device, or its real numbers in a dtype."""
         for module in self.modules():
             for kind in (module._parameters, module._buffers):
                 for value in kind.values():
@@ -320,31 +301,25 @@ class Module:
         return self
 
     def double(self) -> Self:
-        """Use float64."""
         from gradcli.pytorch.dtypes import float64
 
         return self.to(float64)
 
     def float(self) -> Self:
-        """Use float32."""
         from gradcli.pytorch.dtypes import float32
 
         return self.to(float32)
 
     def cpu(self) -> Self:
-        """Return the module: it is on the CPU."""
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """Refuse, as a PyTorch without CUDA does."""
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     def share_memory(self) -> Self:
-        """Return the module."""
         return self
 
     def extra_repr(self) -> str:
-        """Return what stands in the brackets of its text."""
         return ""
 
     def _get_name(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, number, pointwise, typed
+from gradcli.pytorch.calls import exact, in_order, number, pointwise, typed
 from gradcli.pytorch.dtypes import WORDS, result_dtype
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
@@ -30,23 +30,28 @@ def _times(alpha: Any, x: Any) -> Any:
 
 
 @both("add")
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return `input + alpha·other`."""
+def add(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    if more:
+        (other,), own = in_order("add", (other, *more), {})
+        alpha = own["alpha"]
     return _into(out, "add", lambda: pointwise("add", input, _times(alpha, other)), input, other)
 
 
 @both("sub", "subtract")
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return `input - alpha·other`."""
+def sub(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    if more:
+        (other,), own = in_order("sub", (other, *more), {})
+        alpha = own["alpha"]
     _no_booleans(input, other)
     return _into(out, "sub", lambda: pointwise("sub", input, _times(alpha, other)), input, other)
 
 
 @both("rsub")
-def rsub(input: Tensor, other: Any) -> Tensor:
-    """Return `other - input`."""
+def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     _no_booleans(input, other)
-    return pointwise("sub", other, input, name="RsubBackward1" if not isinstance(other, Tensor) else None)
+    return pointwise(
+        "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
+    )
 
 
 def is_boolean(x: Any) -> bool:
@@ -70,7 +75,6 @@ _INVERT = "If you are trying to invert a mask, use the `~` or `logical_not()` op
 
 @both("neg", "negative")
 def neg(input: Tensor) -> Tensor:
-    """Return the numbers with the other sign."""
     if is_boolean(input):
         raise RuntimeError(f"Negation, the `-` operator, on a bool tensor is not supported. {_INVERT}")
     return pointwise("neg", input)
@@ -78,13 +82,11 @@ def neg(input: Tensor) -> Tensor:
 
 @both("mul", "multiply")
 def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return the product, element by element."""
     return _into(out, "mul", lambda: pointwise("mul", input, other), input, other)
 
 
 @both("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """Return the quotient, rounded towards 0 (`trunc`) or down (`floor`) where that is asked for."""
     if rounding_mode is None:
         return _into(out, "div", lambda: pointwise("div", input, other), input, other)
     _no_zeros(input, other)
@@ -108,7 +110,6 @@ def _no_zeros(a: Any, b: Any) -> None:
 
 @both("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
-    """Return the quotient, rounded down."""
     found = pointwise("floor_divide", input, other, name="torch::autograd::NotImplemented")
     _no_zeros(input, other)
     return found
@@ -129,7 +130,6 @@ both("fmod")(_left("fmod", "Fmod"))
 
 @both("pow")
 def pow(input: Any, exponent: Any) -> Tensor:
-    """Return a power."""
     if isinstance(exponent, Tensor):
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
     if input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0:
@@ -166,7 +166,6 @@ both("fix")(lambda input: input.trunc())
 
 @both("reciprocal")
 def reciprocal(input: Tensor) -> Tensor:
-    """Return 1/x."""
     return pointwise("div", 1.0, input, name="ReciprocalBackward0")
 
 
@@ -212,7 +211,6 @@ _LOGICAL["xor"] = _logical("ne", "logical_xor")
 
 @both("logical_not")
 def logical_not(input: Tensor) -> Tensor:
-    """Return where the condition does not hold."""
     return apply("not", typed(lambda a: compare("not", a), "bool"), (input,))
 
 
@@ -247,7 +245,6 @@ BITWISE = {word: _bitwise(word, function) for word, function in _BITS.items()}
 
 @both("bitwise_not")
 def bitwise_not(self: Tensor) -> Tensor:
-    """Return the bits turned over, or where a condition does not hold."""
     if self._a.dtype == bool:
         return logical_not(self)
     if self._a.dtype.kind == "f":
@@ -311,7 +308,6 @@ method("__invert__")(bitwise_not)
 
 @both("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """Return `input` where the condition holds and `other` elsewhere; alone, the places where it holds."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
@@ -333,7 +329,6 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return the tensor with a value where the mask holds."""
     if mask._a.dtype != bool:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {WORDS[mask.dtype.name].lower()}"

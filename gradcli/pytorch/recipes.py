@@ -192,14 +192,23 @@ def _refused(op: str, error: InputError, operands: Sequence[Node]) -> RuntimeErr
         return RuntimeError(NO_ROOM.format(size))
     if "do not fit together" not in error.message:
         return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
-    whole: tuple[int, ...] = ()
-    for node in operands:
-        for k in range(1, min(len(whole), len(node.shape)) + 1):
-            m, n = whole[-k], node.shape[-k]
-            if m != n and 1 not in (m, n):
-                return RuntimeError(
-                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                    f"{max(len(whole), len(node.shape)) - k}"
-                )
-        whole = np.broadcast_shapes(whole, node.shape)
+    common_shape([node.shape for node in operands])
     return RuntimeError(f"{op}(): {error.message}")
+
+
+def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the shape that arrays of these shapes broadcast to.
+
+    Errors: `RuntimeError` in PyTorch's words, for those that do not.
+    """
+    whole: tuple[int, ...] = ()
+    for shape in shapes:
+        for k in range(1, min(len(whole), len(shape)) + 1):
+            m, n = whole[-k], shape[-k]
+            if m != n and 1 not in (m, n):
+                raise RuntimeError(
+                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                    f"{max(len(whole), len(shape)) - k}"
+                )
+        whole = np.broadcast_shapes(whole, tuple(shape))
+    return whole

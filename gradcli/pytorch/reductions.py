@@ -15,9 +15,8 @@ from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.operators import is_boolean
-from gradcli.pytorch.pairs import found, return_type
 from gradcli.pytorch.record import Recorder, apply, note_lost
-from gradcli.pytorch.registry import both
+from gradcli.pytorch.registry import both, found, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary.register import kept
 
@@ -36,7 +35,7 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
 def _reduced(name: str) -> Callable[..., Tensor]:
     def made(
         input: Tensor,
-        dim: Any = None,
+        dim: Any = ...,  # not given, which has another name than None
         keepdim: bool = False,
         *,
         dtype: Any = None,
@@ -45,19 +44,19 @@ def _reduced(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         dim, keepdim = dim if axis is None else axis, keepdim or keepdims
         if isinstance(dim, dtypes.dtype):
-            dim, dtype = None, dim
+            dim, dtype = ..., dim
         x = input if dtype is None else to(input, dtype)
         if name == "mean" and x._a.dtype.kind != "f":
             raise RuntimeError(
                 "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                 f"Got: {WORDS[x.dtype.name]}"
             )
-        axes = axes_of(dim, x.dim())
+        axes = axes_of(None if dim is ... else dim, x.dim())
 
         def build(n: Node) -> Node:
             return kept(construct.reduce(name, n, axes), n, axes, keepdim)
 
-        return apply(name, build, (x,), (axes, keepdim), f"{name.capitalize()}Backward{int(dim is not None)}")
+        return apply(name, build, (x,), (axes, keepdim), f"{name.capitalize()}Backward{int(dim is not ...)}")
 
     return both(name)(made)
 
@@ -103,7 +102,6 @@ _spread("var")
 
 @both("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """Return the p-norm; 2 unless another is asked for."""
     x = input if dtype is None else to(input, dtype)
     if x._a.dtype.kind != "f":
         word = WORDS[x.dtype.name]
@@ -274,7 +272,6 @@ _extreme_place("argmin")
 
 @both("logsumexp")
 def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the logarithm of the sum of exp(x) along axes."""
     if dim is None:
         raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     axes = axes_of(dim, input.dim())

@@ -19,17 +19,14 @@ class LRScheduler:
         self.step()
 
     def get_lr(self) -> list[float]:
-        """Return the learning rates of the groups."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
         self.last_epoch += 1
         for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = lr
 
     def get_last_lr(self) -> list[float]:
-        """Return the learning rates that hold."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _now(self) -> list[float]:

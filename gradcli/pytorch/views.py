@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Make, apply
 from gradcli.pytorch.registry import both, method
@@ -83,7 +83,6 @@ def _is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the same memory in another shape."""
     if sizes and not isinstance(sizes[0], int | tuple | list | Tensor):
         raise TypeError("view() takes sizes")
     shape = _filled(self, shape_of(sizes))
@@ -95,28 +94,14 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@method("view_as")
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the same memory in the shape of another tensor."""
-    return view(self, other.shape)
-
-
-@method("reshape_as")
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the same numbers in the shape of another tensor."""
-    return reshape(self, other.shape)
-
-
 @both("reshape")
 def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """Return the same numbers in another shape: a view where that is possible."""
     shape = _filled(self, shape_of(sizes or (shape,)))
     return _reshaped(self, shape, "ViewBackward0" if _is_viewable(self, shape) else "UnsafeViewBackward0")
 
 
 @both("flatten")
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the tensor with some of its axes as one."""
     rank = self.dim()
     if not rank:
         return reshape(self, (1,))
@@ -129,15 +114,8 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(self, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
 
 
-@both("ravel")
-def ravel(self: Tensor) -> Tensor:
-    """Return the tensor with one axis."""
-    return flatten(self) if self.dim() != 1 else self
-
-
 @method("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Return the tensor with an axis as several."""
     axis = axis_of(dim, self.dim())
     n = self.shape[axis]
     known = size_of(tuple(k for k in sizes if k != -1))
@@ -160,14 +138,12 @@ def _transpose(n: Node, order: tuple[int, ...]) -> Node:
 
 @method("sum_to_size")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Return the tensor, summed along axes until it has a shape."""
     shape = shape_of(size)
     return apply("sum", lambda n: construct.sum_to(n, shape), (self,), ("to", shape), "SumBackward1")
 
 
 @both("t")
 def t(self: Tensor) -> Tensor:
-    """Return a matrix with rows and columns exchanged."""
     if self.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
     return _permuted(self, range(self.dim())[::-1], "TBackward0")
@@ -210,7 +186,6 @@ setattr(Tensor, "H", _turned("H", "matrices (2-D tensors)"))  # noqa: B010
 
 @both("transpose", "swapaxes", "swapdims")
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return the tensor with two axes exchanged."""
     rank = self.dim()
     a, b = axis_of(dim0, rank), axis_of(dim1, rank)
     order = [b if i == a else a if i == b else i for i in range(rank)]
@@ -219,7 +194,6 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @both("permute")
 def permute(self: Tensor, *dims: Any) -> Tensor:
-    """Return the tensor with its axes in another order."""
     order = [axis_of(d, self.dim()) for d in shape_of(dims)]
     if len(order) != self.dim():
         raise RuntimeError(
@@ -231,7 +205,6 @@ def permute(self: Tensor, *dims: Any) -> Tensor:
 
 @both("movedim", "moveaxis")
 def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
-    """Return the tensor with axes moved."""
     rank = self.dim()
     if not rank:
         return apply("index", lambda n: Node("index", (n,), (), ((),)), (self,), (), "AliasBackward0")
@@ -243,7 +216,6 @@ def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 @both("squeeze")
 def squeeze(self: Tensor, dim: Any = None) -> Tensor:
-    """Return the tensor without axes of one element."""
     rank = self.dim()
     axes = range(rank) if dim is None else [axis_of(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
     shape = tuple(n for i, n in enumerate(self.shape) if i not in axes or n != 1)
@@ -253,14 +225,12 @@ def squeeze(self: Tensor, dim: Any = None) -> Tensor:
 
 @both("unsqueeze")
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """Return the tensor with a new axis of one element."""
     axis = axis_of(dim, self.dim() + 1)
     return _reshaped(self, (*self.shape[:axis], 1, *self.shape[axis:]), "UnsqueezeBackward0")
 
 
 @method("expand")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the tensor repeated along axes of one element, without copies."""
     shape = shape_of(sizes)
     new = len(shape) - self.dim()
     own = self.shape
@@ -279,42 +249,29 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
-@method("expand_as")
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the tensor repeated to the shape of another."""
-    return expand(self, other.shape)
-
-
-@both("broadcast_to")
-def broadcast_to(self: Tensor, size: Any) -> Tensor:
-    """Return the tensor repeated to a shape."""
-    return expand(self, size)
+method("view_as")(lambda self, other: view(self, other.shape))
+method("reshape_as")(lambda self, other: reshape(self, other.shape))
+method("expand_as")(lambda self, other: expand(self, other.shape))
+both("broadcast_to")(lambda self, size: expand(self, size))
+both("ravel")(lambda self: flatten(self) if self.dim() != 1 else self)
 
 
 @both("diagonal")
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0") -> Tensor:
-    """Return a diagonal along two axes, as the last axis."""
     a, b = axis_of(dim1, self.dim()), axis_of(dim2, self.dim())
     if (offset, a, b, self.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (self,), (), name)
     numbers = np.diagonal(np.arange(self.numel()).reshape(self.shape), offset, a, b)
-    places = Places.of(numbers)
-
-    def build(n: Node) -> Node:
-        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
-
-    return apply("diagonal", build, (self,), (offset, a, b), name)
+    return taken(self, numbers, "diagonal", name, (offset, a, b))
 
 
 @both("clone")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return a copy, through which gradients flow."""
     return apply("clone", lambda x: Node("identity", (x,), x.shape), (input,))
 
 
 @method("contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return the tensor, or a copy whose elements stand in memory in their order."""
     if self._a.flags.c_contiguous:
         return self
     copy = clone(self)
@@ -335,7 +292,6 @@ def cut_off(x: Tensor, how: str) -> Tensor:
 
 @both("detach")
 def detach(input: Tensor) -> Tensor:
-    """Return the same memory, cut off from what made it."""
     return cut_off(input, "detach()")
 
 
@@ -345,18 +301,21 @@ def _data(self: Tensor) -> Tensor:
     return found
 
 
-def _set_data(self: Tensor, value: Tensor) -> None:
-    self._a = value._a
+Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
-Tensor.data = property(_data, _set_data)
+_DETACHED_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+    "torch/optim/optimizer.py as the solution."
+)
 
 
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
-    """Cut the tensor off from what made it."""
     if self._base is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead")
+        raise RuntimeError(_DETACHED_VIEW)
     self._fn = None
     self._requires = False
     return self

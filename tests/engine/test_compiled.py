@@ -447,7 +447,7 @@ def test_mistake_in_a_worker_reaches_the_caller(threads):
 
 
 def test_numba_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
     with pytest.raises(InputError) as caught:
         Compiled(graph_of("y = 2*a"), engine="numba")
     assert "gradcli[jit]" in str(caught.value)

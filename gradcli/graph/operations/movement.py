@@ -64,8 +64,8 @@ def grouped(axis: int, places: Places, x: Array, join: np.ufunc = np.add) -> tup
     """Return an index of the distinct places, and for each of them what all the slices that go there are together."""
     order, starts, distinct = places.groups
     rank = len(places.shape)
-    slices = x.reshape(*x.shape[:axis], -1, *x.shape[axis + rank :]).take(order, axis=axis)
-    return (*(slice(None),) * axis, distinct), np.asarray(join.reduceat(slices, starts, axis=axis))
+    slices = x.reshape(*x.shape[:axis], places.numbers.size, *x.shape[axis + rank :]).take(order, axis=axis)
+    return (*(slice(None),) * axis, distinct), np.asarray(join.reduceat(slices, starts, axis=axis, dtype=x.dtype))
 
 
 def _triangle(keep: Callable[..., Array]) -> Callable[..., Array]:
