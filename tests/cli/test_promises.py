@@ -469,11 +469,13 @@ FORMULAS = [
 ]
 
 
-def typed_back(cli, definitions, formula):
-    """Return what a printed formula is worth, evaluated by gradcli; 0*… so that it has all inputs."""
-    statements = [f"{name}={text}" for name, text in definitions.items()]
-    found = cli.json("jacobian", *statements, f"typed_back={formula}+0*x+0*z", "--outputs", "typed_back", *XZ)
-    return found["value"]["typed_back"]
+def typed_back(cli, found, *formulas):
+    """Return what printed formulas are worth, evaluated by gradcli; 0*… so that they have all inputs."""
+    statements = [f"{name}={text}" for name, text in found.get("where", {}).items()]
+    typed = f"typed_back=[{','.join(f'({formula})+0*x+0*z' for formula in formulas)}]"
+    return cli.json("backward", *statements, typed, "--outputs", "typed_back", "--v", "ones", *XZ)["value"][
+        "typed_back"
+    ]
 
 
 XZ = ("--at", "x=1.3,z=0.7")
@@ -482,11 +484,11 @@ XZ = ("--at", "x=1.3,z=0.7")
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_formulas_can_be_typed_back_in(cli, formula):
     found = cli.json("jacobian", f"y={formula}+0*x*z", *XZ)
-    ((by_x, by_z),) = found["symbolic"]
-    values = [typed_back(cli, found.get("where", {}), by) for by in (by_x, by_z)]
-    np.testing.assert_allclose(values, found["jacobian"][0], rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        typed_back(cli, found, *found["symbolic"][0]), found["jacobian"][0], rtol=1e-11, atol=1e-14
+    )
     grad = cli.json("backward", f"y={formula}+0*x*z", "--v", "0.1")
-    value = typed_back(cli, grad.get("where", {}), grad["grad"]["x"])
+    (value,) = typed_back(cli, grad, grad["grad"]["x"])
     np.testing.assert_allclose(value, 0.1 * found["jacobian"][0][0], rtol=1e-11, atol=1e-14)
 
 
@@ -497,8 +499,7 @@ def deep(x: str) -> list[str]:
 
 def test_deep_formulas_can_be_typed_back_in(cli):
     found = cli.json("jacobian", *deep("x"), *XZ, "--outputs", "y")
-    values = [typed_back(cli, found["where"], entry) for entry in found["symbolic"][0]]
-    np.testing.assert_allclose(values, found["jacobian"][0], rtol=1e-9)
+    np.testing.assert_allclose(typed_back(cli, found, *found["symbolic"][0]), found["jacobian"][0], rtol=1e-9)
 
 
 def test_names_that_formulas_make_up_are_not_the_users(cli):
