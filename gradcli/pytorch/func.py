@@ -47,9 +47,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             if not isinstance(y, Tensor) or y.dim():
                 kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe "
-                    "you wanted "
-                    "to use the vjp or jacrev APIs instead?"
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe you "
+                    "wanted to use the vjp or jacrev APIs instead?"
                 )
             grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
         own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)

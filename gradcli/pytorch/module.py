@@ -251,9 +251,8 @@ class Module:
             if name in own:
                 if own[name].shape != value.shape:
                     lines.append(
-                        f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
-                        "the shape in "
-                        f"current model is {own[name].shape}."
+                        f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the "
+                        f"shape in current model is {own[name].shape}."
                     )
                     continue
                 own[name]._a[...] = value._a
