@@ -265,8 +265,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
+        given, settings = in_order(name, args, kwargs)
+        return change(self, lambda x: _numbered(made(x, *given, **settings), name), name)
 
     call.__name__ = name
     return call

@@ -72,7 +72,7 @@ def neg(input: Tensor) -> Tensor:
     return pointwise("neg", input)
 
 
-mul = both("mul", "multiply")(lambda input, other: pointwise("mul", input, other))
+mul: Callable[..., Tensor] = both("mul", "multiply")(lambda input, other: pointwise("mul", input, other))
 
 
 @both("div", "divide", "true_divide")
@@ -152,7 +152,9 @@ for _name in ("floor", "ceil", "trunc"):
 both("fix")(lambda input: input.trunc())
 
 
-reciprocal = both("reciprocal")(lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0"))
+reciprocal: Callable[..., Tensor] = both("reciprocal")(
+    lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0")
+)
 
 
 # Comparisons
