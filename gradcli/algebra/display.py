@@ -80,7 +80,7 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         expanded = sympy.expand_mul(numerator)
         forms += [numerator / denominator, sympy.factor_terms(expanded) / denominator]
         forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
-        if all(_small(power.exp) for power in expr.atoms(sympy.Pow)):
+        if _may_cancel(expr, denominator):
             forms.append(sympy.cancel(expr))
     return forms
 
@@ -92,6 +92,13 @@ def _is_plain(expr: sympy.Expr) -> bool:
 
 def _divides(power: sympy.Pow) -> bool:
     return bool(power.exp.could_extract_minus_sign())
+
+
+def _may_cancel(expr: sympy.Expr, denominator: sympy.Expr) -> bool:
+    """Tell whether a division of polynomials may find more than common factors, and does not take forever."""
+    powers = expr.atoms(sympy.Pow)
+    sums = any(p.base.is_Add for p in powers) or any(f.is_Add for f in sympy.Mul.make_args(denominator))
+    return sums and all(_small(p.exp) for p in powers)
 
 
 def _small(exponent: sympy.Expr) -> bool:

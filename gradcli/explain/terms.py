@@ -38,7 +38,8 @@ def terms(e: Evidence) -> str:
             return f"too many: {'+' if sign > 0 else '-'} {e.write(term)}"
         if (ratio := e.quotient(e.truth - rest, sign * found)) is not None and (text := exact(ratio, e.tolerance)):
             written = e.write(term)
-            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {text} of it"
+            size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
+            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"

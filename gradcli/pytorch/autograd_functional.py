@@ -9,6 +9,7 @@ from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.creation import ones_like, zeros_like
 from gradcli.pytorch.joining import stack
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import reshape
 
@@ -24,11 +25,12 @@ def _shaped(found: tuple[Any, ...], like: Any) -> Any:
     return found[0] if isinstance(like, Tensor) else found
 
 
-def _leaves(inputs: Any, create: bool) -> tuple[Tensor, ...]:
-    """Return the inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
-    if create:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in as_tuple(inputs))
-    return tuple(x.detach().requires_grad_() for x in as_tuple(inputs))
+def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+    """Return a function's inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
+    own = [x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_() for x in as_tuple(inputs)]
+    for x, name in zip(own, parameters_of(func), strict=False):
+        x._called = name
+    return tuple(own)
 
 
 def _cut(found: Any, create: bool) -> Any:
@@ -51,8 +53,8 @@ def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor
 
 
 @enable_grad()
-def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    xs = _leaves(inputs, create_graph)
+def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
+    xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
     found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in as_tuple(outputs))
     return _cut(_shaped(found, outputs), create_graph)
@@ -60,7 +62,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
 
 @enable_grad()
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    xs = _leaves(inputs, create_graph)
+    xs = _leaves(func, inputs, create_graph)
     y = func(*xs)
     if y.numel() != 1:
         raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
@@ -71,7 +73,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 
 @enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _leaves(inputs, create_graph)
+    xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
     found = grad(outputs, xs, v, create_graph=create_graph, materialize_grads=True)
     return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
@@ -79,7 +81,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 @enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _leaves(inputs, create_graph)
+    xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
     found = tuple(pushed(y, xs, _tangents(v, xs)) for y in as_tuple(outputs))
     return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
@@ -107,7 +109,7 @@ def _used(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...], w: Te
 @enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
-    xs = _leaves(inputs, create_graph)
+    xs = _leaves(func, inputs, create_graph)
     y = func(*xs)
     used, tangents = _used(y, xs, _tangents(v, xs))
     found = grad(used, xs, tangents, create_graph=create_graph, materialize_grads=True)

@@ -11,6 +11,7 @@ from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
@@ -21,13 +22,17 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...], bool]:
-    """Return the arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
+) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
     given = list(args)
+    names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _own(given[n])
+        given[n]._called = names.get(n, "")
     return given, tuple(given[n] for n in numbers), outside
 
 
@@ -42,7 +47,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             found = func(*given, **kwargs)
             y, aux = found if has_aux else (found, None)
             if not isinstance(y, Tensor) or y.dim():
@@ -103,7 +108,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[...
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             y = func(*given, **kwargs)
             found = derivatives(y, xs, True)
         return _cut(found[0] if isinstance(argnums, int) else found, outside)

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class Line(int):
 
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
+    code: CodeType | None = None  # of the frame
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -64,7 +66,8 @@ def script_line() -> Line:
     if frame is None:
         return Line(0)
     found = Line(frame.f_lineno or 0)
-    found.file, found.call, found.inside = frame.f_code.co_filename, (id(frame), frame.f_lasti), inside
+    found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
 

@@ -12,6 +12,7 @@ from gradcli.graph.node import Node, const
 from gradcli.pytorch.autograd import Call
 from gradcli.pytorch.functions import Context
 from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.naming import Names
 from gradcli.pytorch.record import Line, Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.pytorch.trace import Recorded, decimal, recorded
@@ -86,7 +87,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
     """Return outputs and gradients as nodes of one graph; `called` are the names of the leaves."""
     traced = [(name, g) for name, g in found.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
-    names = called | {id(y): f"\0{k}" for k, y in enumerate(whole)}
+    names = Names(called | {id(y): f"\0{k}" for k, y in enumerate(whole)})
     system = recorded(Call([(y, np.zeros_like(y._a)) for y in whole]), names)
     if system.functions:
         return None
