@@ -43,7 +43,7 @@ TEXTBOOK = [
     ("a*exp(-k*t)", [["exp(-k*t)", "-a*t*exp(-k*t)", "-a*k*exp(-k*t)"]]),
     ("erf(x); gamma(x)", [["2*exp(-x**2)/sqrt(pi)"], ["gamma(x)*digamma(x)"]]),
     ("lgamma(x)**2; digamma(x)", [["2*lgamma(x)*digamma(x)"], ["polygamma(1, x)"]]),
-    ("relu(x); abs(x); sigmoid(x)", [["where(x <= 0, 0, 1)"], ["sign(x)"], ["sigmoid(x)*sigmoid(-x)"]]),
+    ("relu(x); abs(x); sigmoid(x)", [["where(x <= 0, 0, 1)"], ["sign(x)"], ["sigmoid(x)*(1 - sigmoid(x))"]]),
     ("v @ v; sum(v)/2", [["2*v[0]", "2*v[1]"], ["1/2", "1/2"]]),
     ("A @ v", [["v[0]", "v[1]", "0", "0", "A[0,0]", "A[0,1]"], ["0", "0", "v[0]", "v[1]", "A[1,0]", "A[1,1]"]]),
     ("floor(x) + z; x*z/x; x - x", [["0", "1"], ["0", "1"], ["0", "0"]]),
