@@ -86,9 +86,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY:
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported "
-            "types are: "
-            "float64, float32, int64, int32, uint8, and bool."
+            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
+            "are: float64, float32, int64, int32, uint8, and bool."
         )
     found = of_array(array)
     if requires_grad:

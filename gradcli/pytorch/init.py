@@ -42,9 +42,9 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    slope = 0.01 if param is None else param
-    known = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "leaky_relu": math.sqrt(2.0 / (1 + slope**2)), "selu": 3.0 / 4}
-    return known.get(nonlinearity, 1.0)
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    return {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}.get(nonlinearity, 1.0)
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:

@@ -22,18 +22,14 @@ _LEAF = "a leaf Variable that requires grad is being used in an in-place operati
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _SEVERAL = (
     "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-    "views. Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation "
-    "by an out-of-place one."
+    "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "operation by an out-of-place one."
 )
 _NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-    "use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace "
-    "to be tracked)."
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+    "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked)."
 )
 
 
@@ -43,9 +39,8 @@ def check(x: Tensor) -> None:
         return
     if x._inference and not Mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-            "get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     base = x._base
     if base is None:
@@ -270,8 +265,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
+        given, settings = in_order(name, args, kwargs)
+        return change(self, lambda x: _numbered(made(x, *given, **settings), name), name)
 
     call.__name__ = name
     return call

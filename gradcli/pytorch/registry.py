@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,27 @@ Number = (int, float, bool, np.number)
 
 def both(*names: str) -> Callable[[F], F]:
     """Register a function of `torch` that is a method as well."""
-    return lambda made: function(*names)(method(*names)(made))
+
+    def register(made: F) -> F:
+        method(*names)(made)
+        function(*names)(with_out(made, names[0]))
+        return made
+
+    return register
+
+
+def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that can write its result into a tensor that is given as `out`."""
+
+    @wraps(made)
+    def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return made(*args, **kwargs)
+        from gradcli.pytorch.inplace import into
+
+        return into(out, name, lambda: made(*args, **kwargs), args)
+
+    return call
 
 
 def method(*names: str) -> Callable[[F], F]:
