@@ -96,6 +96,15 @@ def _transposed(e: Evidence) -> str:
 # Factors
 
 
+def _cotangent(e: Evidence) -> str:
+    """Say that the cotangent is forgotten."""
+    for name in e.case.cotangents:
+        factor = e.spread(e.case.graph.inputs[name])
+        if factor is not None and e.right(e.yours * factor):
+            return f"{name} is forgotten: it is yours times {name}"
+    return ""
+
+
 def _factor(e: Evidence) -> str:
     """Say that a constant is the factor: the sign, a number, the size of an axis."""
     ratio = e.ratio()
@@ -106,6 +115,7 @@ def _factor(e: Evidence) -> str:
     if abs(ratio + 1) <= e.tolerance:
         return "the sign: yours is -1 times it"
     text = number(ratio, e.tolerance)
+    told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
     count = ratio if abs(ratio) > 1 else 1 / ratio
     sizes: dict[int, str] = {}
     for name, x in e.case.graph.inputs.items():
@@ -114,8 +124,8 @@ def _factor(e: Evidence) -> str:
             sizes.setdefault(x.size, f"{name} has {x.size} elements")
     near = next((n for n in sizes if abs(abs(count) - n) <= e.tolerance * n), None)
     if near is not None:
-        return f"yours is {text} times it: off by 1/n? {sizes[near]}, and a mean divides by their number"
-    return f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
+        return f"{told}: off by 1/n? {sizes[near]}, and a mean divides by their number"
+    return told
 
 
 def _inner(e: Evidence) -> str:
@@ -285,7 +295,7 @@ def _sums(e: Evidence) -> str:
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
-    _not_finite, _transposed, by_sign, by_condition, _inner, _factor, _another, _one_part, _permuted, _likely,
-    _exchanged, special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
+    _not_finite, _transposed, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part, _permuted,
+    _likely, _exchanged, special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
     _factored,
 )  # fmt: skip

@@ -133,8 +133,8 @@ def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
     if node not in named:
         return
     for other in [n for n in named if n is not node and n.shape == node.shape][:_NAMED]:
-        what = "inputs" if node.op == other.op == "input" else "quantities"
-        yield f"{what} exchanged: {write(node)} where {write(other)} belongs", other
+        exchanged = "inputs exchanged: " if node.op == other.op == "input" else ""
+        yield f"{exchanged}{write(node)} stands where {write(other)} belongs", other
 
 
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:

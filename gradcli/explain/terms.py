@@ -19,6 +19,7 @@ from gradcli.graph.shapes import Shape
 _CANDIDATES = 200  # nodes that are tried as a term
 _FACTORS = 48  # nodes that are tried as a factor of a term
 _ELEMENTS = 400  # of such a factor
+_LENGTH = 160  # characters of a term that is shown
 _LOOK = 4  # points at which most products are seen to be none
 
 Multiply = Callable[[Array, Array], Array]
@@ -48,7 +49,8 @@ def terms(e: Evidence) -> str:
         (found,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if found.any() and e.right(e.yours + sign * found):
-                return f"missing: {_signed(str(sign), node, e)}"
+                written = _signed(str(sign), node, e)
+                return f"missing: {written}" if len(written) <= _LENGTH else "a term is missing, and the rest is right"
     return ""
 
 

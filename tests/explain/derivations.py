@@ -207,7 +207,7 @@ DERIVATIONS = [
         (f"dp/dq = [{_ARM}, [a*cos(q[0]) + b*cos(q[0] + q[1]), b*cos(q[0] + q[1])]]",),
         (
             (f"dp/dq = [{_ARM}, [a*cos(q[0]) + b*cos(q[0] + q[1]), a*cos(q[0] + q[1])]]",
-             "right but for the entry [1,1]: inputs exchanged: a where b belongs"),
+             "right but for the entry [1,1]: inputs exchanged: a stands where b belongs"),
             (f"dp/dq = [{_ARM}, [-a*cos(q[0]) - b*cos(q[0] + q[1]), -b*cos(q[0] + q[1])]]",
              "right but for [1,:]: the sign"),
         ),
@@ -240,7 +240,7 @@ DERIVATIONS = [
         ("dN/dt = r*N*(1 - N/K)", "dN/dM = K**2*exp(-r*t)/(M + (K - M)*exp(-r*t))**2"),
         (
             ("dN/dt = r*N*(1 - N)", "a factor is missing: N should be N/K"),
-            ("dN/dt = r*M*(1 - N/K)", "quantities exchanged: M where N belongs"),
+            ("dN/dt = r*M*(1 - N/K)", "M stands where N belongs"),
             ("dN/dt = r*N*(1 - K*N)", "K*N should be N/K"),
             ("dN/dt = r*N*(1 - N*M/K)", "a factor too many: N*M should be N"),
         ),
@@ -279,7 +279,7 @@ DERIVATIONS = [
         "r = 2*dot(n, l)*n - l; s = dot(r, e)**p",
         {"n": (3,), "l": (3,), "e": (3,)},
         ("ds/de = p*dot(r, e)**(p - 1)*r", "ds/dn = 2*p*dot(r, e)**(p - 1)*(dot(n, l)*e + dot(n, e)*l)"),
-        (("ds/de = p*dot(r, e)**(p - 1)*n", "quantities exchanged: n where r belongs"),),
+        (("ds/de = p*dot(r, e)**(p - 1)*n", "n stands where r belongs"),),
     ),
     Derivation(
         "Risk and return: Sharpe, Mutual Fund Performance (1966)",
