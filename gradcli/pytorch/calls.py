@@ -24,6 +24,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
+from gradcli.vocabulary import FUNCTIONS
 
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
@@ -105,6 +106,11 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 
 # Functions of the vocabulary
+
+
+def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
+    """Return what the function of the vocabulary with a name gives."""
+    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
 
 
 class Parameters:

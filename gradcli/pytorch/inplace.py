@@ -232,20 +232,13 @@ def zero_(self: Tensor) -> Tensor:
     return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
-@method("copy_")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    return copied_into(self, src)
+method("copy_")(lambda self, src, non_blocking=False: copied_into(self, src))
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
     self._a, self._memory = source._a, source._memory
     return self
-
-
-@method("masked_fill_")
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -317,20 +310,8 @@ def _augmented(name: str, made: Callable[..., Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_CHANGES: dict[str, Callable[..., Any]] = {
-    "__iadd__": operators.add,
-    "__isub__": operators.sub,
-    "__imul__": operators.mul,
-    "__itruediv__": operators.div,
-    "__ifloordiv__": operators.floor_divide,
-    "__ipow__": operators.pow,
-    "__imod__": operators.remainder,
-    "__iand__": operators.BITWISE["and"],
-    "__ior__": operators.BITWISE["or"],
-    "__ixor__": operators.BITWISE["xor"],
-}
-for _name, _made in _CHANGES.items():
-    _augmented(_name, _made)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
 
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:

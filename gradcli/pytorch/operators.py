@@ -246,7 +246,7 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": add,
     "radd": lambda a, b: pointwise("add", a, b),
     "sub": sub,
@@ -262,16 +262,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "pow": pow,
     "rpow": lambda a, b: pow(b, a),
     **{op: made for op, made in _COMPARED.items() if op not in ("eq", "ne")},
-    "and": BITWISE["and"],
-    "rand": BITWISE["and"],
-    "or": BITWISE["or"],
-    "ror": BITWISE["or"],
-    "xor": BITWISE["xor"],
-    "rxor": BITWISE["xor"],
+    **{side + op: BITWISE[op] for op in ("and", "or", "xor") for side in ("", "r")},
     "lshift": BITWISE["left_shift"],
     "rshift": BITWISE["right_shift"],
 }
-for _name, _made in _OPERATORS.items():
+for _name, _made in OPERATORS.items():
     _operator(f"__{_name}__", _made)
 method("__eq__")(_equal)
 method("__ne__")(_unequal)
