@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -16,13 +16,18 @@ import numpy as np
 from gradcli.engine import kernel_cache
 from gradcli.engine.numba_code import write
 from gradcli.engine.numba_math import LIBRARY
-from gradcli.engine.schedule import Schedule
+from gradcli.engine.schedule import Schedule, is_view
 from gradcli.errors import Notes
 from gradcli.files import reason
+from gradcli.graph.einsum import products
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 
 Array = np.ndarray[Any, Any]
 
+_LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
 _POINTERS = 4  # of the arguments
+_THREAD, _ARRAY = 2**22, 2**13  # additions whose time is worth a thread, and that its slice of an array takes
 
 
 class NumbaKernel:
@@ -31,12 +36,14 @@ class NumbaKernel:
     block = 2**14
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
-        code = write(schedule, _lanes())
+        code = write(schedule)
         self._same, self._scratch, self._lanes = code.same, code.rows * code.tile, code.lanes
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
+        outside = [*schedule.inputs.values(), *schedule.outputs.values()]
+        self._rows = [j for j, n in enumerate(outside) if n.shape]
         self._engine, self._function = loaded(_object_code(code.source, notes))
-        self.fewest = schedule.fewest
+        self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""
@@ -58,16 +65,50 @@ class NumbaKernel:
             array[...] = found[..., :count]
 
     def _call(self, count: int, arrays: list[Array], scratch: Array) -> None:
-        places = np.array([a.__array_interface__["data"][0] for a in arrays])
-        strides = np.array([a.strides[-2] // a.itemsize if a.ndim > 1 else 0 for a in arrays])
-        self._function(count, *(a.ctypes.data for a in (places, strides, self._same, scratch)))
+        strides = np.zeros(len(arrays), np.int64)
+        for j in self._rows:
+            strides[j] = arrays[j].strides[-2] // arrays[j].itemsize
+        own = cells(arrays)
+        self._function(count, *(a.ctypes.data for a in (own, strides, self._same, scratch)))
 
 
-def _machine() -> llvm.TargetMachine:
+def _cost(node: Node) -> int:
+    """Return how long a step takes at a point, in additions."""
+    if is_view(node):
+        return 0
+    if OPERATIONS[node.op].kind == "contraction":
+        return products(node)
+    return node.size * (16 if node.op in LIBRARY else 4 if node.op == "div" else 1)
+
+
+def cells(arrays: Sequence[Array]) -> Array:
+    """Return for each array the address of a cell of memory that holds the address of its numbers.
+
+    To ask NumPy for thousands of addresses takes longer than to compute with what is there.
+    """
+    head = _head()
+    if head:
+        return np.fromiter(map(id, arrays), np.int64, len(arrays)) + head
+    both = np.array([0 for _ in arrays] + [a.ctypes.data for a in arrays])
+    both[: len(arrays)] = both.ctypes.data + both.itemsize * np.arange(len(arrays), 2 * len(arrays))
+    return both
+
+
+@cache
+def _head() -> int:
+    """Return how far into an array's object that cell is, behind what all objects begin with; 0 if it is not there."""
+    probe = np.empty(1)
+    if sys.implementation.name != "cpython":
+        return 0
+    head = object.__basicsize__
+    return head if ctypes.c_void_p.from_address(id(probe) + head).value == probe.ctypes.data else 0
+
+
+def _machine(effort: int = 2) -> llvm.TargetMachine:
     """Return this computer's processor, as LLVM knows it: a new one, since what it is given to will own it."""
     _begin()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, codemodel="jitdefault", jit=True
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=effort, codemodel="jitdefault", jit=True
     )
 
 
@@ -84,11 +125,6 @@ def _begin() -> None:
 def _features() -> str:
     features: str = llvm.get_host_cpu_features().flatten()
     return features
-
-
-def _lanes() -> int:
-    """Return the number of points in a vector: those of one register, or of two where registers are short."""
-    return 8 if "+avx512f" in _features() else 4
 
 
 def _object_code(source: str, notes: Notes) -> bytes:
@@ -109,11 +145,12 @@ def _object_code(source: str, notes: Notes) -> bytes:
 
 def compiled(source: str) -> bytes:
     """Return the machine code of a source."""
-    machine = _machine()
+    effort = 2 if len(source) < _LONG else 1
+    machine = _machine(effort)
     module = llvm.parse_assembly(source)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options = llvm.create_pipeline_tuning_options(speed_level=effort)
     # Vectors are written as such, and loops over elements are as long as they should be.
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)

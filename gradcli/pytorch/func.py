@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.naming import parameters_of
@@ -52,22 +53,19 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             if not isinstance(y, Tensor) or y.dim():
                 kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe "
-                    "you wanted "
-                    "to use the vjp or jacrev APIs instead?"
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe you "
+                    "wanted to use the vjp or jacrev APIs instead?"
                 )
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
+            grads = (
+                _grad(y, xs, create_graph=True, materialize_grads=True)
+                if y.requires_grad
+                else tuple(map(zeros_like, xs))
+            )
         own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)
         value = _cut(y, outside)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
-
-
-def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    from gradcli.pytorch.creation import zeros_like
-
-    return tuple(zeros_like(x.detach()) for x in xs)
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:

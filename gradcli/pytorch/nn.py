@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch import activations, containers, layers, pooling, recurrent
+from gradcli.pytorch import containers, layers, weightless
 from gradcli.pytorch.module import Module, Parameter
 
 __all__ = ["Module", "Parameter"]  # the rest is found by name
 
-_ROOMS = (layers, activations, containers, pooling, recurrent)
+_ROOMS = (layers, weightless, containers)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from gradcli.graph.node import Node, const
 from gradcli.pytorch.autograd import Call
+from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.functions import Context
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.naming import Names
@@ -54,6 +57,17 @@ class Replay:
     weights: list[str]  # the names of v, one for each output
     gradients: dict[str, Node]  # what backward returns, by the argument's name
     at: dict[str, Array] = field(default_factory=dict)
+
+
+@contextmanager
+def double_by_default() -> Iterator[None]:
+    """Have real numbers that say nothing of their dtype be float64, as those are that a call is run again with."""
+    before = default_dtype()
+    set_default_dtype(float64)
+    try:
+        yield
+    finally:
+        set_default_dtype(before)
 
 
 def replayed(applied: Applied, seed: int) -> Replay | None:

@@ -91,8 +91,8 @@ def _found(module: types.ModuleType, name: str, attribute: str) -> Any:
         return import_module(f"{name}.{attribute}")
     from gradcli.pytorch.lookup import absent
 
-    inner = [m.removeprefix(f"{name}.") for m in MODULES if m.rpartition(".")[0] == name]
-    raise absent(name, attribute, [*dir(module), *inner])
+    known = module.__dir__() if "__dir__" in vars(module) else getattr(module, "__all__", ()) or _public(module)
+    raise absent(name, attribute, [*known, *(m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name)])
 
 
 class _Script(importlib.abc.InspectLoader):
