@@ -5,35 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
-from gradcli.pytorch.modes import (
-    Mode,
-    detect_anomaly,
-    enable_grad,
-    inference_mode,
-    no_grad,
-    set_detect_anomaly,
-    set_grad_enabled,
-)
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = [
-    "Variable",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "grad",
-    "inference_mode",
-    "no_grad",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+__all__ = ["Variable", "backward", "grad"]
+ELSEWHERE = {"Function": "functions", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck"}
+ELSEWHERE |= dict.fromkeys(("detect_anomaly", "enable_grad", "inference_mode", "no_grad"), "modes")
+ELSEWHERE |= dict.fromkeys(("set_detect_anomaly", "set_grad_enabled"), "modes")
 
 _CREATE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
@@ -250,11 +234,3 @@ def _alias(data: Tensor) -> Tensor:
 
 
 Variable.__module__ = "torch.autograd"
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Function":
-        return import_module("gradcli.pytorch.functions").Function
-    if name in ("gradcheck", "gradgradcheck"):
-        return getattr(import_module("gradcli.pytorch.gradcheck"), name)
-    raise AttributeError(name)
