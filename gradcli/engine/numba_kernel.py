@@ -16,15 +16,18 @@ import numpy as np
 from gradcli.engine import kernel_cache
 from gradcli.engine.numba_code import write
 from gradcli.engine.numba_math import LIBRARY
-from gradcli.engine.schedule import Schedule
+from gradcli.engine.schedule import Schedule, is_view
 from gradcli.errors import Notes
 from gradcli.files import reason
+from gradcli.graph.einsum import products
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 
 Array = np.ndarray[Any, Any]
 
 _LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
 _POINTERS = 4  # of the arguments
-_THREAD, _ARRAY = 2**20, 2**13  # numbers to compute that are worth a thread, and its slice of an array
+_THREAD, _ARRAY = 2**22, 2**13  # additions whose time is worth a thread, and that its slice of an array takes
 
 
 class NumbaKernel:
@@ -40,8 +43,7 @@ class NumbaKernel:
         outside = [*schedule.inputs.values(), *schedule.outputs.values()]
         self._rows = [j for j, n in enumerate(outside) if n.shape]
         self._engine, self._function = loaded(_object_code(code.source, notes))
-        numbers = sum(n.size for n in schedule.steps)
-        self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // numbers)
+        self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""
@@ -68,6 +70,15 @@ class NumbaKernel:
             strides[j] = arrays[j].strides[-2] // arrays[j].itemsize
         own = cells(arrays)
         self._function(count, *(a.ctypes.data for a in (own, strides, self._same, scratch)))
+
+
+def _cost(node: Node) -> int:
+    """Return how long a step takes at a point, in additions."""
+    if is_view(node):
+        return 0
+    if OPERATIONS[node.op].kind == "contraction":
+        return products(node)
+    return node.size * (16 if node.op in LIBRARY else 4 if node.op == "div" else 1)
 
 
 def cells(arrays: Sequence[Array]) -> Array:
