@@ -12,6 +12,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -321,7 +322,9 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    found = compute()
+    found: Any = compute()
+    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
+        raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     out._a[...] = found._a
