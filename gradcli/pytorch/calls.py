@@ -24,6 +24,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
+from gradcli.vocabulary import FUNCTIONS
 
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
@@ -31,6 +32,11 @@ KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 def number(value: Any, dtype: dtypes.dtype) -> Array:
     """Return a Python number as an operand."""
     return np.array([value], dtype.numpy)
+
+
+def operands(dtype: dtypes.dtype, *given: Any) -> list[Any]:
+    """Return tensors and numbers as operands, the numbers in a dtype."""
+    return [x if isinstance(x, Tensor) else number(x, dtype) for x in given]
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
@@ -102,6 +108,11 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 # Functions of the vocabulary
 
 
+def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
+    """Return what the function of the vocabulary with a name gives."""
+    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
+
+
 class Parameters:
     """How the arguments of a builder of the vocabulary are read: as nodes, as lists of them, or as plain settings."""
 
@@ -128,9 +139,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = build
     else:
         known = _parameters(build)
-        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("out", "size_average", "reduce")}
-        if "out" in kwargs and kwargs["out"] is not None:
-            return _into(kwargs["out"], name, build, args, {k: v for k, v in kwargs.items() if k != "out"})
+        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
         for i, value in enumerate(args):
@@ -269,9 +278,3 @@ def exact(value: Any) -> Any:
     if isinstance(value, int | np.integer):
         return int(value)
     return Decimal(repr(float(value))) if math.isfinite(value) else float(value)
-
-
-def _into(out: Tensor, name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    from gradcli.pytorch.inplace import into
-
-    return into(out, name, lambda: vocabulary_call(name, build, args, kwargs), args)

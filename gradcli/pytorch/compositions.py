@@ -13,15 +13,13 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, vocabulary_call
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
-from gradcli.pytorch.pairs import return_type
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import TORCH, both, function
+from gradcli.pytorch.registry import TORCH, both, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
-from gradcli.vocabulary import FUNCTIONS
 
 _AMINMAX, _SLOGDET = return_type("aminmax", "min", "max"), return_type("slogdet", "sign", "logabsdet")
 
@@ -164,20 +162,20 @@ def _rolled(x: Any, shifts: Any, dims: Any) -> Any:
     if not x.dim() and dims is not None:
         raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
     given = (x, shifts) if dims is None else (x, shifts, dims)
-    return vocabulary_call("roll", FUNCTIONS["roll"], given, {}) if x.numel() else called(x.clone(), "RollBackward0")
+    return named("roll", *given) if x.numel() else called(x.clone(), "RollBackward0")
 
 
 def _triangle(name: str, x: Any, diagonal: int) -> Any:
     if x.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return vocabulary_call(name, FUNCTIONS[name], (x, diagonal), {})
+    return named(name, x, diagonal)
 
 
 def _trace(x: Any) -> Any:
     if x.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
     own = x if x.dtype.is_floating_point else x.long()
-    return vocabulary_call("trace", FUNCTIONS["trace"], (own,), {})
+    return named("trace", own)
 
 
 def _diag(x: Any, offset: int) -> Any:

@@ -8,67 +8,70 @@ from typing import Any
 from gradcli.pytorch.module import Module, Parameter, listed
 
 
-class Sequential(Module):
+class _Listed(Module):
+    """What holds modules, or parameters, by their numbers."""
+
+    kind = "_modules"
+
+    def __init__(self, values: Any = ()) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def append(self, value: Any) -> Any:
+        self.__dict__[self.kind][str(len(self))] = value
+        return self
+
+    def extend(self, values: Any) -> Any:
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return len(self.__dict__[self.kind])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__[self.kind].values())
+
+    def __getitem__(self, key: Any) -> Any:
+        found = list(self)[key]
+        return type(self)(found) if isinstance(key, slice) else found
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        own = self.__dict__[self.kind]
+        own[list(own)[key]] = value
+
+
+class ModuleList(_Listed):
+    """Modules in a list."""
+
+
+class Sequential(_Listed):
     """Layers, one after the other."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__()
-        named = (
-            args[0].items()
-            if len(args) == 1 and isinstance(args[0], dict)
-            else ((str(i), m) for i, m in enumerate(args))
-        )
-        for name, module in named:
-            self.add_module(name, module)
+        if len(args) == 1 and isinstance(args[0], dict):
+            super().__init__()
+            self._modules.update(args[0])
+        else:
+            super().__init__(args)
 
     def forward(self, input: Any) -> Any:
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
 
     def __getitem__(self, key: Any) -> Any:
         items = list(self._modules.items())
         return type(self)(dict(items[key])) if isinstance(key, slice) else items[key][1]
 
-    def __setitem__(self, key: int, module: Module) -> None:
-        self._modules[list(self._modules)[key]] = module
 
-    def append(self, module: Module) -> Any:
-        self.add_module(str(len(self)), module)
-        return self
+class ParameterList(_Listed):
+    """Parameters in a list."""
 
+    kind = "_parameters"
 
-class ModuleList(Module):
-    """Modules in a list."""
-
-    def __init__(self, modules: Any = ()) -> None:
-        super().__init__()
-        self.extend(modules)
-
-    def extend(self, modules: Any) -> Any:
-        for module in modules or ():
-            self.append(module)
-        return self
-
-    def append(self, module: Module) -> Any:
-        self.add_module(str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, key: Any) -> Any:
-        found = list(self._modules.values())[key]
-        return type(self)(found) if isinstance(key, slice) else found
+    def append(self, value: Any) -> Any:
+        return super().append(value if isinstance(value, Parameter) else Parameter(value))
 
 
 class ModuleDict(Module):
@@ -76,8 +79,7 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        for name, module in (modules or {}).items():
-            self.add_module(name, module)
+        self._modules.update(modules or {})
 
     def __getitem__(self, key: str) -> Any:
         return self._modules[key]
@@ -99,28 +101,6 @@ class ModuleDict(Module):
 
     def values(self) -> Any:
         return self._modules.values()
-
-
-class ParameterList(Module):
-    """Parameters in a list."""
-
-    def __init__(self, values: Any = ()) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def append(self, value: Any) -> Any:
-        self.register_parameter(str(len(self._parameters)), value if isinstance(value, Parameter) else Parameter(value))
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, key: int) -> Any:
-        return list(self._parameters.values())[key]
 
 
 class DataParallel(Module):

@@ -86,9 +86,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY:
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported "
-            "types are: "
-            "float64, float32, int64, int32, uint8, and bool."
+            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
+            "are: float64, float32, int64, int32, uint8, and bool."
         )
     found = of_array(array)
     if requires_grad:
@@ -174,69 +173,42 @@ def _optional(
     return made(array, None, requires_grad, device)
 
 
-@function("zeros")
-def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((options.pop("size"),) if "size" in options else size, 0.0, dtype, options)
+def _filler(name: str, value: float) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """Register the functions that fill a tensor of a size, or one like another, with a number."""
 
+    def sized(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return _filled((options.pop("size"),) if "size" in options else size, value, dtype, options)
 
-@function("ones")
-def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((options.pop("size"),) if "size" in options else size, 1.0, dtype, options)
-
-
-@function("empty")
-def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype, options)
-
-
-@function("full")
-def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return _filled((size,), value, dtype, options)
-
-
-def _like(value: float) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
         return _filled((tuple(input.shape),), value, dtype or input.dtype, options)
 
-    return like
+    method(f"new_{name}")(lambda self, *size, dtype=None, **more: _filled(size, value, dtype or self.dtype, more))
+    return function(name)(sized), function(f"{name}_like")(like)
 
 
-zeros_like = function("zeros_like")(_like(0.0))
-function("empty_like")(_like(0.0))
-ones_like = function("ones_like")(_like(1.0))
-
-
-@function("full_like")
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((tuple(input.shape),), fill_value, dtype or input.dtype, options)
-
-
-@method("new_zeros")
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_ones")
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(size, 1.0, dtype or self.dtype, options)
-
-
-@method("new_empty")
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same dtype whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_full")
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((size,), fill_value, dtype or self.dtype, options)
-
-
-@method("new_tensor")
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _optional(np.array(_values(data, dtype or self.dtype)).astype((dtype or self.dtype).numpy), **options)
+zeros, zeros_like = _filler("zeros", 0.0)
+ones, ones_like = _filler("ones", 1.0)
+_filler("empty", 0.0)  # whose numbers mean nothing
+_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "full": lambda size, fill_value, *, dtype=None, **more: _filled((size,), _number(fill_value), dtype, more),
+    "full_like": lambda input, fill_value, *, dtype=None, **more: _filled(
+        (tuple(input.shape),), fill_value, dtype or input.dtype, more
+    ),
+    "logspace": lambda start, end, steps, base=10.0, **more: _optional(
+        (base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **more
+    ),
+    "scalar_tensor": lambda value, *, dtype=None, **more: _filled(((),), value, dtype or default_dtype(), more),
+}
+for _name, _made in _FUNCTIONS.items():
+    function(_name)(_made)
+method("new_full")(
+    lambda self, size, fill_value, *, dtype=None, **more: _filled((size,), fill_value, dtype or self.dtype, more)
+)
+method("new_tensor")(
+    lambda self, data, *, dtype=None, **more: _optional(
+        np.array(_values(data, dtype or self.dtype), (dtype or self.dtype).numpy), **more
+    )
+)
 
 
 def _number(x: Any) -> Any:
@@ -270,20 +242,10 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 
-@function("logspace")
-def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Tensor:
-    return _optional((base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **options)
-
-
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
     check_room(n * (m or n), (dtype or default_dtype()).numpy)
     return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
-
-
-@function("scalar_tensor")
-def scalar_tensor(value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(((),), value, dtype or default_dtype(), options)
 
 
 # The old types, which are called like functions

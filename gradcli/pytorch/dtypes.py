@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, RANK, DType
-
-if TYPE_CHECKING:
-    pass
 
 
 class dtype:

@@ -8,8 +8,10 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
@@ -20,13 +22,17 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...], bool]:
-    """Return the arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
+) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
     given = list(args)
+    names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _own(given[n])
+        given[n]._called = names.get(n, "")
     return given, tuple(given[n] for n in numbers), outside
 
 
@@ -41,28 +47,25 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             found = func(*given, **kwargs)
             y, aux = found if has_aux else (found, None)
             if not isinstance(y, Tensor) or y.dim():
                 kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe "
-                    "you wanted "
-                    "to use the vjp or jacrev APIs instead?"
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe you "
+                    "wanted to use the vjp or jacrev APIs instead?"
                 )
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
+            grads = (
+                _grad(y, xs, create_graph=True, materialize_grads=True)
+                if y.requires_grad
+                else tuple(map(zeros_like, xs))
+            )
         own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)
         value = _cut(y, outside)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
-
-
-def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    from gradcli.pytorch.creation import zeros_like
-
-    return tuple(zeros_like(x.detach()) for x in xs)
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -105,7 +108,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[...
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             y = func(*given, **kwargs)
             found = derivatives(y, xs, True)
         return _cut(found[0] if isinstance(argnums, int) else found, outside)

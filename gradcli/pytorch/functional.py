@@ -13,10 +13,11 @@ from gradcli.graph.construct import call, reshape, scatter
 from gradcli.graph.node import Node, compare, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
-from gradcli.pytorch.calls import exact, vocabulary_call
+from gradcli.pytorch.calls import exact, named
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
+from gradcli.pytorch.inplace import change
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
@@ -27,47 +28,30 @@ from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
 
 
-def _named(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
-
-
-# Activations: their settings stand in front of `inplace`.
-_ACTIVATIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid"), ()),
-    **dict.fromkeys(("elu", "celu"), ("alpha",)),
-    "leaky_relu": ("negative_slope",),
-    "hardtanh": ("min_val", "max_val"),
-    "threshold": ("threshold", "value"),
-}
-
-
 def _activation(name: str) -> Callable[..., Tensor]:
-    settings = _ACTIVATIONS[name]
-
     def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        own, rest = args[: len(settings)], args[len(settings) :]
+        if args and isinstance(args[-1], bool):
+            *args, inplace = args  # type: ignore[assignment]
         if name == "relu" and input._a.dtype == bool:
             raise RuntimeError("Boolean inputs not supported for relu")
         made = functional_named(name)
         assert made is not None
-        if not (rest[0] if rest else inplace):
-            return made(input, *own, **kwargs)  # type: ignore[no-any-return]
-        from gradcli.pytorch.inplace import change
-
-        return change(input, lambda x: made(x, *own, **kwargs), f"{name}_")
+        return (
+            change(input, lambda x: made(x, *args, **kwargs), f"{name}_") if inplace else made(input, *args, **kwargs)
+        )
 
     activate.__name__ = name
     return activate
 
 
-for _name in _ACTIVATIONS:
+for _name in "relu relu6 selu silu mish hardswish hardsigmoid elu celu leaky_relu hardtanh threshold".split():  # noqa: SIM905
     globals()[_name] = _activation(_name)
     globals()[f"{_name}_"] = partial(globals()[_name], inplace=True)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
-        return _named("gelu", input)
+        return named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
     def build(x: Node) -> Node:
@@ -100,7 +84,7 @@ def _along(name: str) -> Callable[..., Tensor]:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = input if dtype is None else to(input, dtype)
-        return _named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
+        return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
 
     made.__name__ = name
     return made
@@ -111,10 +95,7 @@ softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    from gradcli.pytorch.random import exponential_
-    from gradcli.pytorch.views import clone
-
-    soft: Any = softmax((logits - exponential_(clone(logits.detach())).log()) / tau, dim)  # type: ignore[attr-defined]
+    soft: Any = softmax((logits - logits.detach().clone().exponential_().log()) / tau, dim)
     if not hard:
         return soft  # type: ignore[no-any-return]
     places = soft.max(dim, keepdim=True)[1]
@@ -194,7 +175,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
+    return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -247,7 +228,7 @@ def batch_norm(
             running._a[...] = (1 - momentum) * running._a + momentum * now
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
-    return _named("batch_norm", input, *given, weight, bias, training, eps=eps)
+    return named("batch_norm", input, *given, weight, bias, training, eps=eps)
 
 
 # Windows
@@ -259,7 +240,7 @@ def _pooled(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         if kwargs.pop("return_indices", False):
             raise MissingError(f"{name}(return_indices=True)")
-        return _named(name, input, kernel_size, stride, padding, *args, **kwargs)
+        return named(name, input, kernel_size, stride, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
@@ -289,9 +270,8 @@ adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1, max_pool1d), _ada
 
 def _convolution(name: str) -> Callable[..., Tensor]:
     def convolve(input: Tensor, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-        return _named(name, input, weight, *([bias] if bias is not None or args or kwargs else []), *args, **kwargs)
+        return named(name, input, weight, *([bias] if bias is not None or args or kwargs else []), *args, **kwargs)
 
-    convolve.__name__ = name
     return convolve
 
 
@@ -344,12 +324,13 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
-_OTHER = {"one_hot": one_hot}
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
+    if name == "one_hot":
+        return one_hot
+    found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found

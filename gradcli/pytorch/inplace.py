@@ -12,6 +12,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -22,18 +23,14 @@ _LEAF = "a leaf Variable that requires grad is being used in an in-place operati
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _SEVERAL = (
     "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-    "views. Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation "
-    "by an out-of-place one."
+    "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "operation by an out-of-place one."
 )
 _NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-    "use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace "
-    "to be tracked)."
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+    "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked)."
 )
 
 
@@ -43,9 +40,8 @@ def check(x: Tensor) -> None:
         return
     if x._inference and not Mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-            "get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     base = x._base
     if base is None:
@@ -237,20 +233,13 @@ def zero_(self: Tensor) -> Tensor:
     return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
-@method("copy_")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    return copied_into(self, src)
+method("copy_")(lambda self, src, non_blocking=False: copied_into(self, src))
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
     self._a, self._memory = source._a, source._memory
     return self
-
-
-@method("masked_fill_")
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -270,8 +259,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
+        given, settings = in_order(name, args, kwargs)
+        return change(self, lambda x: _numbered(made(x, *given, **settings), name), name)
 
     call.__name__ = name
     return call
@@ -322,20 +311,8 @@ def _augmented(name: str, made: Callable[..., Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_CHANGES: dict[str, Callable[..., Any]] = {
-    "__iadd__": operators.add,
-    "__isub__": operators.sub,
-    "__imul__": operators.mul,
-    "__itruediv__": operators.div,
-    "__ifloordiv__": operators.floor_divide,
-    "__ipow__": operators.pow,
-    "__imod__": operators.remainder,
-    "__iand__": operators.BITWISE["and"],
-    "__ior__": operators.BITWISE["or"],
-    "__ixor__": operators.BITWISE["xor"],
-}
-for _name, _made in _CHANGES.items():
-    _augmented(_name, _made)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
 
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
@@ -345,7 +322,9 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    found = compute()
+    found: Any = compute()
+    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
+        raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     out._a[...] = found._a

@@ -9,14 +9,13 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
-from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.calls import named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import expand, reshape, shape_of, transpose, view
-from gradcli.vocabulary import FUNCTIONS
 
 # Parts
 
@@ -255,4 +254,4 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     times = shape_of(repeats)
     if len(times) < self.dim():
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return vocabulary_call("repeat", FUNCTIONS["repeat"], (self, *times), {})
+    return named("repeat", self, *times)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.calls import named
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
-from gradcli.vocabulary import FUNCTIONS
 
-__all__ = ["cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
 matmul, diagonal = _matmul, _diagonal
 
 
 def det(A: Tensor) -> Tensor:
-    return vocabulary_call("det", FUNCTIONS["det"], (A,), {})
+    return named("det", A)
 
 
 def inv(A: Tensor) -> Tensor:
@@ -26,7 +25,7 @@ def inv(A: Tensor) -> Tensor:
     """
     import numpy as np
 
-    found = vocabulary_call("inv", FUNCTIONS["inv"], (A,), {})
+    found = named("inv", A)
     if not np.isfinite(found._a).all() and np.isfinite(A._a).all():
         raise LinAlgError(
             f"linalg.inv: The diagonal element {A.shape[-1]} is zero, the inversion could not be completed because the "
@@ -43,11 +42,11 @@ LinAlgError.__module__ = "torch._C"
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    return vocabulary_call("solve", FUNCTIONS["solve"], (A, B), {})
+    return named("solve", A, B)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    return vocabulary_call("cross", FUNCTIONS["cross"], (input, other, dim), {})
+    return named("cross", input, other, dim)
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:

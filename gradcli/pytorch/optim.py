@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.module import forget
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -45,13 +46,7 @@ class Optimizer:
         self.param_groups.append({"params": own, **self.defaults, **{k: v for k, v in group.items() if k != "params"}})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p._grad is not None:
-                    if set_to_none:
-                        p._grad = None
-                    else:
-                        p._grad._a[...] = 0
+        forget((p for group in self.param_groups for p in group["params"]), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
@@ -212,7 +207,7 @@ class RMSprop(Optimizer):
         kind, alpha = p._a.dtype.type, group["alpha"]
         square = self._kept(p, "square_avg")
         square[...] = square * kind(alpha) + kind(1 - alpha) * g * g
-        velocity = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
+        velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
             mean = self._kept(p, "grad_avg")

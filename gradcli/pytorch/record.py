@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class Line(int):
 
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
+    code: CodeType | None = None  # of the frame
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -64,7 +66,8 @@ def script_line() -> Line:
     if frame is None:
         return Line(0)
     found = Line(frame.f_lineno or 0)
-    found.file, found.call, found.inside = frame.f_code.co_filename, (id(frame), frame.f_lasti), inside
+    found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
 
@@ -225,8 +228,8 @@ class Step(Edge):
         """Return what is kept as tensors that lead back to where they came from."""
         found: list[Tensor | None] = []
         for a, edge in zip(self.values or [None] * len(self.edges), self.edges, strict=True):
-            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else _leading(a, edge))
-        return [*found, None if self.result is None else _leading(self.result, self), g]
+            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else leading(a, edge))
+        return [*found, None if self.result is None else leading(self.result, self), g]
 
     def free(self, line: int) -> None:
         """Let go of what was kept."""
@@ -236,7 +239,7 @@ class Step(Edge):
         self.checks = []
 
 
-def _leading(a: Array, edge: Edge | None) -> Tensor:
+def leading(a: Array, edge: Edge | None) -> Tensor:
     """Return a tensor that a step has made."""
     found = Make.tensor(a)
     if isinstance(edge, Step):

@@ -29,9 +29,6 @@ class LRScheduler:
     def get_last_lr(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _now(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
 
 class StepLR(LRScheduler):
     """Multiplies the rate by gamma every so many epochs."""
@@ -42,8 +39,8 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._now()
-        return [lr * self.gamma for lr in self._now()]
+            return self.get_last_lr()
+        return [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class MultiStepLR(LRScheduler):
@@ -54,7 +51,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return [lr * self.gamma ** self.milestones.count(self.last_epoch) for lr in self._now()]
+        return [lr * self.gamma ** self.milestones.count(self.last_epoch) for lr in self.get_last_lr()]
 
 
 class ExponentialLR(LRScheduler):
@@ -65,7 +62,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return self._now() if self.last_epoch == 0 else [lr * self.gamma for lr in self._now()]
+        return self.get_last_lr() if self.last_epoch == 0 else [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class LambdaLR(LRScheduler):
@@ -90,14 +87,14 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         k, least = self.last_epoch, self.eta_min
         if k == 0:
-            return self._now()
+            return self.get_last_lr()
         if (k - 1 - self.T_max) % (2 * self.T_max) == 0:
             return [
                 lr + (base - least) * (1 - math.cos(math.pi / self.T_max)) / 2
-                for base, lr in zip(self.base_lrs, self._now(), strict=True)
+                for base, lr in zip(self.base_lrs, self.get_last_lr(), strict=True)
             ]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
-        return [ratio * (lr - least) + least for lr in self._now()]
+        return [ratio * (lr - least) + least for lr in self.get_last_lr()]
 
 
 _LRScheduler = LRScheduler

@@ -6,7 +6,7 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Tensor:
     _memory: Memory
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
+    _called = ""  # what a function that is differentiated calls it
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -39,31 +40,9 @@ class Tensor:
     _detached: tuple[int, str] | None = None  # the line at which it was cut off from what it came from, and how
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __matmul__: Any
-        __pow__: Any
-        __lt__: Any
-        __gt__: Any
-        __le__: Any
-        __ge__: Any
-        __neg__: Any
-        __pos__: Any
-        __abs__: Any
-        __invert__: Any
-        __iter__: Any
-        __getitem__: Any
-        __setitem__: Any
-        T: Any
-        mT: Any
-        data: Any
-        multinomial: Any
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
+        __matmul__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __neg__ = __pos__ = __abs__ = cast(Any, None)
+        __invert__ = __iter__ = __getitem__ = __setitem__ = T = mT = data = multinomial = cast(Any, None)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         from gradcli.pytorch.creation import old_tensor
@@ -100,9 +79,7 @@ class Tensor:
     is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
     layout = property(lambda self: "torch.strided")
 
-    @property
-    def itemsize(self) -> int:
-        return self._a.itemsize
+    itemsize = property(lambda self: self._a.itemsize)
 
     def element_size(self) -> int:
         return self._a.itemsize
@@ -143,9 +120,8 @@ class Tensor:
     def requires_grad(self, wanted: bool) -> None:
         if self._fn is not None and not wanted:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                "variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if wanted and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")

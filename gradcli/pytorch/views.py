@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Make, apply
+from gradcli.graph.substitute import substituted
+from gradcli.pytorch.indexing import taken
+from gradcli.pytorch.modes import Mode, enable_grad
+from gradcli.pytorch.record import Make, Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 
@@ -27,27 +29,16 @@ def refreshed(view: Tensor) -> None:
     if not base.requires_grad:
         view._fn = None
         return
-    from gradcli.pytorch.modes import enable_grad
-
     with enable_grad():
         for recipe in view._how:
-            source = apply(recipe.op, lambda *_, r=recipe: _like(r, *_), (source,), ("again", id(recipe)), _AS_STRIDED)
+            again = partial(_again, recipe)
+            source = apply(recipe.op, again, (source,), ("again", id(recipe)), "AsStridedBackward0")
     view._fn = source._fn
 
 
-_AS_STRIDED = "AsStridedBackward0"
-
-
-def _like(recipe: Any, x: Node) -> Node:
+def _again(recipe: Any, x: Node) -> Node:
     """Return the output of a recipe for another input."""
-    from gradcli.graph.graph import scheduled
-
-    new = {recipe.inputs[0]: x}
-    for node in scheduled([recipe.output]):
-        if node not in new:
-            args = tuple(new[a] for a in node.args)
-            new[node] = Node(node.op, args, node.shape, node.settings, node.dtype)
-    return new[recipe.output]
+    return substituted([recipe.output], {recipe.inputs[0]: x})[0]
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -94,16 +85,6 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@method("view_as")
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return view(self, other.shape)
-
-
-@method("reshape_as")
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return reshape(self, other.shape)
-
-
 @both("reshape")
 def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     shape = _filled(self, shape_of(sizes or (shape,)))
@@ -122,11 +103,6 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return self
     sizes = self.shape
     return reshape(self, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
-
-
-@both("ravel")
-def ravel(self: Tensor) -> Tensor:
-    return flatten(self) if self.dim() != 1 else self
 
 
 @method("unflatten")
@@ -264,14 +240,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
-@method("expand_as")
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return expand(self, other.shape)
-
-
-@both("broadcast_to")
-def broadcast_to(self: Tensor, size: Any) -> Tensor:
-    return expand(self, size)
+method("view_as")(lambda self, other: view(self, other.shape))
+method("reshape_as")(lambda self, other: reshape(self, other.shape))
+method("expand_as")(lambda self, other: expand(self, other.shape))
+both("broadcast_to")(lambda self, size: expand(self, size))
+both("ravel")(lambda self: flatten(self) if self.dim() != 1 else self)
 
 
 @both("diagonal")
@@ -280,12 +253,7 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, nam
     if (offset, a, b, self.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (self,), (), name)
     numbers = np.diagonal(np.arange(self.numel()).reshape(self.shape), offset, a, b)
-    places = Places.of(numbers)
-
-    def build(n: Node) -> Node:
-        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
-
-    return apply("diagonal", build, (self,), (offset, a, b), name)
+    return taken(self, numbers, "diagonal", name, (offset, a, b))
 
 
 @both("clone")
@@ -306,8 +274,6 @@ def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
     found = Make.tensor(x._a)
     found._memory = x._memory
-    from gradcli.pytorch.record import Recorder, script_line
-
     if Recorder.explains and x.requires_grad:
         found._detached = (script_line(), how)
     return found
@@ -324,11 +290,7 @@ def _data(self: Tensor) -> Tensor:
     return found
 
 
-def _set_data(self: Tensor, value: Tensor) -> None:
-    self._a = value._a
-
-
-Tensor.data = property(_data, _set_data)
+Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
 _DETACHED_VIEW = (

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment
+from conftest import HANG, Outcome, environment, interruptible
 
 from gradcli.batch import cluster as engine
 
@@ -115,10 +115,6 @@ def on(cluster):
 def start(processes, *options, **more):
     command = [sys.executable, "-m", "gradcli", "backward", *SYSTEM, "--output", "result.parquet", *options]
     return processes.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-
-
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
 
 
 def in_the_middle():

@@ -31,7 +31,7 @@ def test_wrong_and_right(cli):
     assert wrong["yours"] == pytest.approx(x * y)
     assert wrong["is"] == pytest.approx(2 * x * y)
     assert wrong["difference"] == pytest.approx(2 * x * y, rel=1e-8)
-    assert right == {"claim": "df/dy", "verdict": "right", "by": "proof", "formula": "x**2"}
+    assert right == {"claim": "df/dy", "said": "x**2", "verdict": "right", "by": "proof", "formula": "x**2"}
 
 
 def test_all_right_is_status_0(cli):
