@@ -147,10 +147,8 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     ends = scheduled([g, own, *arguments])
     small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
     active = active_nodes(small, [g])
-    adjoints = reverse(small, [(contributions[i], u) for i, u in known.items() if contributions[i] in active], active)[
-        1
-    ]
-    found = adjoints.get(g)
+    seeds = [(contributions[i], u) for i, u in known.items() if contributions[i] in active]
+    found = reverse(small, seeds, active)[1].get(g)
     if found is None:
         return const(0, node.shape)
     meant = {own: node, **dict(zip(arguments, node.args, strict=True))}
