@@ -23,8 +23,8 @@ from gradcli.cli.outcome import run
 
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.
-settings.register_profile("desk", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("desk", deadline=None, max_examples=50)
+settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Modules are compiled once, and not again for each of the hundreds of processes that tests start.

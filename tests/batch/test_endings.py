@@ -36,10 +36,10 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def start(*arguments, **options):
-    command = [sys.executable, "-m", "gradcli", *arguments]
+def start(*arguments, command=(sys.executable, "-m", "gradcli"), **options):
+    """Start gradcli; where no signal is sent and nothing limited, the `command` may be the one that is forked."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen(command, env=environment(TERM="xterm"), **pipes)
+    return subprocess.Popen([*command, *arguments], env=environment(TERM="xterm"), **pipes)
 
 
 def limited():
@@ -140,10 +140,10 @@ def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_that_is_not_interrupted_ends_well(ending):
+def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
     """It is the signal that the other runs ended by, not the pipe."""
     needs(ending)
-    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, pipe):
+    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}", command=[forked]) as (process, pipe):
         assert not os.path.exists(f"r.{ending}")
         pipe.write(b"5,7\n")
         pipe.close()
@@ -226,8 +226,8 @@ def test_what_a_killed_run_left_is_not_in_the_way_of_another_output(cli):
     assert sorted(os.listdir()) == sorted([*left, "p.npz", "other.csv"])
 
 
-def test_a_run_that_is_alive_is_left_alone(cli):
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+def test_a_run_that_is_alive_is_left_alone(cli, forked):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", command=[forked]) as (process, pipe):
         during = set(os.listdir())
         points(3)
         cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
@@ -295,9 +295,9 @@ def test_what_is_taken_for_left_behind_before_it_is_locked_is_made_again():
     assert os.listdir() == []
 
 
-def test_a_mistake_at_the_end_of_a_pipe():
+def test_a_mistake_at_the_end_of_a_pipe(forked):
     put("r.csv")
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", command=[forked]) as (process, pipe):
         pipe.write(b"5,seven\n")
         pipe.close()
         _, err = process.communicate(timeout=HANG)
@@ -342,16 +342,17 @@ def test_a_full_disk_is_told(command, ending, old):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
 @pytest.mark.parametrize(("style", "count"), [("csv", 1), ("json", 5000)])
-def test_a_full_disk_behind_standard_output_is_told(style, count):
-    with open("/dev/full", "wb") as full, start("backward", "y=a*b", *points(count), "-f", style, stdout=full) as run:
+def test_a_full_disk_behind_standard_output_is_told(forked, style, count):
+    given = ("backward", "y=a*b", *points(count), "-f", style)
+    with open("/dev/full", "wb") as full, start(*given, command=[forked], stdout=full) as run:
         _, err = run.communicate(timeout=HANG)
         assert run.returncode == 2
     assert err.decode() == "error: the result cannot be written: no space left on device\n"
 
 
 @pytest.mark.parametrize(("command", "style"), [("backward", "csv"), ("jacobian", "csv"), ("backward", "json")])
-def test_a_closed_pipe_ends_quietly(command, style):
-    with start(command, "y=a*b", *points(), "-f", style) as process:
+def test_a_closed_pipe_ends_quietly(forked, command, style):
+    with start(command, "y=a*b", *points(), "-f", style, command=[forked]) as process:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -486,13 +487,14 @@ def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
 
 
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "no terminal"])
-def test_a_terminal_sees_the_rate(tty):
+def test_a_terminal_sees_the_rate(forked, tty):
     """A run of more than a second, whose second block of points comes at its end."""
     reader, writer = pty.openpty()
     shown = b""
     more = b"3,5," + b"x" * 2**20 + b"\n"
     os.mkfifo("p.csv")
-    with start("backward", "y=a*b", "--points", "p.csv", stderr=writer if tty else subprocess.PIPE) as process:
+    told = writer if tty else subprocess.PIPE
+    with start("backward", "y=a*b", "--points", "p.csv", command=[forked], stderr=told) as process:
         os.close(writer)
         with feed(process) as pipe:
             pipe.write(b"a,b,c\n1,2," + b"x" * 2**16 + b"\n")
