@@ -31,6 +31,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
 HANG = 30  # seconds after which a command counts as hanging
 
 
@@ -152,6 +153,18 @@ def run_process(
     )
     told = done.stderr.decode()
     return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
+
+
+def needs(ending: str) -> None:
+    """Skip the test of a kind of file whose library is not installed."""
+    if ending in ("parquet", "folder"):
+        pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")
