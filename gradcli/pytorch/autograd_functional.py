@@ -36,6 +36,31 @@ def _cut(found: Any, create: bool) -> Any:
     return found if create else found.detach()
 
 
+def _vectors(v: Any, others: Any, several: bool) -> tuple[Tensor, ...]:
+    """Return vectors to multiply by, one for each of other tensors; 1 for a single number.
+
+    Errors: `RuntimeError` for those of other shapes.
+    """
+    own = _tuple(others)
+    if v is None:
+        if len(own) != 1 or own[0].numel() != 1:
+            where = "input to the user-provided function is" if several else "user-provided function returns"
+            raise RuntimeError(f"The vector v can only be None if the {where} a single Tensor with a single element.")
+        return (ones_like(own[0].detach()),)
+    found = _tuple(v)
+    if len(found) != len(own):
+        raise RuntimeError(
+            "The given v should contain a single Tensor."
+            if isinstance(others, Tensor)
+            else f"v is a tuple of invalid length: should be {len(own)} but got {len(found)}."
+        )
+    for i, (x, y) in enumerate(zip(found, own, strict=True)):
+        if x.shape != y.shape:
+            entry = "" if isinstance(others, Tensor) else f"Entry {i} in "
+            raise RuntimeError(f"{entry}v has invalid size: should be {y.shape} but got {x.shape}.")
+    return found
+
+
 def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
     rows: list[tuple[Any, ...]] = []
@@ -85,7 +110,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     with enable_grad():
         xs = _leaves(inputs, create_graph)
         outputs = func(*xs)
-        found = grad(outputs, xs, v, create_graph=create_graph, materialize_grads=True)
+        found = grad(outputs, xs, _vectors(v, outputs, False), create_graph=create_graph, materialize_grads=True)
     return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
 
 
@@ -93,7 +118,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return what a function gives, and J·v: the derivative of vᵀJ by v."""
     with enable_grad():
         xs = _leaves(inputs, create_graph)
-        tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
+        tangents = _vectors(v, inputs, True)
         outputs = func(*xs)
         found = tuple(pushed(y, xs, tangents) for y in _tuple(outputs))
     return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
@@ -118,7 +143,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         xs = _leaves(inputs, create_graph)
         y = func(*xs)
         first = grad(y, xs, create_graph=True, materialize_grads=True)
-        tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
+        tangents = _vectors(v, inputs, True)
         used = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
         found = grad([g for g, _ in used], xs, [t for _, t in used], create_graph=create_graph, materialize_grads=True)
     return _cut(y, create_graph), _cut(_shaped(found, inputs), create_graph)

@@ -12,13 +12,14 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
-from gradcli.pytorch import dtypes
+from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, vocabulary_call
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.pairs import return_type
 from gradcli.pytorch.record import apply
+from gradcli.pytorch.refusals import check_square
 from gradcli.pytorch.registry import TORCH, both, function
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.vocabulary import FUNCTIONS
@@ -84,8 +85,10 @@ BOTH: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2),
     "addbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2).sum(0),
     "matrix_power": lambda input, n: _power(input, n),
-    "logdet": lambda input: input.det().log(),
-    "slogdet": lambda input: _SLOGDET(input.det().sign(), input.det().abs().log()),
+    "det": lambda input: linalg.det(input),
+    "inverse": lambda input: linalg.inv(input),
+    "logdet": lambda input: _squared("logdet", input).det().log(),
+    "slogdet": lambda input: _SLOGDET(_squared("linalg.slogdet", input).det().sign(), input.det().abs().log()),
     "cov": lambda input, correction=1: _covariance(input, correction),
     "corrcoef": lambda input: _correlation(_covariance(input, 1)),
 }
@@ -195,6 +198,11 @@ def _embedded(x: Any, offset: int) -> Any:
         return construct.reshape(put(n, len(n.shape) - 1, places, size * size), (*n.shape[:-1], size, size))
 
     return apply("diag_embed", build, (x,), offset)
+
+
+def _squared(name: str, x: Any) -> Any:
+    check_square(name, x)
+    return x
 
 
 def _power(x: Any, n: int) -> Any:

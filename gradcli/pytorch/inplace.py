@@ -276,19 +276,19 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
+        return change(self, lambda x: numbered(made(x, *args, **kwargs)), name)
 
     call.__name__ = name
     return call
 
 
-def _numbered(found: Tensor, name: str) -> Tensor:
+def numbered(found: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
     step = found._fn
     return called(found, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else found
 
 
-_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma"))
+_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
 
 # Views in place: the tensor becomes its own view, under a name of its own.
 _TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import log_softmax, reduce, reshape
+from gradcli.graph.construct import call, log_softmax, reduce, reshape
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called, exact, vocabulary_call
@@ -64,10 +64,20 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
         how = reduction_of(size_average, reduce, reduction)
         if input.shape != target.shape:
             warnings.warn(_DIFFERENT.format(target.shape, input.shape), UserWarning, stacklevel=3)
-        dtype = result_dtype((input, target)).name
+        if weight is not None:
+            plain = loss(input, target, reduction="none", **more)
+            return _weighted(plain, weight, how, name)
+        kind = result_dtype((input, target))
+        dtype = kind.name
         settings = {k: const(exact(v)) for k, v in more.items()}
-        if dtype == "bool":
-            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for 'Bool'")
+        if name == "huber_loss" and more.get("delta", 1) <= 0:
+            raise RuntimeError("huber_loss does not support non-positive values for delta.")
+        if name == "smooth_l1_loss" and not more.get("beta", 1):
+            return l1_loss(input, target, reduction=how)
+        if not kind.is_floating_point and (name != "l1_loss" or dtype == "bool"):
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{WORDS[dtype]}'")
+        if name == "l1_loss" and how == "mean" and not kind.is_floating_point:
+            return (input - target).mean()  # type: ignore[attr-defined,operator,no-any-return]
 
         def build(x: Node, y: Node) -> Node:
             return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), reduction=how, **settings)
@@ -78,6 +88,16 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
 
     loss.__name__ = name
     return loss
+
+
+def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
+    """Return a weighted loss: the mean over the weights' sum, but of Huber's loss over their number."""
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    found = loss * weight
+    if how == "mean" and name != "huber_loss":
+        return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
+    return _one(found, how)  # type: ignore[no-any-return]
 
 
 mse_loss, l1_loss = _regression("mse_loss"), _regression("l1_loss")
@@ -105,8 +125,9 @@ def binary_cross_entropy(
     if target._a.dtype != input._a.dtype:
         found, wanted = WORDS[target.dtype.name], WORDS[input.dtype.name]
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
-    if ((input._a < 0) | (input._a > 1)).any():
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    for what, own in (("target", target._a), ("input", input._a)):
+        if ((own < 0) | (own > 1)).any():
+            raise RuntimeError(f"all elements of {what} should be between 0 and 1")
     return vocabulary_call("binary_cross_entropy", FUNCTIONS["binary_cross_entropy"], (input, target, weight, how), {})
 
 
@@ -124,7 +145,12 @@ def binary_cross_entropy_with_logits(
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     name = "binary_cross_entropy_with_logits"
-    dtype = result_dtype((input, target)).name
+    if input._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{WORDS[input.dtype.name]}'")
+    if target._a.dtype.kind != "f":
+        word = WORDS[target.dtype.name]
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+    dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
         own = iter(more)
@@ -148,6 +174,8 @@ def kl_div(
         warnings.warn(_SUPPORT, UserWarning, stacklevel=2)
     x: Any = input
     y: Any = target
+    if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     loss = y.exp() * (y - x) if log_target else y.xlogy(y) - y * x
     if reduction == "batchmean":
         return loss.sum() / input.shape[0]  # type: ignore[no-any-return]
@@ -178,6 +206,8 @@ def _composed(function: Callable[..., Any], **defaults: Any) -> Callable[..., Te
 
 
 def _gaussian(input: Any, target: Any, var: Any, full: bool, eps: float) -> Any:
+    if (var._a < 0).any():
+        raise ValueError("var has negative entry/entries")
     spread = var.clamp(min=eps)
     loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
     return loss + 0.5 * np.log(2 * np.pi) if full else loss
@@ -229,6 +259,11 @@ multilabel_soft_margin_loss = _composed(
 
 def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
     """Return the logistic loss of targets 1 and -1."""
+    if len(args) > 1 and args[1].requires_grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
     return called(_soft_margin(*args, **kwargs), "SoftMarginLossBackward0")  # type: ignore[no-any-return]
 
 
@@ -251,6 +286,8 @@ def cross_entropy(
 ) -> Tensor:
     """Return the negative logarithm of the probability of each target's class, from scores."""
     how = reduction_of(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if target.shape == input.shape and target._a.dtype.kind == "f":
         return _of_probabilities(input, target, weight, how, label_smoothing)
     axis = 1 if input.dim() > 1 else 0
@@ -310,13 +347,21 @@ def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
 
 def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    if target._a.dtype.kind == "f":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
     own = target._a[..., 0]
     if scores.dim() < 3 and own.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if weight is not None and weight.shape != (count,):
+        classes = (
+            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+        raise RuntimeError(
+            classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
+        )
+    if target._a.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "
@@ -342,7 +387,10 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
         if how == "none":
             return loss
         summed = reduce("sum", loss, tuple(range(len(loss.shape)))) if loss.shape else loss
+        if how == "mean" and not total:  # no gradient flows where no sample counts
+            return call("detach", summed) * const(np.nan) + summed
         return summed / const(exact(total)) if how == "mean" else summed
 
-    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0" if how != "none" else "ViewBackward0"
+    flat = scores.dim() not in (2, 4) and how == "none"
+    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
     return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, axis), name)

@@ -296,6 +296,8 @@ def apply(
     recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
+    if recipe.is_dense and not result.flags.c_contiguous:
+        result = np.ascontiguousarray(result)
     out = Make.tensor(result)
     if recipe.is_view:
         _show(out, operands, recipe)
