@@ -35,7 +35,35 @@ class Sequential(Module):
 
     def __getitem__(self, key: Any) -> Any:
         items = list(self._modules.items())
+        if isinstance(key, int) and not -len(items) <= key < len(items):
+            raise IndexError(f"index {key} is out of range")
         return type(self)(dict(items[key])) if isinstance(key, slice) else items[key][1]
+
+    def _become(self, modules: Any) -> Any:
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Put a layer in front of another."""
+        own = list(self)
+        own.insert(index, module)
+        return self._become(own)
+
+    def extend(self, sequential: Any) -> Any:
+        """Add layers at the end."""
+        return self._become([*self, *sequential])
+
+    def pop(self, key: int) -> Module:
+        """Take a layer away."""
+        own = list(self)
+        found = own.pop(key)
+        self._become(own)
+        return found  # type: ignore[no-any-return]
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(*self, *other)
 
     def __setitem__(self, key: int, module: Module) -> None:
         self._modules[list(self._modules)[key]] = module

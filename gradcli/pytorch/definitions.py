@@ -137,7 +137,8 @@ def _hardtanh(x: Node, low: Node, high: Node) -> Node:
 def _logit(x: Node, eps: Node | None) -> Node:
     inner = x if eps is None else call("clamp", x, eps, _ONE - eps)
     found = call("log", inner / (_ONE - inner))
-    return found if eps is not None else where(_both(compare("ge", x, _ZERO), compare("le", x, _ONE)), found, x * _NAN)
+    inside = _both(compare("ge", x, _ZERO), compare("le", x, _ONE))
+    return found if eps is not None else found * where(inside, _ONE, _NAN)
 
 
 def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:

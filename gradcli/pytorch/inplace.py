@@ -213,11 +213,19 @@ def _constant(numbers: Any, x: Tensor) -> Tensor:
 
 
 def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
-    """Fill a tensor with numbers that were drawn."""
+    """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
     check(x)
+    numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
     name = "".join(part.capitalize() for part in how.split("_"))
     return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+
+
+def in_memory(numbers: Any, like: Any) -> Any:
+    """Return numbers as an array whose elements stand in memory as those of another one do."""
+    found = np.empty_like(like, numbers.dtype)
+    found.ravel(order="K")[...] = numbers
+    return found
 
 
 @method("fill_")

@@ -97,8 +97,17 @@ class _Conv(Module):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
         super().__init__()
+        for which, channels in (("in", in_channels), ("out", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{which}_channels must be divisible by groups")
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {list(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
+        self.padding_mode = padding_mode
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.dilation = map(self._each, (kernel_size, stride, dilation))
         self.padding = padding if isinstance(padding, str) else self._each(padding)
@@ -118,7 +127,11 @@ class _Conv(Module):
     def forward(self, input: Any) -> Any:
         """Return the convolution."""
         convolve = F.conv1d if self.axes == 1 else F.conv2d
-        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros" and not isinstance(padding, str):
+            ends = [n for own in padding[::-1] for n in (own, own)]
+            input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -128,7 +141,11 @@ class _Conv(Module):
             found += f", dilation={self.dilation}"
         if self.groups != 1:
             found += f", groups={self.groups}"
-        return found + (", bias=False" if self.bias is None else "")
+        found += ", bias=False" if self.bias is None else ""
+        return found + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
+
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Conv1d(_Conv):
@@ -266,7 +283,7 @@ class _Dropout(Module):
 
     def forward(self, input: Any) -> Any:
         """Return the numbers, some of them 0 by chance."""
-        return F.dropout(input, self.p, self.training)
+        return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -281,7 +298,7 @@ class Dropout2d(_Dropout):
 
     def forward(self, input: Any) -> Any:
         """Return the channels, some of them 0 by chance."""
-        return F.dropout2d(input, self.p, self.training)
+        return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class GroupNorm(Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,13 +35,21 @@ class Optimizer:
     def add_param_group(self, group: dict[str, Any]) -> None:
         """Add parameters with settings of their own."""
         own = group["params"]
-        own = [own] if isinstance(own, Tensor) else [p[1] if isinstance(p, tuple) else p for p in own]
+        own = [own] if isinstance(own, Tensor) else list(own)
+        named = [p[0] for p in own if isinstance(p, tuple)]
+        own = [p[1] if isinstance(p, tuple) else p for p in own]
         for p in own:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
-        self.param_groups.append({"params": own, **self.defaults, **{k: v for k, v in group.items() if k != "params"}})
+        if len(set(map(id, own))) < len(own):
+            warnings.warn(_DUPLICATES, UserWarning, stacklevel=3)
+        if {id(p) for p in own} & {id(p) for g in self.param_groups for p in g["params"]}:
+            raise ValueError("some parameters appear in more than one parameter group")
+        names = {"param_names": named} if named else {}
+        given = {k: v for k, v in group.items() if k != "params"}
+        self.param_groups.append({"params": own, **names, **self.defaults, **given})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""
@@ -54,7 +63,7 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change the parameters; a closure computes the loss first, with its gradients."""
-        loss = None
+        self._opt_called, loss = True, None
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -99,6 +108,12 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+_DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+    "github.com/pytorch/pytorch/issues/40967 for more information"
+)
+
+
 def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
     """Return what the loss grows along: the gradient, or minus it to maximize, and that of the weight decay."""
     g = p._grad._a  # type: ignore[union-attr]
@@ -112,12 +127,10 @@ def _check(**settings: float) -> None:
     words = {
         "lr": "learning rate",
         "eps": "epsilon value",
-        "weight_decay": "weight_decay value",
-        "momentum": "momentum value",
     }
     for name, value in settings.items():
         if value < 0:
-            raise ValueError(f"Invalid {words[name]}: {value}")
+            raise ValueError(f"Invalid {words.get(name, f'{name} value')}: {value}")
 
 
 class SGD(Optimizer):
@@ -137,7 +150,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        _check(lr=float(lr), momentum=momentum, weight_decay=weight_decay)
+        _check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         own = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
@@ -179,14 +192,16 @@ class Adam(Optimizer):
         capturable: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
+        decoupled_weight_decay: bool | None = None,
     ) -> None:
-        _check(lr=float(lr), eps=eps, weight_decay=weight_decay)
+        _check(lr=lr, eps=eps, weight_decay=weight_decay)
+        decoupled = self.decoupled if decoupled_weight_decay is None else decoupled_weight_decay
         for i, beta in enumerate(betas):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         own |= {"maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**own, "fused": fused, "decoupled_weight_decay": self.decoupled})
+        super().__init__(params, {**own, "fused": fused, "decoupled_weight_decay": decoupled})
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         from gradcli.pytorch.tensor import new, of_array
@@ -248,7 +263,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        _check(lr=float(lr), eps=eps, momentum=momentum, weight_decay=weight_decay)
+        _check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         own = {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered}
         own |= {"weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize}
         super().__init__(params, {**own, "differentiable": differentiable})
@@ -258,6 +273,7 @@ class RMSprop(Optimizer):
 
         kind = p._a.dtype.type
         state = self.state[p]
+        state.setdefault("step", new(np.zeros(1, np.float32)))._a[...] += 1
         for name in ("square_avg", *["momentum_buffer"] * (group["momentum"] > 0), *["grad_avg"] * group["centered"]):
             state.setdefault(name, new(np.zeros_like(p._a)))
         square, alpha = state["square_avg"]._a, group["alpha"]
@@ -279,17 +295,37 @@ class Adagrad(Optimizer):
     """Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011)."""
 
     def __init__(
-        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, eps: float = 1e-10
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        _check(lr=float(lr), eps=eps, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay})
+        from gradcli.pytorch.tensor import new
+
+        _check(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay)
+        _check(initial_accumulator_value=initial_accumulator_value, eps=eps)
+        own = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
+        own |= {"initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize}
+        super().__init__(params, {**own, "differentiable": differentiable, "fused": fused})
+        for p in (p for group in self.param_groups for p in group["params"]):
+            first = np.full_like(p._a, initial_accumulator_value)
+            self.state[p] = {"step": new(np.zeros(1, np.float32)), "sum": new(first)}
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         kind = p._a.dtype.type
         state = self.state[p]
-        state["step"] = state.get("step", 0) + 1
-        state["sum"] = total = state.get("sum", np.zeros_like(p._a)) + g * g
-        rate = float(group["lr"]) / (1 + (state["step"] - 1) * group["lr_decay"])
+        state["step"]._a[...] += 1
+        state["sum"]._a[...] += g * g
+        total, t = state["sum"]._a, state["step"].item()
+        rate = float(group["lr"]) / (1 + (t - 1) * group["lr_decay"])
         p._a -= kind(rate) * (g / (np.sqrt(total) + kind(group["eps"])))
 
 

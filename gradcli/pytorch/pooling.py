@@ -11,23 +11,45 @@ from gradcli.pytorch.module import Module, listed
 
 class _Pool(Module):
     function: Any = None
-    largest = True
 
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
     ) -> None:
         super().__init__()
-        self.kernel_size, self.padding, self.dilation, self.ceil_mode = kernel_size, padding, dilation, ceil_mode
+        self.kernel_size, self.padding = kernel_size, padding
         self.stride = kernel_size if stride is None else stride
+        self.more = {"dilation": dilation, "return_indices": return_indices, "ceil_mode": ceil_mode}
 
     def forward(self, input: Any) -> Any:
         """Return one number for each window."""
-        more = (self.dilation, self.ceil_mode) if self.largest else ()
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, *more)
+        return type(self).function(input, self.kernel_size, self.stride, self.padding, **self.more)
 
     def extra_repr(self) -> str:
-        found = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-        return found + (f", dilation={self.dilation}, ceil_mode={self.ceil_mode}" if self.largest else "")
+        own = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return f"{own}, dilation={self.more['dilation']}, ceil_mode={self.more['ceil_mode']}"
+
+
+class _Mean(_Pool):
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        **more: Any,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding)
+        self.more = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **more}
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxPool1d(_Pool):
@@ -42,20 +64,20 @@ class MaxPool2d(_Pool):
     function = staticmethod(F.max_pool2d)
 
 
-class AvgPool1d(_Pool):
+class AvgPool1d(_Mean):
     """The mean of each window."""
 
-    function, largest = staticmethod(F.avg_pool1d), False
+    function = staticmethod(F.avg_pool1d)
 
     def extra_repr(self) -> str:
         own = [v if isinstance(v, tuple) else (v,) for v in (self.kernel_size, self.stride, self.padding)]
         return f"kernel_size={own[0]}, stride={own[1]}, padding={own[2]}"
 
 
-class AvgPool2d(_Pool):
+class AvgPool2d(_Mean):
     """The mean of each window."""
 
-    function, largest = staticmethod(F.avg_pool2d), False
+    function = staticmethod(F.avg_pool2d)
 
 
 class _Adaptive(Module):

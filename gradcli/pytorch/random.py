@@ -11,9 +11,9 @@ import numpy as np
 from gradcli.pytorch.creation import _optional, check_room
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
-from gradcli.pytorch.inplace import refilled
+from gradcli.pytorch.inplace import in_memory, refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
 
@@ -206,8 +206,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
     if p == 0:
-        return x * 1.0
+        return x
     own = tuple(x.shape) if shape is None else shape
     u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
-    keep = (u < 1 - p).astype(np.float64) / (1 - p) if p < 1 else np.zeros(len(u))
-    return x * of_array(keep.reshape(own).astype(x._a.dtype))
+    keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
+    return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))
