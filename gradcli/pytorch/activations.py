@@ -120,7 +120,8 @@ def _bound(name: str, settings: dict[str, Any], args: tuple[Any, ...], given: di
 
 
 def _made(name: str, init: Callable[..., None], forward: Callable[..., Any], text: Callable[..., str]) -> type[Module]:
-    body = {"__init__": init, "forward": forward, "extra_repr": text, "__module__": "torch.nn.modules"}
+    home = "loss" if name.endswith("Loss") else "activation"
+    body = {"__init__": init, "forward": forward, "extra_repr": text, "__module__": f"torch.nn.modules.{home}"}
     return type(name, (Module,), {**body, "__doc__": f"`torch.nn.{name}`."})
 
 

@@ -109,8 +109,8 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "triu_indices": lambda row, col, offset=0: of_array(np.stack(np.triu_indices(row, offset, col))),
     "unravel_index": lambda indices, shape: tuple(map(of_array, np.unravel_index(indices._a[..., 0], shape))),
     "vander": lambda x, N=None, increasing=False: _vander(x, len(x) if N is None else N, increasing),
-    "iinfo": lambda type: np.iinfo(type.numpy),
-    "finfo": lambda type=None: np.finfo((type or dtypes.default_dtype()).numpy),
+    "iinfo": dtypes.iinfo,
+    "finfo": dtypes.finfo,
     "fill": lambda input, value: TORCH["full_like"](input, value),
 }
 TORCH_ONLY["trapz"] = TORCH_ONLY["trapezoid"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from gradcli.pytorch.module import Module, Parameter, listed
@@ -102,6 +103,24 @@ class ModuleList(Module):
         found = list(self._modules.values())[key]
         return type(self)(found) if isinstance(key, slice) else found
 
+    def _children_shown(self) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
+            places = [i for i, _ in group]
+            several = f"{len(places)} x " if len(places) > 1 else ""
+            found.append(("-".join(dict.fromkeys((str(places[0]), str(places[-1])))), Shown(several + text)))
+        return found
+
+
+class Shown:
+    """A text that is shown in the place of a module."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
 
 class ModuleDict(Module):
     """Modules by name."""
@@ -157,6 +176,16 @@ class ParameterList(Module):
 
     def __getitem__(self, key: int) -> Any:
         return list(self._parameters.values())[key]
+
+    def __repr__(self) -> str:
+        rows = [
+            f"  ({n}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for n, p in self._parameters.items()
+        ]
+        inner = "\n".join(rows)
+        return (
+            f"ParameterList({inner})" if len(rows) < 2 else "ParameterList(\n" + inner.replace("  (", "    (") + "\n)"
+        )
 
 
 class DataParallel(Module):

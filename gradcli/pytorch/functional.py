@@ -347,7 +347,8 @@ def _adaptive(name: str, axes: int, windows: Callable[..., Tensor]) -> Callable[
             return input.mean((-2, -1), keepdim=True)  # type: ignore[no-any-return]
         if any(n % k for n, k in zip(input.shape[-axes:], own, strict=True)):
             raise MissingError(f"adaptive_{name}_pool{axes}d(output_size={output_size}) of {list(input.shape)}")
-        return windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
+        found = windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
+        return called(found, f"Adaptive{name.capitalize()}Pool2DBackward0") if axes == 2 else found  # type: ignore[no-any-return]
 
     return pool
 

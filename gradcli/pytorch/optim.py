@@ -331,7 +331,7 @@ class Adagrad(Optimizer):
 
 _ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)
 for _class in _ALL:
-    _class.__module__ = "torch.optim"
+    _class.__module__ = f"torch.optim.{_class.__name__.lower()}"
 __all__ = [c.__name__ for c in _ALL]
 
 

@@ -14,6 +14,7 @@ def return_type(name: str, *fields: str) -> Any:
     """Return the type of a result that has values and indices, or other fields."""
     made = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
     made.__repr__ = _text  # type: ignore[assignment]
+    made.__module__ = "torch.return_types"
     return made
 
 

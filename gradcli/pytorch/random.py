@@ -48,7 +48,9 @@ randn = function("randn")(_drawn(lambda g, n, kind: g.normal(n, kind)))
 
 def _like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-        return make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found._a = in_memory(found._a.reshape(-1), input._a)
+        return found
 
     return like
 
@@ -80,7 +82,9 @@ def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, A
 @function("randint_like")
 def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
     """Return whole numbers, in the shape and dtype of a tensor."""
-    return randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    found = randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    found._a = in_memory(found._a.reshape(-1), input._a)
+    return found
 
 
 @function("randperm")

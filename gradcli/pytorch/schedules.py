@@ -147,4 +147,6 @@ class CosineAnnealingLR(LRScheduler):
         return [ratio * (lr - least) + least for lr in self._now()]
 
 
+for _class in (LRScheduler, StepLR, MultiStepLR, ExponentialLR, LambdaLR, CosineAnnealingLR):
+    _class.__module__ = "torch.optim.lr_scheduler"
 _LRScheduler = LRScheduler
