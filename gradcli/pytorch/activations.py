@@ -102,11 +102,17 @@ def _activation(name: str, function: str, settings: dict[str, Any], shown: str) 
     return _made(name, __init__, forward, extra_repr)
 
 
+# Whose `__init__` it is, where it is not the class's own.
+_BASES = dict.fromkeys(("MSELoss", "L1Loss", "SoftMarginLoss"), "_Loss")
+_BASES |= dict.fromkeys(("BCELoss", "MultiLabelSoftMarginLoss"), "_WeightedLoss")
+
+
 def _bound(name: str, settings: dict[str, Any], args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a module that is made.
 
     Errors: `TypeError` in Python's words, for arguments that it does not have.
     """
+    name = _BASES.get(name, name)
     if len(args) > len(settings):
         takes = f"from 1 to {len(settings) + 1} positional arguments" if settings else "1 positional argument"
         raise TypeError(f"{name}.__init__() takes {takes} but {len(args) + 1} were given")

@@ -71,6 +71,11 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 @both("take")
 def take_(input: Tensor, index: Tensor) -> Tensor:
     """Return the elements at these places, the tensor read as one line."""
+    if index._a.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {WORDS[index.dtype.name]}")
+    bad = [int(i) for i in index._a.reshape(-1) if not -input.numel() <= i < input.numel()]
+    if bad:
+        raise IndexError(f"out of range: tried to access index {bad[0]} on a tensor of {input.numel()} elements.")
     return _taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat")
 
 
@@ -83,6 +88,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 @both("masked_select")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask holds."""
+    if mask._a.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     numbers = np.broadcast_to(np.arange(input.numel()).reshape(input.shape), shape)
     return _taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")
@@ -188,6 +195,9 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
 @both("masked_scatter")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return the tensor with the first numbers of another one where the mask holds."""
+    if mask._a.dtype != bool:
+        word = WORDS[mask.dtype.name]
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {word}")
     places = np.flatnonzero(np.broadcast_to(mask._a[..., 0], input.shape))
     return _filled(input, places, source.reshape(-1)[: len(places)], "masked_scatter")  # type: ignore[attr-defined]
 

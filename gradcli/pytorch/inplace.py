@@ -67,6 +67,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     history = x.requires_grad
     found = compute(x)
+    own_step = found._fn
     if not x._a.flags.writeable:
         _let_write(x)
     if found._a.dtype != x._a.dtype:
@@ -77,18 +78,18 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
             raise RuntimeError(
                 f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
             )
-        own = found._fn
         found = to(found, x.dtype)
-        if own is not None:
-            called(found, own.name())
+        if own_step is not None:
+            called(found, own_step.name())
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
-    if step is not None:
+    for each in [own_step, step] if own_step is not step else [step]:
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
-        step.checks = [c for c in step.checks if c[0] is not x._memory or _foreign(c, x)]
-        if step.values is not None:
-            step.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.values]
+        if each is not None:
+            each.checks = [c for c in each.checks if c[0] is not x._memory or _foreign(c, x)]
+            if each.values is not None:
+                each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
     x._a[...] = found._a
     x._memory.version += 1
     if Recorder.explains:
@@ -248,9 +249,9 @@ def zero_(self: Tensor) -> Tensor:
 
 
 @method("copy_")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy the numbers of another tensor."""
-    return copied_into(self, src)
+    return copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
 
 
 @method("set_")

@@ -274,7 +274,7 @@ class LayerNorm(Module):
         return f"{own}, bias={self.bias is not None}"
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -289,11 +289,11 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Sets numbers to 0 by chance, in training."""
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Sets channels to 0 by chance, in training."""
 
     def forward(self, input: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, pointwise, typed
 from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
 from gradcli.pytorch.tensor import Tensor
@@ -231,7 +232,9 @@ def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
             return _LOGICAL[word](*parts)
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{WORDS[dtype.name]}'")
+            common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
+            kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
+            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{WORDS[dtype.name]}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
         return _constant_of(function(*arrays))
 
@@ -342,6 +345,10 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return the tensor with a value where the mask holds."""
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
     if mask._a.dtype != bool:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {WORDS[mask.dtype.name].lower()}"

@@ -9,7 +9,7 @@ from gradcli.pytorch import functional as F
 from gradcli.pytorch.module import Module, listed
 
 
-class _Pool(Module):
+class _MaxPoolNd(Module):
     function: Any = None
 
     def __init__(
@@ -35,7 +35,7 @@ class _Pool(Module):
         return f"{own}, dilation={self.more['dilation']}, ceil_mode={self.more['ceil_mode']}"
 
 
-class _Mean(_Pool):
+class _Mean(_MaxPoolNd):
     def __init__(
         self,
         kernel_size: Any,
@@ -52,13 +52,13 @@ class _Mean(_Pool):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxPool1d(_Pool):
+class MaxPool1d(_MaxPoolNd):
     """The largest of each window."""
 
     function = staticmethod(F.max_pool1d)
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(_MaxPoolNd):
     """The largest of each window."""
 
     function = staticmethod(F.max_pool2d)

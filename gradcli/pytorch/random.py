@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.creation import _optional, check_room
-from gradcli.pytorch.dtypes import default_dtype, int64
+from gradcli.pytorch.dtypes import WORDS, default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.inplace import in_memory, refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
@@ -100,6 +100,10 @@ def normal(
 ) -> Tensor:
     """Return normal numbers of a mean and a standard deviation, which may be tensors."""
     g = generator or DEFAULT
+    if isinstance(std, Tensor) and not (std._a >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         own = mean if isinstance(mean, Tensor) else std
         kind = own._a.dtype
@@ -122,7 +126,10 @@ def _probability(x: Tensor, generator: Generator | None) -> Any:
     kind = np.float32 if x._a.dtype == np.float32 else np.float64
     u = (generator or DEFAULT).uniform(x.numel(), kind).reshape(x._a.shape)
     if ((x._a < 0) | (x._a > 1)).any():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
     return u < x._a
 
 
@@ -141,6 +148,11 @@ def multinomial(
 ) -> Tensor:
     """Return places, drawn by their weights: those of the largest quotients of a weight and an exponential number."""
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    if own.dtype.kind != "f":
+        word = WORDS[input.dtype.name]
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > own.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if (own < 0).any() or not np.isfinite(own).all():

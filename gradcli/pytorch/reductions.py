@@ -228,7 +228,10 @@ _extreme("min", "minimum")
 def _median(name: str) -> None:
     kind = return_type(name)
 
-    def made(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    def made(
+        input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool = False
+    ) -> Any:
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
         if is_boolean(input):
             raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
         if dim is None:
@@ -256,6 +259,8 @@ _median("median")
 def _extreme_place(name: str) -> None:
     def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
         dim = axis if dim is None else dim
+        if is_boolean(input):
+            raise RuntimeError(f"{name}(): does not support bool input")
         _refuse_empty(name, input, dim, IndexError)
         whole = np.asarray(getattr(np, name)(input._a)) if dim is None else None
         at = axis_of(dim or 0, input.dim())

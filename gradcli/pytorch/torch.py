@@ -69,6 +69,9 @@ TORCH.update(
 _MODULES = ("autograd", "nn", "optim", "func", "linalg", "special", "utils", "cuda", "testing", "random")
 
 
+_LAYERS = ("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu", "group_norm")
+
+
 def __getattr__(name: str) -> Any:
     if name in TORCH:
         return TORCH[name]
@@ -78,6 +81,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("gradcli.pytorch.saving"), name)
     if name == "vmap":
         return import_module("torch.func").vmap
+    if name in _LAYERS:
+        return getattr(import_module("gradcli.pytorch.functional"), name)
     found = function_named(name)
     if found is None:
         raise absent("torch", name, {**TORCH, **dict.fromkeys(_MODULES)})
