@@ -132,6 +132,12 @@ def environment(**more: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in unwanted} | more
 
 
+def interruptible() -> None:
+    """Hear the signals, in a process about to be: a shell's `&` ignores SIGINT, and `nohup` SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run_process(
     *arguments: str, stdin: str = "", env: dict[str, str] | None = None, python: tuple[str, ...] = ()
 ) -> Outcome:
@@ -155,17 +161,19 @@ def cli() -> Command:
 
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a command `gradcli` that is quick to start."""
+    """A command `gradcli` that is a process of its own, and quick to start."""
     from forked import server
 
-    with server(tmp_path_factory.mktemp("forked")) as folder:
-        yield folder
+    with server(tmp_path_factory.mktemp("forked")) as command:
+        yield command
 
 
 @pytest.fixture
 def quick(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shell scripts find that command."""
-    monkeypatch.setenv("QUICK_GRADCLI", str(forked))
+    """Shell scripts of documents find that command."""
+    from documents import QUICK
+
+    monkeypatch.setenv(QUICK, str(forked.parent))
 
 
 @pytest.fixture(scope="session")

@@ -139,7 +139,8 @@ def typed_back(cli, found, place):
     for name, plain in named.items():
         text = text.replace(name, plain)
     text += "\nall_leaves = x + z + sum(u)"
-    value = cli.json("jacobian", text, "--at", place, "--outputs", ",".join([*entries, "all_leaves"]))["value"]
+    wanted = ",".join([*entries, "all_leaves"])
+    value = cli.json("backward", text, "--at", place, "--outputs", wanted, "--v", "ones")["value"]
     return np.array([[float(value[f"entry_{i}_{j}"]) for j in range(4)] for i in range(2)])
 
 

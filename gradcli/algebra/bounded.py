@@ -10,54 +10,112 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
+_LENGTH = 8  # bytes that tell how long a message is
+_PATIENCE = 3  # times what a child may compute, by the clock: other processes take their part
 
+Question = TypeVar("Question")
 Result = TypeVar("Result")
+Report = Callable[[Result], None]
 
 
-def within(seconds: float, work: Callable[[Callable[[Result], None]], None]) -> Result | None:
-    """Return the last result that `work` reported before its time was up, or None where there was none.
+@dataclass(frozen=True)
+class _Child:
+    """A child process, and the ends of the pipes to it and from it."""
 
-    `work` gets a function to report with; what it reports is pickled.  Where processes cannot fork nothing is done.
+    process: int
+    questions: int
+    answers: int
 
-    >>> within(1, lambda report: report(6 * 7))
-    42
-    >>> within(0.2, lambda report: (report(1), time.sleep(60), report(2)))
-    1
+
+class Bounded(Generic[Question, Result]):
+    """A child process that answers questions, each within a time of computing and a memory.
+
+    `work` gets a question and a function to report with, as often as it likes; the last report before the time was up
+    is the answer.  Questions and reports are pickled; what else `work` needs, the child has from its parent.  One child
+    answers all questions, and another takes its place where it had to be stopped.  Where processes cannot fork there
+    are no answers.
+
+    `seconds` are those that the child computes; three times that is the limit by the clock.
+
+    >>> with Bounded(lambda n, report: (report(6 * n), n > 7 and time.sleep(60), report(7 * n)), 0.2) as bounded:
+    ...     bounded.ask(7), bounded.ask(8), bounded.ask(6)
+    (49, 48, 42)
     """
-    if not hasattr(os, "fork"):
-        return None
-    reader, writer = os.pipe()
+
+    def __init__(self, work: Callable[[Question, Report[Result]], None], seconds: float) -> None:
+        self.work, self.seconds = work, seconds
+        self._child: _Child | None = None
+        self._fresh = True
+
+    def __enter__(self) -> Bounded[Question, Result]:
+        """Start nothing yet: the first question does."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the child."""
+        self._stop()
+
+    def ask(self, question: Question) -> Result | None:
+        """Return the last report on a question before its time was up, or None where there was none."""
+        if not hasattr(os, "fork"):
+            return None
+        while True:
+            until = time.monotonic() + _PATIENCE * self.seconds
+            if self._child is None:
+                self._child, self._fresh = _started(self.work, self.seconds), True
+            with suppress(BrokenPipeError):  # it has ended, which its answer tells
+                _send(self._child.questions, pickle.dumps(question))
+            found, ending = _received(self._child.answers, until)
+            if ending == "done":
+                self._fresh = False
+                return pickle.loads(found) if found else None
+            signalled = -self._stop()
+            if ending == "late" or signalled == signal.SIGPROF or self._fresh:
+                return pickle.loads(found) if found else None
+            # It ended by itself, maybe for memory that former questions took: one of its own gets all of it.
+
+    def _stop(self) -> int:
+        """Stop the child if there is one, and return how it ended: its status, or minus the signal that ended it."""
+        if self._child is None:
+            return 0
+        child, self._child = self._child, None
+        os.close(child.questions)
+        os.close(child.answers)
+        with suppress(ProcessLookupError):
+            os.kill(child.process, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(child.process, 0)[1])
+
+
+def _started(work: Callable[[Question, Report[Result]], None], seconds: float) -> _Child:
+    """Return a new child, whose questions take so many seconds."""
+    asked, questions = os.pipe()
+    answers, answered = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child computes with Python alone
-        child = os.fork()
-    if child == 0:
-        _work(reader, writer, work)
-    os.close(writer)
-    try:
-        return _last(reader, time.monotonic() + seconds)
-    finally:
-        os.close(reader)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        process = os.fork()
+    if process == 0:
+        os.close(questions)
+        os.close(answers)
+        _serve(asked, answered, work, seconds)
+    os.close(asked)
+    os.close(answered)
+    return _Child(process, questions, answers)
 
 
-def _work(reader: int, writer: int, work: Callable[[Callable[[Result], None]], None]) -> None:
-    """Do the work in the child, which ends here."""
-    os.close(reader)
+def _serve(asked: int, answered: int, work: Callable[[Question, Report[Result]], None], seconds: float) -> None:
+    """Answer the questions in the child, which ends here when its parent has no more, or is gone."""
     try:
         _limit_memory()
-
-        def report(result: Result) -> None:
-            data = pickle.dumps(result)
-            data = len(data).to_bytes(8, "little") + data
-            while data:
-                data = data[os.write(writer, data) :]
-
-        work(report)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        while message := _message(asked):
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            work(pickle.loads(message), lambda result: _send(answered, pickle.dumps(result)))
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            _send(answered, b"")
     finally:
         os._exit(0)  # no traceback of the child's, and nothing of the parent's is flushed twice
 
@@ -73,16 +131,35 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
-def _last(reader: int, until: float) -> Result | None:
-    """Return the last whole result in the pipe when it is closed, or when the time is up."""
-    data = b""
-    while select.select([reader], [], [], max(0, until - time.monotonic()))[0]:
-        part = os.read(reader, 2**20)
+def _send(pipe: int, message: bytes) -> None:
+    data = len(message).to_bytes(_LENGTH, "little") + message
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _message(pipe: int) -> bytes:
+    """Return the next message; nothing where the pipe is closed."""
+    data, size = b"", _LENGTH
+    while len(data) < size:
+        part = os.read(pipe, size - len(data))
         if not part:
-            break
+            return b""
         data += part
-    found: Result | None = None
-    while len(data) >= 8 and len(data) >= 8 + (size := int.from_bytes(data[:8], "little")):
-        found = pickle.loads(data[8 : 8 + size])
-        data = data[8 + size :]
-    return found
+        if len(data) == size == _LENGTH:
+            size += int.from_bytes(data, "little")
+    return data[_LENGTH:]
+
+
+def _received(pipe: int, until: float) -> tuple[bytes, str]:
+    """Return the last message before the empty one, and whether that came: `done`, or else `late`, or `ended`."""
+    data, found = b"", b""
+    while select.select([pipe], [], [], max(0, until - time.monotonic()))[0]:
+        part = os.read(pipe, 2**20)
+        if not part:
+            return found, "ended"
+        data += part
+        while len(data) >= _LENGTH and len(data) >= _LENGTH + (size := int.from_bytes(data[:_LENGTH], "little")):
+            if not size:
+                return found, "done"
+            found, data = data[_LENGTH : _LENGTH + size], data[_LENGTH + size :]
+    return found, "late"

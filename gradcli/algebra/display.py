@@ -30,6 +30,8 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
     ((1 - x**2)/(x**2 + 1)**2, 1)
     """
+    if _is_plain(expr):
+        return expr
     expr = _rewrite(expr).xreplace(known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
@@ -78,13 +80,25 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         expanded = sympy.expand_mul(numerator)
         forms += [numerator / denominator, sympy.factor_terms(expanded) / denominator]
         forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
-        if all(_small(power.exp) for power in expr.atoms(sympy.Pow)):
+        if _may_cancel(expr, denominator):
             forms.append(sympy.cancel(expr))
     return forms
 
 
+def _is_plain(expr: sympy.Expr) -> bool:
+    """Tell whether an expression is a sum of products of variables and numbers: there is no other way to write it."""
+    return all(factor.is_Atom for term in sympy.Add.make_args(expr) for factor in sympy.Mul.make_args(term))
+
+
 def _divides(power: sympy.Pow) -> bool:
     return bool(power.exp.could_extract_minus_sign())
+
+
+def _may_cancel(expr: sympy.Expr, denominator: sympy.Expr) -> bool:
+    """Tell whether a division of polynomials may find more than common factors, and does not take forever."""
+    powers = expr.atoms(sympy.Pow)
+    sums = any(p.base.is_Add for p in powers) or any(f.is_Add for f in sympy.Mul.make_args(denominator))
+    return sums and all(_small(p.exp) for p in powers)
 
 
 def _small(exponent: sympy.Expr) -> bool:

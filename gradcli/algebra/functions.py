@@ -113,16 +113,16 @@ def exact_number(value: float) -> Any:
 def apply(op: str, *args: Any) -> Any:
     """Return a scalar operation of SymPy expressions."""
     match op:
-        case "mul" if sympy.S.Zero in args:  # most of a derivative is 0
+        case "mul" if any(a is sympy.S.Zero for a in args):  # most of a derivative is 0
             return sympy.S.Zero
         case "add":
-            return args[0] + args[1]
+            return sympy.Add(*args)  # `+` goes through the class of each operand first
         case "sub":
-            return args[0] - args[1]
+            return sympy.Add(args[0], -args[1])
         case "mul":
-            return args[0] * args[1]
+            return sympy.Mul(*args)
         case "div":
-            return args[0] / args[1] if args[1] != 0 else kept("div")(*args)
+            return args[0] / args[1] if args[1] is not sympy.S.Zero else kept("div")(*args)
         case "neg":
             return -args[0]
         case "identity":

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.core.parameters import distribute
 
-from gradcli.algebra.display import READABLE, length, shorthands, tidy
+from gradcli.algebra.display import READABLE, Shorthands, length, shorthands, tidy
 from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
@@ -136,18 +136,20 @@ class _Derivative:
         found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
         known = shorthands(found.definitions)
         exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
-        written = _entries({place: tidy(e, known) for place, e in exprs.items()}, None if cut else READABLE)
+        written = _tidied(exprs, known, None if cut else READABLE)
         return _Written(written, _mentioned(written, found.definitions))
 
 
-def _entries(exprs: Entries, limit: int | None) -> Entries:
-    """Return the entries without those that are 0.
+def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
+    """Return the entries as they are shown, without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
     found: Entries = {}
     total = 0
-    for place, entry in exprs.items():
+    # The longest comes first: where it is too long, none of the others is looked at.
+    for place, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
+        entry = tidy(expr, known)
         total += (operations := length(entry))
         if limit is not None and operations > limit:
             raise TooDeepError
@@ -155,7 +157,7 @@ def _entries(exprs: Entries, limit: int | None) -> Entries:
             raise _too_long()
         if entry != 0:
             found[place] = entry
-    return found
+    return dict(sorted(found.items()))
 
 
 def _too_long() -> InputError:

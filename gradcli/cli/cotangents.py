@@ -34,16 +34,11 @@ def implicit(outputs: Outputs) -> Call:
     name, first = next(iter(outputs.items()))
     if len(outputs) == 1 and first.size == 1:
         return {name: np.ones(first.shape)}
-    if len(outputs) == 1:
-        what = f"`{name}` has {first.size} elements"
-        example = f"[{','.join('1' * min(first.size, 3))}{',…' * (first.size > 3)}]"
-    else:
-        what = f"there are {len(outputs)} outputs"
-        example = ",".join("1" * min(len(outputs), 3)) + ",…" * (len(outputs) > 3)
+    what = f"`{name}` has {first.size} elements" if len(outputs) == 1 else f"there are {len(outputs)} outputs"
     raise InputError(
         f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
         hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
-        f"  --v {example} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
+        f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
         "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
     )
 
@@ -138,7 +133,19 @@ def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes)
 
 def _wanted(outputs: Outputs) -> str:
     names = [e for name, y in outputs.items() for e in element_names(name, y.shape)[:5]]
-    return f"v has one number for each of {', '.join(names[:4])}{', …' if len(names) > 4 else ''}"
+    return f"v has one number for each of {', '.join(names[:4])}{', …' if len(names) > 4 else ''}: {_example(outputs)}"
+
+
+def _example(outputs: Outputs) -> str:
+    """Return a `--v` that fits the outputs, to be typed with other numbers."""
+    shapes = [y.shape for y in outputs.values()]
+    size = sum(y.size for y in outputs.values())
+    if len(shapes) > 1 or (size > 6 and len(shapes[0]) == 1):
+        ones = ",".join("1" * min(size, 3)) + ",…" * (size > 3)
+        return f"--v {ones}" if len(shapes) > 1 else f"--v [{ones}]"
+    if size > 6:
+        return "--v @v.npy"
+    return f"--v {json.dumps(np.ones(shapes[0], int).tolist(), separators=(',', ':'))}"
 
 
 def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> list[Call]:
@@ -152,6 +159,7 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
             _mismatch(v, name, output.shape),
             hint=f'PyTorch says "Mismatch in shape: grad_output[0] has a shape of torch.Size([{size}]) and output[0] '
             f'has a shape of torch.Size([{wanted}])"'
+            + f"\n  v has the shape of {name}: {_example({name: output})}"
             + ("\n  without --strict, gradcli makes one call for each entry" if longer else ""),
         )
     if v.size == 1:

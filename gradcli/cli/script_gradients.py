@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
 
-_MANY = 4  # leaves whose .grad is told one by one
+_MANY = 2  # leaves whose .grad is told one by one
 SHOWN = 36  # elements of an array that is written out
 
 

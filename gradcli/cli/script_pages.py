@@ -11,7 +11,7 @@ from gradcli.cli.script_gradients import accumulated, hooks, not_finite
 from gradcli.cli.script_places import code_at, lines_in_words
 from gradcli.cli.script_told import Told
 from gradcli.errors import InputError
-from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Page, Partial, Product, Section, Text
+from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 
 if TYPE_CHECKING:
     from gradcli.explain.loops import Loop, Written
@@ -125,7 +125,7 @@ def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
 
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
-    from gradcli.explain.loops import folded_system, mentions
+    from gradcli.explain.loops import folded_system
     from gradcli.graph.names import bar
 
     (point,) = result.points
@@ -137,33 +137,33 @@ def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence
         if section.name == "system":
             yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
         elif section.name == "grad":
-            hides = any(mentions(side, names) for line in _lines(section) for side in line.sides)
-            yield replace(section, blocks=tuple(_plain(section.blocks, names) if hides else section.blocks))
+            yield replace(section, blocks=tuple(_plain(section.blocks, names)))
         else:
             yield section
 
 
-def _lines(section: Section) -> Iterator[Line]:
-    for block in section.blocks:
-        if isinstance(block, Equations):
-            yield from block.lines
-
-
 def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
-    """Yield the gradients in numbers alone, where their formulas mention what is hidden."""
+    """Yield the gradients without formulas that mention what is hidden, and the adjoints that are left."""
     from gradcli.explain.loops import mentions
 
+    hidden = set(hidden)
+    heading: list[Block] = []  # waits for the equations below it
     for block in blocks:
-        if isinstance(block, Equations) and isinstance(block.lines[0].sides[0], Grad):
-            kept = [
-                replace(line, sides=tuple(s for s in line.sides if not mentions(s, hidden))) for line in block.lines
-            ]
-            yield Equations(tuple(kept))
-        elif not isinstance(block, Equations) and not (isinstance(block, Text) and block.parts[0] == _ADJOINTS):
-            yield block
-
-
-_ADJOINTS = "with the adjoints ("
+        if not isinstance(block, Equations):
+            heading.append(block)
+            continue
+        lines = []
+        for line in block.lines:
+            left, *rest = line.sides
+            kept = [side for side in rest if not mentions(side, hidden)]
+            if isinstance(left, Name) and not kept:  # an adjoint that cannot be told: nor what is made of it
+                hidden.add(left.name)
+            else:
+                lines.append(replace(line, sides=(left, *kept)))
+        if lines:
+            yield from (*heading, Equations(tuple(lines)))
+        heading = []
+    yield from heading
 
 
 def _says(side: Math, left: Math) -> bool:

@@ -1,86 +1,63 @@
-"""A schedule as Python source that Numba compiles: one pass over the points, tile by tile.
+"""A schedule as instructions for LLVM: one pass over the points, tile by tile.
 
-A tile is some two thousand points, whose values stay in the inner caches: a row of the scratch array `w` for each
-scalar and for each element of an array.  Movement (an index, a transpose) only changes how rows are read.  Operations
-that are single instructions are fused into one loop, in which intermediate values are local variables; a function such
-as `sin` has a loop of its own, since a call in its midst would keep the compiler from making vectors of the others.
+A tile is as many points as keep its rows in the inner caches: a row of the scratch array `w` for each value, or element
+of an array, that one loop hands on to another.  Movement (an index, a transpose) only changes how rows are read.
+Elementwise operations of one shape are one loop, in which values stay in registers: vectors along the points.
 
-In the source are names and numbers of our own: nothing that a user typed.
+In the instructions are names and numbers of our own: nothing that a user typed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
+from gradcli.engine.numba_math import EXPRESSIONS, definitions
 from gradcli.engine.numba_rules import RULES
-from gradcli.engine.numba_writer import EXPRESSIONS, FUSED, Place, Writer
+from gradcli.engine.numba_sinks import SINKS, is_sink
+from gradcli.engine.numba_writer import Place, Writer
 from gradcli.engine.schedule import Schedule, dependents, is_view, owners
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
 
 Array = np.ndarray[Any, Any]
 
-_TILE_BYTES = 2**20  # of the rows of a tile
-_SHORTEST, _LONGEST = 0, 32  # of a row, in units of 64 points
-# Numba compiles some hundreds of operations in a second, but the time for loops grows with their square.
-MAX_STEPS, MAX_LOOPS = 5_000, 100
+_TILE_BYTES = 2**17  # of the rows of a tile
+_LONGEST = 16  # of a row, in units of 64 points
+_MANY = 2**14  # rows, whose tiles are as short as can be
+_LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
+_LONG = 1_000  # operations
+MAX_STEPS = 20_000
+_ARGUMENTS = ["i64 %n", "i64 %from", *(f"ptr %{name}" for name in ("cells", "strides", "u", "w"))]
 
 
 class NotInNumbaError(Exception):
     """Raised with the reason why Numba does not compile a schedule."""
 
 
-def _groups(steps: Sequence[Node]) -> list[list[Node]]:
-    """Return the steps in groups, each one loop: elementwise steps of one shape, or a single step."""
-    number = {step: i for i, step in enumerate(steps)}
-    waiting, after = dependents(steps)
-    ready: dict[Any, list[tuple[int, Node]]] = {}
-
-    def is_ready(node: Node) -> None:
-        # Functions go before single instructions, so that more of those is ready when their loop is written.
-        kind = (2, node.shape) if node.op in FUSED else (1, node.shape) if node.op in EXPRESSIONS else (0, ())
-        heappush(ready.setdefault(kind, []), (number[node], node))
-
-    for step in steps:
-        if not waiting[step]:
-            is_ready(step)
-    groups = []
-    while ready:
-        kind = min(ready, key=lambda k: (k[0], ready[k][0][0]))
-        group: list[Node] = []
-        while ready[kind] and (kind[0] or not group):
-            _, node = heappop(ready[kind])
-            group.append(node)
-            for follower in after[node]:
-                waiting[follower] -= 1
-                if not waiting[follower]:
-                    is_ready(follower)
-        if not ready[kind]:
-            del ready[kind]
-        groups.append(group)
-    return groups
-
-
 @dataclass(frozen=True)
 class Code:
-    """The source of a function `kernel(count, x0, x1, …, u, w, y0, y1, …)`.
+    """The source of a function `kernel(count, cells, strides, u, w)`, for vectors of so many points.
 
-    Inputs `x` and outputs `y` are `(points,)` for scalars and `(elements, points)` for arrays; `u` are the values
-    `same` that do not vary, tables of the numbers of elements among them, one after the other, and `w` is a scratch
-    array of that size.
+    It works on `count` points, `lanes` or more.  `cells` are the addresses of cells that hold the addresses of the
+    first point in the inputs, and then in the outputs; each is `(points,)` for a scalar and `(elements, points)` for an
+    array, whose rows are `strides` apart.  `u` are the values `same` that do not vary, one after the other, and tables
+    of the numbers of elements; `w` is a scratch array of so many rows, each as long as a tile.
     """
 
     source: str
+    lanes: int
     same: Array
-    scratch: int
+    rows: int
+    tile: int
 
 
-def write(schedule: Schedule) -> Code:
-    """Return the source for a schedule.
+def write(schedule: Schedule, lanes: int = 0) -> Code:
+    """Return the source for a schedule; the number of points in a vector is chosen unless it is given.
 
     Errors: `NotInNumbaError` for an operation that Numba has no function for, and for more steps than it would compile.
     """
@@ -89,32 +66,81 @@ def write(schedule: Schedule) -> Code:
             raise NotInNumbaError(f"Numba has no `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
         raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
-    w = Writer()
-    for i, node in enumerate(schedule.inputs.values()):
-        w.copy(w.take(node), node.shape, _outside(f"x{i}t", node))
+    # As two registers of four a vector is quicker than as one, and takes twice as long to compile.
+    w = Writer(lanes or (4 if len(schedule.steps) > _LONG else 8))
+    outside = [*schedule.inputs.values(), *schedule.outputs.values()]
+    inputs = len(schedule.inputs)
+    steps = {n for n in schedule.steps if not is_view(n)}
+    for j, node in enumerate(outside):
+        if node not in w.places and (j < inputs or node in steps):
+            w.places[node] = _outside(j, node)
     _constants(w, schedule)
     _steps(w, schedule)
-    for j, node in enumerate(schedule.outputs.values()):
-        w.copy(_outside(f"y{j}t", node), node.shape, w.places[node])
-    if (loops := sum("for i in" in line for line in w.lines)) > MAX_LOOPS:
-        raise NotInNumbaError(f"{loops} loops are too many for Numba to compile")
-    # Rows a power of two apart would share one set of the cache's lines.
-    tile = int(np.clip(_TILE_BYTES // 8 // w.rows // 64, _SHORTEST, _LONGEST)) * 64 + 8
+    for j, node in enumerate(outside[inputs:], inputs):
+        if w.places[node].where != j:
+            w.copy(_outside(j, node), node.shape, w.places[node])
     same = np.concatenate(w.same or [np.zeros(1)])
-    return Code("\n".join([*_head(schedule, tile), *w.lines, ""]), same, w.rows * tile)
+    tile = _tile(
+        w.rows, sum(outside[j].size for j, loops in w.read_by.items() if isinstance(j, int) and len(loops) > 1)
+    )
+    return Code(_source(w, tile), w.lanes, same, w.rows, tile)
 
 
-def _outside(name: str, node: Node) -> Place:
+def _tile(rows: int, outside: int) -> int:
+    """Return the number of points in a tile, with so many rows in the scratch array, and outside that are read again."""
+    longest = 0 if rows > _MANY else int(np.clip(_TILE_BYTES // 8 // max(1, rows + outside) // 64, 1, _LONGEST))
+    return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
+
+
+def _outside(j: int, node: Node) -> Place:
     """Return the place of an input or an output."""
-    index = np.arange(node.size).reshape(node.shape)
-    return Place(f"{name}[{{}}, i]" if node.shape else f"{name}[i]", index)
+    return Place(j, np.arange(node.size).reshape(node.shape), node.dtype == "bool")
 
 
 def _constants(w: Writer, schedule: Schedule) -> None:
     """Give the values that do not vary their places."""
     for node, value in schedule.same.items():
         start = w.table(np.broadcast_to(value, (*node.shape, 1)))
-        w.places[node] = Place("u[{}]", start + np.arange(node.size).reshape(node.shape), node.dtype == "bool")
+        w.places[node] = Place("u", start + np.arange(node.size).reshape(node.shape), node.dtype == "bool")
+
+
+def _kind(node: Node) -> tuple[int, Shape]:
+    """Return what the steps of one loop have in common; first come those that have one of their own."""
+    if is_sink(node):
+        return 1, node.args[0].shape
+    return (1, node.shape) if node.op in EXPRESSIONS else (0, ())
+
+
+def _groups(steps: Sequence[Node]) -> list[list[Node]]:
+    """Return the steps in groups, each one loop over elements of one shape, or a single step."""
+    number = {step: i for i, step in enumerate(steps)}
+    waiting, after = dependents(steps)
+    ready: dict[tuple[int, Shape], list[tuple[int, Node]]] = {}
+
+    def is_done(nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            for follower in after[node]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    heappush(ready.setdefault(_kind(follower), []), (number[follower], follower))
+
+    for step in steps:
+        if not waiting[step]:
+            heappush(ready.setdefault(_kind(step), []), (number[step], step))
+    groups = []
+    while ready:
+        kind = min(ready, key=lambda k: (k[0], ready[k][0][0]))
+        group: list[Node] = []
+        while ready[kind] and len(group) < (_LOOP if kind[0] else 1):
+            _, node = heappop(ready[kind])
+            group.append(node)
+            if not is_sink(node):
+                is_done([node])
+        is_done(filter(is_sink, group))  # what they make of all elements is known after the loop
+        if not ready[kind]:
+            del ready[kind]
+        groups.append(group)
+    return groups
 
 
 def _steps(w: Writer, schedule: Schedule) -> None:
@@ -128,7 +154,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
         for node in group:
             last.update((owner.get(a, a), i) for a in node.args)
             stored.update(a for a in node.args if own.get(a) != i)
-    kept = {owner.get(n, n) for n in schedule.outputs.values()} | set(schedule.same)
+    kept = {owner.get(n, n) for n in schedule.outputs.values()}
     done: dict[int, list[Node]] = {}
     for node, i in last.items():
         done.setdefault(i, []).append(node)
@@ -136,43 +162,74 @@ def _steps(w: Writer, schedule: Schedule) -> None:
         node = group[0]
         if is_view(node):
             w.view(node)
-        elif node.op in EXPRESSIONS:
-            w.fused(group, stored)
+        elif node.op in EXPRESSIONS or len(group) > 1 or (node.op == "scatter" and is_sink(node)):
+            _fused(w, group, stored)
         else:
-            RULES[node.op](w, node, w.take(node), *(w.places[a] for a in node.args))
+            places = [w.take(node), *(w.places[a] for a in node.args)]
+            for place in places:
+                w.read_by.setdefault(place.where, set()).update([-1, i])
+            RULES[node.op](w, node, *places)
         for finished in done.get(i, ()):
-            if finished in w.places and finished not in kept:
+            if finished in w.places and w.places[finished].where == "w" and finished not in kept:
                 w.give_back(finished)
 
 
-def _head(schedule: Schedule, tile: int) -> list[str]:
-    inputs = {f"x{i}": node for i, node in enumerate(schedule.inputs.values())}
-    outputs = {f"y{j}": node for j, node in enumerate(schedule.outputs.values())}
-    outside = inputs | outputs
-    kinds = [
-        f"{'matrix' if n.shape else 'vector'}_{side}"
-        for side, ns in (("in", inputs), ("out", outputs))
-        for n in ns.values()
-    ]
-    kinds[len(inputs) : len(inputs)] = ["vector_in", "vector_out"]
-    return [
-        "import math",
-        "",
-        "import numba",
-        "import numpy as np",
-        "",
-        f"T = {tile}",
-        # Points that were read from a file may be read-only.
-        'vector_in = numba.types.Array(numba.float64, 1, "C", readonly=True)',
-        'matrix_in = numba.types.Array(numba.float64, 2, "A", readonly=True)',
-        "vector_out, matrix_out = numba.float64[::1], numba.float64[:, :]",
-        f"signature = numba.void(numba.int64, {', '.join(kinds)})",
-        "",
-        "",
-        '@numba.njit(nogil=True, error_model="numpy")',
-        f"def kernel(count, {', '.join([*inputs, 'u', 'w', *outputs])}):",
-        "    for s in range(0, count, T):",
-        "        n = min(T, count - s)",
-        # Of an index `s + i` the compiler does not know that it is not negative, and then makes no vectors.
-        *(f"        {name}t = {name}[{':, ' if node.shape else ''}s : s + n]" for name, node in outside.items()),
-    ]
+def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
+    """Write one loop for steps of one shape; only what is read elsewhere is stored."""
+    local: dict[Node, str] = {}
+    for node in filter(is_sink, nodes):
+        SINKS[node.op].start(w, node)
+    with w.loops(_kind(nodes[0])[1]) as k:
+        for node in nodes:
+            for a in node.args:
+                if a not in local:
+                    local[a] = w.read(w.places[a], k)
+            values = [local[a] for a in node.args]
+            if is_sink(node):
+                SINKS[node.op].add(w, node, k, *values)
+                continue
+            local[node] = EXPRESSIONS[node.op](w, *values)
+            if node in stored:
+                w.store(w.take(node), k, local[node])
+
+
+def _source(w: Writer, tile: int) -> str:
+    w.tile.append(f"  %T = add i64 {tile}, 0")
+    return "\n".join(
+        [
+            *_flat(w.lines),
+            "define void @kernel(i64 %count, ptr %cells, ptr %strides, ptr %u, ptr %w) nounwind {",
+            "start:",
+            *w.tile,
+            f"  %last = sub i64 %count, {w.lanes}",
+            "  br label %tile",
+            "tile:",
+            # The last points that do not fill a vector are done together with those before them, once more.
+            "  %begun = phi i64 [ 0, %start ], [ %next, %tile ]",
+            "  %from = call i64 @llvm.smin.i64(i64 %begun, i64 %last)",
+            "  %left = sub i64 %count, %from",
+            f"  %whole = and i64 %left, -{w.lanes}",
+            "  %n = call i64 @llvm.smin.i64(i64 %whole, i64 %T)",
+            *(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts)),
+            "  %next = add i64 %from, %n",
+            "  %more = icmp slt i64 %next, %count",
+            "  br i1 %more, label %tile, label %done",
+            "done:",
+            "  ret void",
+            "}",
+            "declare i64 @llvm.smin.i64(i64, i64)",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            *definitions(w.called, w.lanes),
+            "!0 = !{}",
+            '!1 = !{!"branch_weights", i32 1, i32 1000}',
+            "",
+        ]
+    )
+
+
+def _flat(lines: Iterable[Any]) -> Iterable[str]:
+    for line in lines:
+        if isinstance(line, str):
+            yield line
+        else:
+            yield from line

@@ -1,25 +1,30 @@
-"""The Numba engine: a schedule as one compiled loop, kept on disk between runs."""
+"""The Numba engine: a schedule as machine code, compiled by LLVM, which Numba brings, and kept on disk between runs."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import pickle
+import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.abc import InspectLoader
+from functools import cache
 from typing import Any
 
+import llvmlite
+import llvmlite.binding as llvm
 import numpy as np
 
 from gradcli.engine import kernel_cache
 from gradcli.engine.numba_code import write
+from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 from gradcli.files import reason
 
 Array = np.ndarray[Any, Any]
+
+_LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
+_POINTERS = 4  # of the arguments
+_THREAD, _ARRAY = 2**20, 2**13  # numbers to compute that are worth a thread, and its slice of an array
 
 
 class NumbaKernel:
@@ -29,12 +34,14 @@ class NumbaKernel:
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
         code = write(schedule)
-        self._same = code.same
-        self._scratch = code.scratch
+        self._same, self._scratch, self._lanes = code.same, code.rows * code.tile, code.lanes
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
-        self._function = _compiled(code.source, notes)
-        self.fewest = schedule.fewest
+        outside = [*schedule.inputs.values(), *schedule.outputs.values()]
+        self._rows = [j for j, n in enumerate(outside) if n.shape]
+        self._engine, self._function = loaded(_object_code(code.source, notes))
+        numbers = sum(n.size for n in schedule.steps)
+        self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // numbers)
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""
@@ -42,79 +49,109 @@ class NumbaKernel:
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points."""
-        inputs = [_flat(points[name]) for name in self._inputs]
-        outputs = [_flat(results[name]) for name in self._outputs]
-        count = results[self._outputs[0]].shape[-1]
-        self._function(count, *inputs, self._same, *buffers, *outputs)
+        inputs = [points[name] for name in self._inputs]
+        outputs = [results[name] for name in self._outputs]
+        count = outputs[0].shape[-1]
+        if count >= self._lanes:
+            self._call(count, [*inputs, *outputs], buffers[0])
+            return
+        # Fewer points than a vector has: the first one fills it.
+        inputs = [np.concatenate([a, *[a[..., :1]] * (self._lanes - count)], axis=-1) for a in inputs]
+        whole = [np.empty((*a.shape[:-1], self._lanes)) for a in outputs]
+        self._call(self._lanes, [*inputs, *whole], buffers[0])
+        for array, found in zip(outputs, whole, strict=True):
+            array[...] = found[..., :count]
+
+    def _call(self, count: int, arrays: list[Array], scratch: Array) -> None:
+        strides = np.zeros(len(arrays), np.int64)
+        for j in self._rows:
+            strides[j] = arrays[j].strides[-2] // arrays[j].itemsize
+        own = cells(arrays)
+        self._function(count, *(a.ctypes.data for a in (own, strides, self._same, scratch)))
 
 
-def _flat(array: Array) -> Array:
-    """Return an array as `(elements, points)`, a scalar as `(points,)`."""
-    return array if array.ndim == 1 else array.reshape(-1, array.shape[-1])
+def cells(arrays: Sequence[Array]) -> Array:
+    """Return for each array the address of a cell of memory that holds the address of its numbers.
 
-
-def _compiled(source: str, notes: Notes) -> Callable[..., None]:
-    """Return the kernel in a source text, which is compiled by Numba unless an earlier run has done so."""
-    name = f"kernel_{hashlib.sha256(source.encode()).hexdigest()}"
-    spec = importlib.util.spec_from_loader(name, _Text(source))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for the names in code that was kept
-    spec.loader.exec_module(module)
-    kernel = module.kernel
-    kernel._cache = _Kept(source, notes)
-    kernel.compile(module.signature)
-    kernel.disable_compile()
-    compiled: Callable[..., None] = kernel
-    return compiled
-
-
-class _Text(InspectLoader):
-    """Loads a module from its source, and from no file of byte code, which might be another's."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def get_source(self, fullname: str) -> str:
-        """Return the source."""
-        return self._source
-
-
-class _Kept:
-    """Whom Numba asks for the machine code of a kernel before it compiles, and whom it tells after.
-
-    Numba's own files are read without any check.  What goes wrong here, whatever it is, only costs time.
+    To ask NumPy for thousands of addresses takes longer than to compute with what is there.
     """
+    head = _head()
+    if head:
+        return np.fromiter(map(id, arrays), np.int64, len(arrays)) + head
+    both = np.array([0 for _ in arrays] + [a.ctypes.data for a in arrays])
+    both[: len(arrays)] = both.ctypes.data + both.itemsize * np.arange(len(arrays), 2 * len(arrays))
+    return both
 
-    def __init__(self, source: str, notes: Notes) -> None:
-        self._source = source
-        self._notes = notes
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return what an earlier run has compiled, or None."""
-        with suppress(Exception):
-            from numba.core.compiler import CompileResult
+@cache
+def _head() -> int:
+    """Return how far into an array's object that cell is, behind what all objects begin with; 0 if it is not there."""
+    probe = np.empty(1)
+    if sys.implementation.name != "cpython":
+        return 0
+    head = object.__basicsize__
+    return head if ctypes.c_void_p.from_address(id(probe) + head).value == probe.ctypes.data else 0
 
-            kept = pickle.loads(kernel_cache.read(self._key(context.codegen())))
-            context.refresh()  # or what the code calls may not have been loaded
-            return CompileResult._rebuild(context, *kept)
-        return None
 
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled for the next run."""
-        try:
-            from numba.core.serialize import dumps
+def _machine(effort: int = 2) -> llvm.TargetMachine:
+    """Return this computer's processor, as LLVM knows it: a new one, since what it is given to will own it."""
+    _begin()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=effort, codemodel="jitdefault", jit=True
+    )
 
-            if result.library.has_dynamic_globals:
-                raise ValueError("it holds addresses of this process")
-            kernel_cache.keep(self._key(result.codegen), dumps(result._reduce()))
-        except Exception as error:
-            place = kernel_cache.place()
-            self._notes.add("note", f"what Numba compiled is not kept in `{place}`: {reason(error)}")
 
-    def _key(self, codegen: Any) -> str:
-        """Return all that machine code depends on."""
-        import numba
+@cache
+def _begin() -> None:
+    """Make LLVM ready, and tell it where C's functions are."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+    for name in LIBRARY:
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
 
-        return repr((self._source, numba.__version__, sys.version, codegen.magic_tuple()))
+
+def _features() -> str:
+    features: str = llvm.get_host_cpu_features().flatten()
+    return features
+
+
+def _object_code(source: str, notes: Notes) -> bytes:
+    """Return the machine code of a source, from an earlier run that has kept it, or compiled.
+
+    What goes wrong with the former, whatever it is, only costs time.
+    """
+    key = repr((source, llvmlite.__version__, llvm.get_host_cpu_name(), _features()))
+    with suppress(OSError):
+        return kernel_cache.read(key)
+    code = compiled(source)
+    try:
+        kernel_cache.keep(key, code)
+    except OSError as error:
+        notes.add("note", f"what Numba compiled is not kept in `{kernel_cache.place()}`: {reason(error)}")
+    return code
+
+
+def compiled(source: str) -> bytes:
+    """Return the machine code of a source."""
+    effort = 2 if len(source) < _LONG else 1
+    machine = _machine(effort)
+    module = llvm.parse_assembly(source)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=effort)
+    # Vectors are written as such, and loops over elements are as long as they should be.
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def loaded(code: bytes) -> tuple[Any, Callable[..., None]]:
+    """Return the function in machine code, and what must live as long as it does."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * _POINTERS)
+    return engine, kind(engine.get_function_address("kernel"))

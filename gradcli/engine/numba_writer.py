@@ -1,8 +1,14 @@
-"""The lines of a Numba kernel: its loops, the rows of its scratch array, and where each value stands."""
+"""The instructions of a kernel, for LLVM: its loops, the rows of its scratch array, and where each value stands.
+
+Each loop is a function of its own: much of what LLVM does takes the square of a function's length.
+A value is a vector of as many points as the processor's registers hold, by the name that the kernel has for it: `%v7`
+for numbers, `%m7` for conditions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,126 +17,221 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import Shape
+from gradcli.graph.shapes import Shape, size_of
 
 Array = np.ndarray[Any, Any]
+Counter = int | str  # of an axis: a number, or the name of one that a loop counts
+Values = tuple[str, ...]
 
-EXPRESSIONS = {
-    "add": "({} + {})",
-    "sub": "({} - {})",
-    "mul": "({} * {})",
-    "div": "({} / {})",
-    "neg": "(-{})",
-    "pow": "({} ** {})",
-    "identity": "{}",
-    "sqrt": "math.sqrt({})",
-    "cbrt": "np.cbrt({})",
-    "exp": "math.exp({})",
-    "expm1": "math.expm1({})",
-    "log": "math.log({})",
-    "log1p": "math.log1p({})",
-    "log2": "np.log2({})",
-    "log10": "math.log10({})",
-    "hypot": "math.hypot({}, {})",
-    "sin": "math.sin({})",
-    "cos": "math.cos({})",
-    "tan": "math.tan({})",
-    "asin": "math.asin({})",
-    "acos": "math.acos({})",
-    "atan": "math.atan({})",
-    "atan2": "math.atan2({}, {})",
-    "sinh": "math.sinh({})",
-    "cosh": "math.cosh({})",
-    "tanh": "math.tanh({})",
-    "asinh": "math.asinh({})",
-    "acosh": "math.acosh({})",
-    "atanh": "math.atanh({})",
-    "softplus": "np.logaddexp(0.0, {})",
-    "erf": "math.erf({})",
-    "erfc": "math.erfc({})",
-    "gamma": "math.gamma({})",
-    "lgamma": "math.lgamma({})",
-    "abs": "abs({})",
-    "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
-    "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
-    "clamp": "np.minimum(np.maximum({}, {}), {})",
-    "where": "({1} if {0} else {2})",
-    "mod": "(np.remainder({0}, {1}) or math.copysign(0.0, {1}))",
-    "heaviside": "(0.0 if {0} < 0.0 else 1.0 if {0} > 0.0 else {1} if {0} == 0.0 else {0})",
-    "sign": "(1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
-    "floor": "np.floor({})",
-    "ceil": "np.ceil({})",
-    "floor_divide": "({} // {})",
-    "round": "np.rint({})",
-    "lt": "({} < {})",
-    "le": "({} <= {})",
-    "gt": "({} > {})",
-    "ge": "({} >= {})",
-    "eq": "({} == {})",
-    "ne": "({} != {})",
-    "and": "({} and {})",
-    "or": "({} or {})",
-    "not": "(not {})",
-}
-
-# A processor has instructions for these, and vectors of them.
-FUSED = frozenset(
-    [
-        *("add", "sub", "mul", "div", "neg", "identity", "sqrt", "abs", "maximum", "minimum", "clamp", "where"),
-        *("heaviside", "floor", "ceil", "round", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"),
-    ]
+# The points of a tile, its first one, and memory: see `numba_code.Code`.
+PARAMETERS = "i64 %n, i64 %from, " + ", ".join(
+    [*(f"ptr noalias nocapture readonly %{name}" for name in ("cells", "strides", "u")), "ptr noalias nocapture %w"]
 )
+_AHEAD = 32  # points: so far ahead memory is asked for them
+_UNROLLED = 16  # turns of a loop that are written one after the other
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an array is: `index` numbers its elements in `base`, and its strides are those of the loops that read it.
+    """Where an array is: `index` numbers its elements there, and its strides are those of the loops that read it.
 
-    `base` is an element's source text, with {} for its number.
+    `where` is `w` in the scratch array, `u` among what does not vary, or the number of an array outside.
     """
 
-    base: str
+    where: str | int
     index: Array
     condition: bool = False
 
-    def at(self, counters: Sequence[str]) -> str:
-        """Return the element at these counters, which are aligned from the right as NumPy aligns shapes."""
-        strides = [s // self.index.itemsize for s in self.index.strides]
-        own = counters[len(counters) - self.index.ndim :]
-        axes = zip(own, self.index.shape, strides, strict=True)
-        terms = [f"{counter}*{stride}" for counter, size, stride in axes if size > 1 and stride]
-        return self.base.format(" + ".join([*terms, str(int(self.index.flat[0]))]))
-
-    def read(self, counters: Sequence[str]) -> str:
-        """Return the value of an element; a condition is stored as 1 or 0."""
-        return f"({self.at(counters)} != 0.0)" if self.condition else self.at(counters)
-
     def seen(self, index: Array) -> Place:
         """Return the same elements, seen through another index."""
-        return Place(self.base, index, self.condition)
+        return Place(self.where, index, self.condition)
+
+    def part(self, key: tuple[Any, ...]) -> Place:
+        """Return a part of the array, by an index."""
+        return self.seen(moved(Node("index", (), (), (key,)), self.index))
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop that is open: its counter, its labels, and the label before it."""
+
+    counter: str
+    label: str
+    before: str
+    limit: Counter
+    step: int
 
 
 class Writer:
-    """Writes the body of the loop over the tiles."""
+    """Writes the body of the loop over the tiles, for vectors of so many points."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.depth = 2
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.vector, self.integers, self.masks = (f"<{lanes} x {kind}>" for kind in ("double", "i64", "i1"))
+        self.lines: list[Any] = []  # a line, or a list of lines that are known later
+        self.tile: list[str] = []  # the line that says how long a tile is
+        self.called: set[str] = set()  # functions
+        self.parts = 0  # functions that are loops
+        self.read_by: dict[int | str, set[int]] = {}  # for each array outside the loops that go over it
+        self.ahead = False  # whether what is outside is fetched before its turn
+        self.block = ""  # the label of the lines that are written now
         self.rows = 0
-        self.free: dict[int, list[int]] = {}
-        self.names = 0
         self.places: dict[Node, Place] = {}
         self.same: list[Array] = []  # values that do not vary, in the order in which they stand in `u`
         self.fixed = 0  # how many these are
+        self._free: dict[int, list[int]] = {}
+        self._names = 0
 
-    def line(self, text: str) -> None:
-        """Write a line, indented by the loops around it."""
-        self.lines.append("    " * self.depth + text)
+    # Instructions
 
-    def fresh(self, letter: str = "t") -> str:
+    def name(self, letter: str) -> str:
         """Return a new name."""
-        self.names += 1
-        return f"{letter}{self.names}"
+        self._names += 1
+        return f"%{letter}{self._names}"
+
+    def new(self, instruction: str, letter: str = "v") -> str:
+        """Write an instruction; return the name of its value."""
+        name = self.name(letter)
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, operation: str, *values: str) -> str:
+        """Return the value of an operation on vectors of numbers, such as `fadd`."""
+        return self.new(f"{operation} {self.vector} {', '.join(values)}")
+
+    def plus_product(self, total: str, a: str, b: str) -> str:
+        """Return total + a·b, rounded once where the processor has an instruction for that."""
+        return self.do("fadd contract", total, self.do("fmul contract", a, b))
+
+    def call(self, function: str, *values: str) -> str:
+        """Return the value of a function of vectors."""
+        self.called.add(function)
+        given = ", ".join(f"{self.vector} {v}" for v in values)
+        return self.new(f"call {self.vector} @{vector_function(function, self.lanes)}({given})")
+
+    def compare(self, how: str, a: str, b: str) -> str:
+        """Return the condition that a comparison such as `olt` holds."""
+        return self.new(f"fcmp {how} {self.vector} {a}, {b}", "m")
+
+    def select(self, condition: str, a: str, b: str) -> str:
+        """Return `a` where the condition holds, and `b` elsewhere."""
+        return self.new(f"select {self.masks} {condition}, {self.vector} {a}, {self.vector} {b}")
+
+    def number(self, value: float) -> str:
+        """Return a number that all points have."""
+        (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+        return f"<{', '.join([f'double 0x{bits:016X}'] * self.lanes)}>"
+
+    def integer(self, value: int) -> str:
+        """Return a whole number of 64 bits that all points have."""
+        return f"<{', '.join([f'i64 {value}'] * self.lanes)}>"
+
+    def whole(self, operation: str, a: str, b: str) -> str:
+        """Return the value of an operation on vectors of whole numbers, such as `and`."""
+        return self.new(f"{operation} {self.integers} {a}, {b}")
+
+    def bits(self, value: str) -> str:
+        """Return the bits of numbers as whole numbers."""
+        return self.new(f"bitcast {self.vector} {value} to {self.integers}")
+
+    def numbers(self, bits: str) -> str:
+        """Return the numbers that have these bits."""
+        return self.new(f"bitcast {self.integers} {bits} to {self.vector}")
+
+    def numeric(self, value: str) -> str:
+        """Return a condition as 1 or 0, and a number as it is."""
+        return self.select(value, self.number(1), self.number(0)) if value.startswith("%m") else value
+
+    def condition(self, value: str) -> str:
+        """Return whether a value is not 0; a condition as it is."""
+        return value if value.startswith("%m") else self.compare("une", value, self.number(0))
+
+    def counted(self, counter: Counter) -> str:
+        """Return a counter as a vector of numbers."""
+        if isinstance(counter, int):
+            return self.number(counter)
+        return self._spread(self.new(f"sitofp i64 {counter} to double"))
+
+    def _spread(self, scalar: str) -> str:
+        first = self.new(f"insertelement {self.vector} poison, double {scalar}, i64 0")
+        zeros = "zeroinitializer"
+        return self.new(f"shufflevector {self.vector} {first}, {self.vector} poison, <{self.lanes} x i32> {zeros}")
+
+    # Loops
+
+    @contextmanager
+    def loops(self, shape: Shape) -> Iterator[list[Counter]]:
+        """Write a loop for each axis and, innermost, one over the points; yield the counters of the axes."""
+        self.lines += [
+            f"define internal void @loop{self.parts}({PARAMETERS}) noinline nounwind {{",
+            "start:",
+            self.tile,
+        ]
+        self.parts += 1
+        self.block = "start"
+        # The processor itself follows a few arrays at a time.
+        self.ahead = not shape
+        loops = [self._open(n) if n > 1 else None for n in shape]
+        points = self._open("%n", self.lanes)
+        self.lines.append(f"  %i{points.label} = add i64 %from, {points.counter}")
+        self._at = points.counter, f"%i{points.label}"
+        yield [loop.counter if loop else 0 for loop in loops]
+        for loop in [points, *reversed([loop for loop in loops if loop])]:
+            self._close(loop)
+        self.lines += ["  ret void", "}"]
+
+    def fold(
+        self,
+        shape: Shape,
+        starts: Values,
+        step: Callable[..., Values],
+        before: tuple[Counter, ...] = (),
+    ) -> Values:
+        """Return what becomes of `starts` in a loop over elements, within one over points.
+
+        `step(counters, *values)` returns the values after a turn.
+        """
+        if not shape:
+            return step(list(before), *starts)
+        n, rest = shape[0], shape[1:]
+        if size_of(shape) <= _UNROLLED:
+            for k in range(n):
+                starts = self.fold(rest, starts, step, (*before, k))
+            return starts
+        loop = self._open(n)
+        joined: list[str] = []
+        self.lines.append(joined)
+        values = tuple(self.name("v") for _ in starts)
+        results = self.fold(rest, values, step, (*before, loop.counter))
+        for value, start, result in zip(values, starts, results, strict=True):
+            joined.append(f"  {value} = phi {self.vector} [ {start}, %{loop.before} ], [ {result}, %e{loop.label} ]")
+        self._close(loop)
+        return results
+
+    def _open(self, limit: Counter, step: int = 1) -> _Loop:
+        counter = self.name("k")
+        loop = _Loop(counter, counter[2:], self.block, limit, step)
+        self.lines += [
+            f"  br label %l{loop.label}",
+            f"l{loop.label}:",
+            f"  {counter} = phi i64 [ 0, %{loop.before} ], [ %n{loop.label}, %e{loop.label} ]",
+        ]
+        self.block = f"l{loop.label}"
+        return loop
+
+    def _close(self, loop: _Loop) -> None:
+        k = loop.label
+        self.lines += [
+            f"  br label %e{k}",
+            f"e{k}:",
+            f"  %n{k} = add nuw nsw i64 {loop.counter}, {loop.step}",
+            f"  %c{k} = icmp ult i64 %n{k}, {loop.limit}",
+            f"  br i1 %c{k}, label %l{k}, label %x{k}",
+            f"x{k}:",
+        ]
+        self.block = f"x{k}"
+
+    # Memory
 
     def table(self, values: Array) -> int:
         """Keep values that do not vary; return where in `u` they begin."""
@@ -139,65 +240,113 @@ class Writer:
         self.fixed += values.size
         return start
 
-    @contextmanager
-    def loops(self, shape: Shape) -> Iterator[list[str]]:
-        """Write a loop for each axis and, innermost, one over the points; yield the counters of the axes."""
-        counters = [self.fresh("k") for _ in shape]
-        for counter, n in zip(counters, shape, strict=True):
-            self.line(f"for {counter} in range({n}):")
-            self.depth += 1
-        self.line("for i in range(n):")
-        self.depth += 1
-        yield counters
-        self.depth -= len(shape) + 1
-
     def take(self, node: Node) -> Place:
-        """Return new rows for a node, or rows that nobody reads any more."""
-        waiting = self.free.get(node.size)
+        """Return the place of a node, if it has one, new rows, or rows that nobody reads any more."""
+        if node in self.places:
+            return self.places[node]
+        waiting = self._free.get(node.size)
         start = waiting.pop() if waiting else self.rows
         self.rows = max(self.rows, start + node.size)
         index = np.arange(start, start + node.size).reshape(node.shape)
-        self.places[node] = Place("w[({})*T + i]", index, node.dtype == "bool")
+        self.places[node] = Place("w", index, node.dtype == "bool")
         return self.places[node]
 
     def give_back(self, node: Node) -> None:
         """Let the rows of a node be used again."""
-        self.free.setdefault(node.size, []).append(int(self.places[node].index.flat[0]))
+        self._free.setdefault(node.size, []).append(int(self.places[node].index.flat[0]))
 
-    def store(self, place: Place, counters: Sequence[str], value: str) -> None:
-        """Write an assignment to an element; a condition is stored as 1 or 0."""
-        self.line(f"{place.at(counters)} = {f'1.0 if {value} else 0.0' if place.condition else value}")
+    def load(self, place: Place, counters: Sequence[Counter] = ()) -> str:
+        """Return an element, at these counters, which are aligned from the right as NumPy aligns shapes."""
+        return self.load_at(place, self._element(place.index, counters))
 
-    def copy(self, place: Place, shape: Shape, source: str | Place) -> None:
-        """Write a copy of an array, or a constant into all elements."""
+    def read(self, place: Place, counters: Sequence[Counter]) -> str:
+        """Return an element; what is stored as 1 or 0 as the condition that it is."""
+        value = self.load(place, counters)
+        return self.condition(value) if place.condition else value
+
+    def store(self, place: Place, counters: Sequence[Counter], value: str) -> None:
+        """Write a value into an element; a condition is stored as 1 or 0."""
+        self.store_at(place, self._element(place.index, counters), value)
+
+    def load_at(self, place: Place, element: Counter) -> str:
+        """Return the element with this number."""
+        pointer = self._pointer(place, element)
+        if place.where == "u":
+            return self._spread(self.new(f"load double, ptr {pointer}, !invariant.load !0"))
+        return self.new(f"load {self.vector}, ptr {pointer}, align 8")
+
+    def store_at(self, place: Place, element: Counter, value: str) -> None:
+        """Write a value into the element with this number."""
+        self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(place, element)}, align 8")
+
+    def number_at(self, start: int, counters: Sequence[Counter], shape: Shape) -> Counter:
+        """Return a number in a table that begins at `start` in `u`."""
+        element = self._element(np.arange(start, start + size_of(shape)).reshape(shape), counters)
+        number = self.new(f"load double, ptr {self._offset('%u', element)}, !invariant.load !0")
+        return self.new(f"fptosi double {number} to i64")
+
+    def _element(self, index: Array, counters: Sequence[Counter]) -> Counter:
+        number, terms = int(index.flat[0]), []
+        own = counters[len(counters) - index.ndim :]
+        for counter, size, stride in zip(own, index.shape, index.strides, strict=True):
+            step = stride // index.itemsize
+            if size == 1 or not step:
+                continue
+            if isinstance(counter, int):
+                number += counter * step
+            else:
+                terms.append(self.new(f"mul nsw i64 {counter}, {step}") if step != 1 else counter)
+        return self._sum(number, terms)
+
+    def _sum(self, number: int, terms: Sequence[str]) -> Counter:
+        if not terms:
+            return number
+        total = terms[0]
+        for term in [*terms[1:], *([str(number)] if number else [])]:
+            total = self.new(f"add nsw i64 {total}, {term}")
+        return total
+
+    def _pointer(self, place: Place, element: Counter) -> str:
+        inside, outside = self._at
+        if place.where == "u":
+            return self._offset("%u", element)
+        if place.where == "w":
+            start = self._offset("%w", element if element == 0 else self.new(f"mul nsw i64 {element}, %T"))
+            return self._offset(start, inside)
+        assert isinstance(place.where, int)
+        if not isinstance(element, int) or not place.index.ndim:
+            self.read_by.setdefault(place.where, set()).add(self.parts)
+        cell = self.new(f"load ptr, ptr {self._offset('%cells', place.where, 'ptr')}, !invariant.load !0")
+        pointer = self.new(f"load ptr, ptr {cell}, !invariant.load !0")
+        if element != 0:
+            stride = self._offset("%strides", place.where, "i64")
+            rows = self.new(f"mul nsw i64 {element}, {self.new(f'load i64, ptr {stride}, !invariant.load !0')}")
+            pointer = self._offset(pointer, rows)
+        pointer = self._offset(pointer, outside)
+        if self.ahead:
+            self.lines.append(
+                f"  call void @llvm.prefetch.p0(ptr {self._offset(pointer, _AHEAD)}, i32 0, i32 3, i32 1)"
+            )
+        return pointer
+
+    def _offset(self, pointer: str, count: Counter, kind: str = "double") -> str:
+        return self.new(f"getelementptr {kind}, ptr {pointer}, i64 {count}") if count != 0 else pointer
+
+    # Whole arrays
+
+    def copy(self, place: Place, shape: Shape, source: float | Place) -> None:
+        """Write a copy of an array, or a number into all elements."""
         with self.loops(shape) as k:
-            self.line(f"{place.at(k)} = {source if isinstance(source, str) else source.at(k)}")
-
-    def fused(self, nodes: Sequence[Node], stored: Container[Node]) -> None:
-        """Write one loop for elementwise steps of one shape; only what is read elsewhere is stored."""
-        for node in nodes:
-            if node in stored:
-                self.take(node)
-        local: dict[Node, str] = {}
-        with self.loops(nodes[0].shape) as k:
-            for node in nodes:
-                for a in node.args:
-                    if a not in local:
-                        local[a] = self.fresh()
-                        self.line(f"{local[a]} = {self.places[a].read(k)}")
-                local[node] = self.fresh()
-                self.line(f"{local[node]} = {EXPRESSIONS[node.op].format(*(local[a] for a in node.args))}")
-                if node in stored:
-                    self.store(self.places[node], k, local[node])
+            self.store(place, k, self.load(source, k) if isinstance(source, Place) else self.number(source))
 
     def view(self, node: Node) -> None:
         """Let a view be read through its argument's rows, which are copied first where no strides can say that."""
         arg = self.places[node.args[0]]
         seen = moved(node, arg.index)
         if not np.may_share_memory(seen, arg.index):
-            rows = self.take(Node("copy", (), arg.index.shape))
+            rows = self.take(Node("copy", (), arg.index.shape, (), node.args[0].dtype))
             self.copy(rows, arg.index.shape, arg)
-            arg = rows.seen(rows.index)
+            arg = rows
             seen = moved(node, arg.index)
         self.places[node] = arg.seen(seen)
 
@@ -207,3 +356,8 @@ def moved(node: Node, index: Array) -> Array:
     move = OPERATIONS[node.op].move
     assert move is not None
     return move(*node.settings, index[..., None])[..., 0]
+
+
+def vector_function(name: str, lanes: int) -> str:
+    """Return what a function of vectors is called: one of LLVM's by its rules, another by ours."""
+    return f"{name}.v{lanes}f64" if name.startswith("llvm.") else f"v.{name}"

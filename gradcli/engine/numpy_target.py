@@ -73,6 +73,15 @@ def _moved(op: str) -> Callable[..., Array]:
     return lambda *args, out=None: into(out, move(*args))
 
 
+def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
+    parts = tuple(same_points(parts))
+    if axis or out is None or not out.flags.c_contiguous:
+        return np.stack(parts, axis=axis, out=out)
+    # One behind the other in memory, without a view of each that has an axis more.
+    np.concatenate(parts, out=out.reshape(-1, *parts[0].shape[1:]))
+    return out
+
+
 def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     points = max(a.shape[-1], b.shape[-1])
@@ -182,5 +191,5 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "tril": _moved("tril"),
     "from_diagonal": _from_diagonal,
     "concatenate": lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
-    "stack": lambda axis, *parts, out=None: np.stack(same_points(parts), axis=axis, out=out),
+    "stack": _stack,
 }

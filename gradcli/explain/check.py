@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
-from gradcli.explain.proof import Proof, entry_name, prove
+from gradcli.explain.proof import Proof, entry_name, prover
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.shared import style
 from gradcli.explain.trials import Tally, drawn, given
@@ -60,7 +61,7 @@ class Verdict:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found: dict[str, Any] = {"claim": self.claim, "verdict": self.verdict, "by": self.by}
+        found: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
             found["points"] = self.counted
         if self.at is not None:
@@ -114,11 +115,13 @@ def check(graph: Graph, cases: Sequence[Case], settings: Settings) -> CheckResul
     """Return the verdict of each claim; `graph` is the system's."""
     points = settings.points
     joined = {name: np.stack([p[name] for p in points], axis=-1) for name in (points[0] if points else ())}
-    found = []
-    for case in cases:
-        trials = given(case, joined, settings.seed) if joined else drawn(case, settings.trials, settings.seed)
-        found.append(_verdict(graph, case, Tally(settings.tolerance).add(trials), settings))
-    return _result(graph, found)
+
+    def tallies() -> Iterator[Tally]:
+        for case in cases:
+            trials = given(case, joined, settings.seed) if joined else drawn(case, settings.trials, settings.seed)
+            yield Tally(settings.tolerance).add(trials)
+
+    return _result(graph, cases, tallies(), settings)
 
 
 @np.errstate(all="ignore")
@@ -134,21 +137,27 @@ def check_blocks(
         for case, tally in zip(cases, tallies, strict=True):
             points = {name: value for name, value in block.items() if name in case.graph.inputs}
             tally.add(given(case, points, settings.seed, tally.points))
-    return _result(
-        graph, [_verdict(graph, c, t, settings, source) for c, t in zip(cases, tallies, strict=True)], source
-    )
+    return _result(graph, cases, tallies, settings, source)
 
 
-def _result(graph: Graph, found: Sequence[Verdict], source: str = "") -> CheckResult:
-    return CheckResult(graph, tuple(graph.inputs), None, *style(graph), tuple(found), source)
+def _result(
+    graph: Graph, cases: Sequence[Case], tallies: Iterable[Tally], settings: Settings, source: str = ""
+) -> CheckResult:
+    """Return the verdict of each claim, from what was found at the points."""
+    shown = Shown(graph, tuple(graph.inputs), None, *style(graph))
+    found = []
+    with prover(shown, cases) as prove:
+        for place, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
+            if tally.wrong:
+                found.append(_wrong(case, tally, partial(prove, place), bool(source)))
+            else:
+                exact = settings.tolerance <= Settings.tolerance
+                found.append(_not_wrong(case, tally, prove(place, None) if exact else Proof(), source))
+    return CheckResult(graph, shown.wrt, None, shown.decimals, shown.taken, tuple(found), source)
 
 
-def _verdict(graph: Graph, case: Case, tally: Tally, settings: Settings, source: str = "") -> Verdict:
-    shown = Shown(case.graph, (), None, *style(graph))
-    if tally.wrong:
-        return _wrong(shown, case, tally, bool(source))
-    exact = settings.tolerance <= Settings.tolerance
-    proof = prove(shown, case.truth, case.yours) if exact else Proof()
+def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str) -> Verdict:
+    """Return the verdict on a claim that no point shows to be wrong."""
     found = Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
     found = replace(found, note=_NARROW if tally.narrow else "")
     if proof.proved:
@@ -165,7 +174,7 @@ def _undecided(tally: Tally, source: str) -> str:
     return "no point was found where the system and its derivative are finite: give one with --at"
 
 
-def _wrong(shown: Shown, case: Case, tally: Tally, numbered: bool) -> Verdict:
+def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bool) -> Verdict:
     """Return the verdict on a wrong claim, with the plainest point that shows it."""
     trials = tally.kept
     assert trials is not None
@@ -176,7 +185,7 @@ def _wrong(shown: Shown, case: Case, tally: Tally, numbered: bool) -> Verdict:
     point = min(telling, key=lambda k: _plainness(trials.at(k)))
     entry = int(errors[:, point].argmax())
     value, error = difference(case, trials.at(point), entry)
-    proof = prove(shown, case.truth, case.yours, entry)
+    proof = prove(entry)
     return Verdict(
         case.text,
         case.said,

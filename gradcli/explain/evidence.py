@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.explain.claim import Case, numbers
 from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
+from gradcli.graph.construct import index
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation
 
@@ -58,10 +59,15 @@ class Evidence:
         """The shape of the derivative."""
         return self.case.truth.shape
 
-    def only(self, entry: int) -> Evidence:
-        """Return the evidence of one entry alone."""
-        rows = slice(entry, entry + 1)
-        return Evidence(self.case, self.points, self.truth[rows], self.yours[rows], self.tolerance, self.proof, 0)
+    def part(self, key: tuple[int | range, ...]) -> Evidence:
+        """Return the evidence of the entries at a key alone."""
+        rows = np.arange(len(self.truth)).reshape(self.shape)
+        for axis, k in reversed(list(enumerate(key))):
+            rows = np.take(rows, np.asarray(k), axis)
+        rows = rows.reshape(-1)
+        case = replace(self.case, truth=index(self.case.truth, key), yours=index(self.case.yours, key))
+        proof = self.proof if len(rows) == 1 else Proof()  # it is of one entry
+        return Evidence(case, self.points, self.truth[rows], self.yours[rows], self.tolerance, proof, 0)
 
     def ratio(self) -> float | None:
         """Return the number that yours is times the truth everywhere, if there is one."""

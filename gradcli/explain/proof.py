@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradcli.explain.claim import Case
 from gradcli.explain.results import Shown
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
@@ -18,6 +19,8 @@ _SHOWN = 36
 _LENGTH = 200  # characters of a formula that is shown
 _TERMS = 4
 _NAMED = 6  # intermediates that formulas are written in
+
+Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the entry that is wrong if one is
 
 
 @dataclass(frozen=True)
@@ -34,41 +37,49 @@ class Proof:
     terms: str = ""
 
 
-def prove(shown: Shown, truth: Node, yours: Node, wrong: int | None = None) -> Proof:
-    """Return the proof that a claim is right, or for the entry that is `wrong` what is wrong with it.
+@contextmanager
+def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
+    """Give the function that proves that a claim is right, or tells what is wrong with an entry of it.
 
-    It takes two seconds at most; what was found by then is the result.
+    It computes for two seconds at most; what was found by then is the result.
     """
     import gradcli.algebra.display
     import gradcli.algebra.equality
     import gradcli.notation.formulas  # noqa: F401  # what the child needs is loaded once
-    from gradcli.algebra.bounded import within
-    from gradcli.algebra.formulas import TooDeepError
+    from gradcli.algebra.bounded import Bounded
 
-    def work(report: Callable[[Proof], None]) -> None:
-        with suppress(TooDeepError):
-            for found in _found(shown, truth, yours, wrong):
-                report(found)
+    def work(question: tuple[int, int | None], report: Callable[[Proof], None]) -> None:
+        place, wrong = question
+        case = cases[place]
+        for found in _found(replace(shown, graph=case.graph), case.truth, case.yours, wrong):
+            report(found)
 
-    return within(SECONDS, work) or Proof()
+    with Bounded(work, SECONDS) as bounded:
+        yield lambda place, wrong: bounded.ask((place, wrong)) or Proof()
 
 
 def _found(shown: Shown, truth: Node, yours: Node, wrong: int | None) -> Iterator[Proof]:
     """Yield better and better proofs."""
-    from gradcli.algebra.display import tidy
+    from gradcli.algebra.formulas import TooDeepError
 
     if truth.size > MAX_ENTRIES:
         return
-    if wrong is None:
-        yield from _of_a_right_one(shown, truth, yours)
-        return
-    right, said = (_entries(shown.graph, node, {}) for node in (truth, yours))
-    found = Proof()
-    found = replace(found, formula=_short(shown, tidy(right[wrong])))
+    with suppress(TooDeepError):
+        yield from (
+            _of_a_right_one(shown, truth, yours) if wrong is None else _of_a_wrong_one(shown, truth, yours, wrong)
+        )
+
+
+def _of_a_wrong_one(shown: Shown, truth: Node, yours: Node, wrong: int) -> Iterator[Proof]:
+    """Yield the right derivative of the entry that is wrong, and what it has that the claim has not."""
+    from gradcli.algebra.display import tidy
+
+    right, said = (_entries(shown.graph, node, {})[wrong] for node in (truth, yours))
+    found = Proof(formula=_short(shown, tidy(right)))
     yield found
-    found = replace(found, terms=_differing(shown, said[wrong], right[wrong]))
+    found = replace(found, terms=_differing(shown, said, right))
     yield found
-    yield replace(found, difference=_short(shown, tidy(right[wrong] - said[wrong])))
+    yield replace(found, difference=_short(shown, tidy(right - said)))
 
 
 def _of_a_right_one(shown: Shown, truth: Node, yours: Node) -> Iterator[Proof]:

@@ -128,7 +128,8 @@ def _single(parts: Sequence[_Part], along: int) -> Iterator[tuple[tuple[int, int
     for p in sorted(parts, key=lambda p: p.element):
         flat = reshape(p.adjoint, (p.adjoint.size,))
         for k in range(p.start, p.stop):
-            yield (p.element, k) if along == 0 else (k, p.element), index(flat, (k,))
+            entry = index(flat, (k,)) if p.adjoint.shape else p.adjoint
+            yield (p.element, k) if along == 0 else (k, p.element), entry
 
 
 def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:

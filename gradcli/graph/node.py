@@ -271,12 +271,12 @@ def fold(op: str, values: Sequence[Constant | None]) -> Constant | None:
 
     >>> fold("mul", [Decimal("0.1"), 3])
     Decimal('0.3')
-    >>> fold("div", [1, 3])
-    Fraction(1, 3)
+    >>> fold("div", [1, 3]), fold("pow", [3, -1])
+    (Fraction(1, 3), Fraction(1, 3))
     >>> fold("neg", [Decimal("0.0")]), fold("neg", [0])
     (Decimal('-0.0'), 0)
     """
-    numbers = [Fraction(v) for v in values if isinstance(v, (int, Fraction, Decimal))]
+    numbers = [Fraction(v) if isinstance(v, Decimal) else v for v in values if isinstance(v, (int, Fraction, Decimal))]
     if len(numbers) < len(values) or not numbers:
         return None
     result = _arithmetic(op, numbers)
@@ -304,7 +304,7 @@ def _zero(op: str, a: float, b: float, odd: bool) -> Decimal:
     return Decimal(repr(zero))
 
 
-def _arithmetic(op: str, numbers: list[Fraction]) -> Fraction | None:
+def _arithmetic(op: str, numbers: Sequence[int | Fraction]) -> int | Fraction | None:
     a, b = numbers[0], numbers[-1]
     match op:
         case "add":
@@ -316,19 +316,19 @@ def _arithmetic(op: str, numbers: list[Fraction]) -> Fraction | None:
         case "neg":
             return -a
         case "div" if b:
-            return a / b
-        case "pow" if b.denominator == 1 and (a or b >= 0) and bits(a) * abs(b) <= MAX_BITS:
-            return Fraction(a**b.numerator)
+            return Fraction(a) / b
+        case "pow" if b.denominator == 1 and (a or b >= 0) and bits(a) * abs(b.numerator) <= MAX_BITS:
+            return Fraction(a) ** b.numerator
     return None
 
 
 def bits(number: Exact) -> int:
     """Return the size of an exact number, in bits: the larger of numerator and denominator."""
-    fraction = Fraction(number)
+    fraction = Fraction(number) if isinstance(number, Decimal) else number
     return max(fraction.numerator.bit_length(), fraction.denominator.bit_length())
 
 
-def _decimal(number: Fraction) -> Exact:
+def _decimal(number: int | Fraction) -> Exact:
     """Return a fraction as a decimal if it has at most 17 digits, as itself if not."""
     near = Decimal(repr(float(number)))
     return near if Fraction(near) == number else number

@@ -37,6 +37,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
         same = node if args == node.args else replace(node, args=args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
-        key = (node.op, operands, node.shape, node.settings, repr(node.values))
+        settings = repr(node.settings) if node.op == "const" else node.settings
+        key = (node.op, operands, node.shape, settings, node.dtype)
         new[node] = first.setdefault(key, same)
     return new

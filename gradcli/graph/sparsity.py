@@ -75,14 +75,14 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
 
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
-    nothing = np.zeros(node.shape, dtype=object)
     if not args or not (row := OPERATIONS[node.op]).passes_on:
-        return nothing
+        return np.zeros(node.shape, dtype=object)
     if row.kind == "step" and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
-        return nothing
+        return np.zeros(node.shape, dtype=object)
     if row.broadcasts:
         numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
-        return np.asarray(np.broadcast_to(reduce(np.bitwise_or, numbers), node.shape), dtype=object)
+        union = np.asarray(reduce(np.bitwise_or, numbers), dtype=object)
+        return union if union.shape == node.shape else np.broadcast_to(union, node.shape)
     if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
         return _through(simpler, dict(zip(node.args, args, strict=True)))
     if row.move is not None and row.kind != "scatter":

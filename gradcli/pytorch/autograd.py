@@ -36,13 +36,10 @@ __all__ = [
 ]
 
 _CREATE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-    "gradient which "
-    "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use "
-    "this function, make sure to reset the .grad fields of your parameters to None after use to break the "
-    "cycle and avoid "
-    "the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+    "the cycle and avoid the leak."
 )
 
 
@@ -256,14 +253,8 @@ Variable.__module__ = "torch.autograd"
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Function", "function"):
-        from gradcli.pytorch import functions
-
-        return functions if name == "function" else functions.Function
+    if name == "Function":
+        return import_module("gradcli.pytorch.functions").Function
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(import_module("gradcli.pytorch.gradcheck"), name)
-    if name == "functional":
-        return import_module("torch.autograd.functional")
-    from gradcli.pytorch.lookup import absent
-
-    raise absent("torch.autograd", name, globals())
+    raise AttributeError(name)

@@ -33,6 +33,11 @@ def number(value: Any, dtype: dtypes.dtype) -> Array:
     return np.array([value], dtype.numpy)
 
 
+def operands(dtype: dtypes.dtype, *given: Any) -> list[Any]:
+    """Return tensors and numbers as operands, the numbers in a dtype."""
+    return [x if isinstance(x, Tensor) else number(x, dtype) for x in given]
+
+
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
     """Return a constructor whose arguments are cast first."""
     return lambda *nodes: build(*(cast(n, dtype) for n in nodes))
@@ -128,9 +133,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = build
     else:
         known = _parameters(build)
-        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("out", "size_average", "reduce")}
-        if "out" in kwargs and kwargs["out"] is not None:
-            return _into(kwargs["out"], name, build, args, {k: v for k, v in kwargs.items() if k != "out"})
+        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
         for i, value in enumerate(args):
@@ -269,9 +272,3 @@ def exact(value: Any) -> Any:
     if isinstance(value, int | np.integer):
         return int(value)
     return Decimal(repr(float(value))) if math.isfinite(value) else float(value)
-
-
-def _into(out: Tensor, name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    from gradcli.pytorch.inplace import into
-
-    return into(out, name, lambda: vocabulary_call(name, build, args, kwargs), args)

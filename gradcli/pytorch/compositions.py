@@ -17,11 +17,10 @@ from gradcli.pytorch.calls import called, vocabulary_call
 from gradcli.pytorch.dtypes import WORDS, Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
-from gradcli.pytorch.pairs import return_type
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
-from gradcli.pytorch.registry import TORCH, both, function
+from gradcli.pytorch.registry import TORCH, both, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.pytorch.views import shape_of
 from gradcli.vocabulary import FUNCTIONS

@@ -13,7 +13,6 @@ from gradcli.pytorch.tensor import Tensor
 
 @method("to")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the tensor in another dtype, or on another device; itself where it is there already."""
     wanted = kwargs.pop("dtype", None)
     dtypes.check_device(kwargs.pop("device", None))
     copy = kwargs.pop("copy", False)
@@ -41,7 +40,6 @@ for _name, _dtype in _SHORT.items():
 
 @method("type")
 def type_(self: Tensor, dtype: Any = None) -> Any:
-    """Return the name of the tensor's type, or the tensor in another one."""
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
     if isinstance(dtype, str):
@@ -58,5 +56,4 @@ method("cpu")(lambda self, *_, **__: self)
 
 @method("cuda")
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Refuse, as a PyTorch without CUDA does."""
     raise AssertionError("Torch not compiled with CUDA enabled")

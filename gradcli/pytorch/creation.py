@@ -86,9 +86,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY:
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported "
-            "types are: "
-            "float64, float32, int64, int32, uint8, and bool."
+            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
+            "are: float64, float32, int64, int32, uint8, and bool."
         )
     found = of_array(array)
     if requires_grad:
@@ -102,7 +101,6 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """Return a tensor of numbers in lists, copied."""
     if isinstance(data, Tensor):
         warnings.warn(_COPY, UserWarning, stacklevel=2)
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
@@ -126,7 +124,6 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return a tensor that shows the memory of what is given, where that is possible."""
     if isinstance(data, Tensor):
         from gradcli.pytorch.conversion import to
 
@@ -136,7 +133,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
-    """Return a tensor that shows the memory of an array of NumPy's."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return made(array)
@@ -177,77 +173,42 @@ def _optional(
     return made(array, None, requires_grad, device)
 
 
-@function("zeros")
-def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return zeros."""
-    return _filled((options.pop("size"),) if "size" in options else size, 0.0, dtype, options)
+def _filler(name: str, value: float) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """Register the functions that fill a tensor of a size, or one like another, with a number."""
 
+    def sized(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return _filled((options.pop("size"),) if "size" in options else size, value, dtype, options)
 
-@function("ones")
-def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return ones."""
-    return _filled((options.pop("size"),) if "size" in options else size, 1.0, dtype, options)
-
-
-@function("empty")
-def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype, options)
-
-
-@function("full")
-def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor filled with a number."""
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return _filled((size,), value, dtype, options)
-
-
-def _like(value: float) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
         return _filled((tuple(input.shape),), value, dtype or input.dtype, options)
 
-    return like
+    method(f"new_{name}")(lambda self, *size, dtype=None, **more: _filled(size, value, dtype or self.dtype, more))
+    return function(name)(sized), function(f"{name}_like")(like)
 
 
-zeros_like = function("zeros_like")(_like(0.0))
-function("empty_like")(_like(0.0))
-ones_like = function("ones_like")(_like(1.0))
-
-
-@function("full_like")
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same shape, filled with a number."""
-    return _filled((tuple(input.shape),), fill_value, dtype or input.dtype, options)
-
-
-@method("new_zeros")
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return zeros of the same dtype."""
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_ones")
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return ones of the same dtype."""
-    return _filled(size, 1.0, dtype or self.dtype, options)
-
-
-@method("new_empty")
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same dtype whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_full")
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same dtype, filled with a number."""
-    return _filled((size,), fill_value, dtype or self.dtype, options)
-
-
-@method("new_tensor")
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same dtype, of numbers in lists."""
-    return _optional(np.array(_values(data, dtype or self.dtype)).astype((dtype or self.dtype).numpy), **options)
+zeros, zeros_like = _filler("zeros", 0.0)
+ones, ones_like = _filler("ones", 1.0)
+_filler("empty", 0.0)  # whose numbers mean nothing
+_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "full": lambda size, fill_value, *, dtype=None, **more: _filled((size,), _number(fill_value), dtype, more),
+    "full_like": lambda input, fill_value, *, dtype=None, **more: _filled(
+        (tuple(input.shape),), fill_value, dtype or input.dtype, more
+    ),
+    "logspace": lambda start, end, steps, base=10.0, **more: _optional(
+        (base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **more
+    ),
+    "scalar_tensor": lambda value, *, dtype=None, **more: _filled(((),), value, dtype or default_dtype(), more),
+}
+for _name, _made in _FUNCTIONS.items():
+    function(_name)(_made)
+method("new_full")(
+    lambda self, size, fill_value, *, dtype=None, **more: _filled((size,), fill_value, dtype or self.dtype, more)
+)
+method("new_tensor")(
+    lambda self, data, *, dtype=None, **more: _optional(
+        np.array(_values(data, dtype or self.dtype), (dtype or self.dtype).numpy), **more
+    )
+)
 
 
 def _number(x: Any) -> Any:
@@ -256,7 +217,6 @@ def _number(x: Any) -> Any:
 
 @function("arange")
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return numbers from `start` to before `end`, a step apart."""
     if end is None:
         start, end = 0, start
     start, end, step = map(_number, (start, end, step))
@@ -272,7 +232,6 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return so many numbers from `start` to `end`."""
     wanted = (_dtype(dtype) if dtype is not None else default_dtype()).numpy
     a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
     check_room(steps, wanted)
@@ -283,23 +242,10 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 
-@function("logspace")
-def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Tensor:
-    """Return so many powers of the base."""
-    return _optional((base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **options)
-
-
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a matrix with ones on its diagonal."""
     check_room(n * (m or n), (dtype or default_dtype()).numpy)
     return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
-
-
-@function("scalar_tensor")
-def scalar_tensor(value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of one number."""
-    return _filled(((),), value, dtype or default_dtype(), options)
 
 
 # The old types, which are called like functions
@@ -353,7 +299,6 @@ def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
 
 @function("set_default_tensor_type")
 def set_default_tensor_type(t: Any) -> None:
-    """Set the dtype of real numbers that say nothing of it, by an old type."""
     name = t.removeprefix("torch.") if isinstance(t, str) else t.__name__
     dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.tensor == name))
 

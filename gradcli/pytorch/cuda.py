@@ -2,12 +2,10 @@
 
 
 def is_available() -> bool:
-    """Tell that there is no CUDA."""
     return False
 
 
 def device_count() -> int:
-    """Return how many devices there are: none."""
     return 0
 
 

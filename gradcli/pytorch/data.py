@@ -52,7 +52,6 @@ class Subset(Dataset[Any]):
 
 
 def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | None = None) -> list[Subset]:
-    """Return parts of a set, chosen by chance."""
     sizes = list(lengths)
     if any(isinstance(n, float) for n in sizes):
         sizes = [int(np.floor(len(dataset) * n)) for n in sizes]
@@ -66,7 +65,6 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | No
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Return samples as one batch."""
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch)

@@ -8,9 +8,10 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
@@ -21,13 +22,17 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...], bool]:
-    """Return the arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
+) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
     given = list(args)
+    names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _own(given[n])
+        given[n]._called = names.get(n, "")
     return given, tuple(given[n] for n in numbers), outside
 
 
@@ -38,12 +43,11 @@ def _cut(found: Any, outside: bool) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that gives the gradient of a function, and what the function gives."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             found = func(*given, **kwargs)
             y, aux = found if has_aux else (found, None)
             if not isinstance(y, Tensor):
@@ -53,7 +57,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
+            grads = (
+                _grad(y, xs, create_graph=True, materialize_grads=True)
+                if y.requires_grad
+                else tuple(map(zeros_like, xs))
+            )
         own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)
         value, aux = _cut(y, outside), _cut(aux, outside)
         return (own, (value, aux)) if has_aux else (own, value)
@@ -61,14 +69,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     return call
 
 
-def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    from gradcli.pytorch.creation import zeros_like
-
-    return tuple(zeros_like(x.detach()) for x in xs)
-
-
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return the function that gives the gradient of a function."""
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -80,7 +81,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
-    """Return what a function gives, and the function that gives vᵀJ for a v."""
     outside = any(x.requires_grad for x in primals)
     with enable_grad():
         xs = tuple(map(_own, primals))
@@ -96,7 +96,6 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
 
 
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
-    """Return what a function gives, and J·v."""
     outside = any(x.requires_grad for x in (*primals, *tangents))
     with enable_grad():
         xs = tuple(map(_own, primals))
@@ -106,12 +105,11 @@ def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[T
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
-    """Return the function that gives the Jacobian of a function."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
+            given, xs, outside = _chosen(func, args, argnums)
             y = func(*given, **kwargs)
             found = derivatives(y, xs, True)
         return _cut(found[0] if isinstance(argnums, int) else found, outside)
@@ -123,14 +121,12 @@ jacfwd = jacrev  # the same numbers: J does not depend on the order in which the
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """Return the function that gives the Hessian of a function."""
     return jacrev(jacrev(func, argnums), argnums)
 
 
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
-    """Return the function of stacks that does with each slice what a function does with one."""
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -145,7 +141,3 @@ def vmap(
         return stack(found, out_dims)
 
     return call
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.func", name, dict.fromkeys(__all__))

@@ -17,7 +17,7 @@ from gradcli.pytorch.calls import called, exact, vocabulary_call
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
-from gradcli.pytorch.lookup import absent, functional_named
+from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
@@ -67,7 +67,6 @@ for _name in _ACTIVATIONS:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return x·Φ(x), or what comes near it with `tanh`."""
     if approximate == "none":
         return _named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
@@ -79,7 +78,6 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
-    """Return one half of the elements, times the sigmoid of the other half."""
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
     if size % 2:
@@ -93,7 +91,6 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Any) -> Tensor:
-    """Return the numbers, those below 0 times a weight, or one for each channel."""
     own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
     return functional_named("prelu_kernel")(input, own)  # type: ignore[misc,no-any-return]
 
@@ -115,11 +112,9 @@ softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """Return a sample of a softmax that gradients flow through."""
-    from gradcli.pytorch.random import exponential_
     from gradcli.pytorch.views import clone
 
-    soft: Any = softmax((logits - exponential_(clone(logits.detach())).log()) / tau, dim)  # type: ignore[attr-defined]
+    soft: Any = softmax((logits - clone(logits.detach()).exponential_().log()) / tau, dim)  # type: ignore[attr-defined]
     if not hard:
         return soft  # type: ignore[no-any-return]
     places = soft.max(dim, keepdim=True)[1]
@@ -128,12 +123,10 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Return the vectors along an axis, over their lengths."""
     return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)  # type: ignore[no-any-return]
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between vectors along an axis."""
     first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
     return (first * second).sum(dim)  # type: ignore[no-any-return]
 
@@ -142,7 +135,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return `input @ weight.T + bias`."""
     columns = input.shape[-1]
     if weight.dim() == 1 and bias is None:
         return matmul(input, weight)
@@ -165,13 +157,11 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    """Return for each output the sum of products of both inputs' elements and weights."""
     found = einsum("bi,oij,bj->bo", input1, weight, input2)
     return found if bias is None else found + bias  # type: ignore[no-any-return]
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Return the numbers, some of them 0 by chance."""
     return _dropped(input, p, training, inplace, input.shape)
 
 
@@ -234,7 +224,6 @@ dropout1d, dropout2d, dropout3d = map(_of_channels, (1, 2, 3))
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **other: Any) -> Tensor:
-    """Return the rows of a table at places; the row at `padding_idx` gets no gradient."""
     own = input._a[..., 0]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
@@ -254,12 +243,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Return the numbers with mean 0 and variance 1 along the last axes."""
     return _named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    """Return the numbers with mean 0 and variance 1 in each group of channels."""
     n, channels = input.shape[:2]
     if channels % num_groups:
         raise RuntimeError(
@@ -282,7 +269,6 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
 
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
-    """Return the numbers over the root of their mean square along the last axes."""
     axes = tuple(range(-len(tuple(normalized_shape)), 0))
     least = float(np.finfo(input._a.dtype).eps) if eps is None else eps
     found = input * (input.pow(2).mean(axes, keepdim=True) + least).rsqrt()
@@ -299,7 +285,6 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return the numbers with mean 0 and variance 1 in each channel."""
     size = input.numel() // input.shape[1]
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
@@ -388,7 +373,6 @@ _NAMES = {
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Return the array with more elements at its ends."""
     axes = len(pad) // 2
     ends = [(0, 0)] * (input.dim() - axes) + [(pad[i], pad[i + 1]) for i in range(2 * axes - 2, -1, -2)]
     shape = tuple(n + a + b for (a, b), n in zip(ends, input.shape, strict=True))
@@ -419,7 +403,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False
 ) -> Tensor:
-    """Return the values, averaged with the softmax of the products of queries and keys."""
     scores = query @ key.transpose(-2, -1) * (1 / float(np.sqrt(query.shape[-1])))
     if is_causal:
         scores = scores.masked_fill(scores.detach().mul(0).add(1).triu(1).ne(0), -np.inf)
@@ -436,6 +419,10 @@ _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 def __getattr__(name: str) -> Any:
     found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
     if found is None:
-        raise absent("torch.nn.functional", name, {**globals(), **vars(losses)})
+        raise AttributeError(name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *vars(losses)]

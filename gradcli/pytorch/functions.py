@@ -191,9 +191,8 @@ class Function:
     def backward(ctx: Any, *grads: Any) -> Any:
         """Pass the gradients on; every function says how."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
-            "with backward "
-            "mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @classmethod

@@ -236,6 +236,17 @@ def _last(places: Places) -> tuple[Places, Places | None]:
     return Places.of(places.numbers[own]), Places.of(own)
 
 
+def flat(n: Node) -> Node:
+    """Return the elements in one line."""
+    return n if len(n.shape) == 1 else _shaped(n, (n.size,))
+
+
+def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
+    """Return elements of a tensor that is read as one line."""
+    own = Places.of(places)
+    return apply(op, lambda n: take(flat(n), 0, own), (x,), own if key is None else key, name)
+
+
 def _shaped(n: Node, shape: tuple[int, ...]) -> Node:
     return Node("reshape", (n,), shape, (shape,))
 

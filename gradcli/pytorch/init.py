@@ -5,49 +5,39 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.tensor import Tensor
 
 
-def _set(tensor: Tensor, array: Any) -> Tensor:
-    import numpy as np
-
-    tensor._a[...] = np.asarray(array).reshape(tensor._a.shape)
+def _set(tensor: Tensor, numbers: Any) -> Tensor:
+    tensor._a[...] = np.asarray(numbers).reshape(tensor._a.shape) if np.ndim(numbers) else numbers
     tensor._memory.version += 1
     return tensor
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with numbers from `a` to `b`."""
     return _set(tensor, (generator or DEFAULT).between(a, b, tensor.numel(), tensor._a.dtype))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with normal numbers."""
     return _set(tensor, (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype, mean, std))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one number."""
-    tensor._a[...] = val
-    tensor._memory.version += 1
-    return tensor
+    return _set(tensor, val)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity."""
-    import numpy as np
-
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return _set(tensor, np.eye(*tensor.shape))
@@ -57,20 +47,14 @@ _LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return how much wider numbers are to begin in front of an activation."""
-    if nonlinearity == "tanh":
-        return 5.0 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2.0)
     if nonlinearity == "leaky_relu":
         if param is not None and (isinstance(param, bool) or not isinstance(param, int | float)):
             raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    if nonlinearity == "selu":
-        return 3.0 / 4
-    if nonlinearity not in _LINEAR:
+    gains = dict.fromkeys(_LINEAR, 1) | {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity not in gains:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
-    return 1
+    return gains[nonlinearity]
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -82,14 +66,12 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill as Glorot and Bengio (2010) do, with uniform numbers."""
     std = gain * math.sqrt(2.0 / float(sum(_fans(tensor))))
     bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill as Glorot and Bengio (2010) do, with normal numbers."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(_fans(tensor)))), generator)
 
 
@@ -103,7 +85,6 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill as He and others (2015) do, with uniform numbers."""
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -111,7 +92,6 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Fill as He and others (2015) do, with normal numbers."""
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 

@@ -22,18 +22,14 @@ _LEAF = "a leaf Variable that requires grad is being used in an in-place operati
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _SEVERAL = (
     "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-    "views. Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation "
-    "by an out-of-place one."
+    "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "operation by an out-of-place one."
 )
 _NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-    "use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace "
-    "to be tracked)."
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+    "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked)."
 )
 
 
@@ -43,9 +39,8 @@ def check(x: Tensor) -> None:
         return
     if x._inference and not Mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-            "get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     base = x._base
     if base is None:
@@ -231,13 +226,11 @@ def in_memory(numbers: Any, like: Any) -> Any:
 
 @method("fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set all numbers."""
     return fill(self, value)
 
 
 @method("zero_")
 def zero_(self: Tensor) -> Tensor:
-    """Set all numbers to 0."""
     check(self)
     if not Mode.grad or not self.requires_grad:
         self._a[...] = 0
@@ -250,20 +243,17 @@ def zero_(self: Tensor) -> Tensor:
 
 @method("copy_")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Copy the numbers of another tensor."""
     return copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Show the memory of another tensor."""
     self._a, self._memory = source._a, source._memory
     return self
 
 
 @method("masked_fill_")
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Set the numbers where the mask holds."""
     return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
@@ -284,8 +274,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: numbered(made(x, *args, **kwargs)), name)
+        given, settings = in_order(name, args, kwargs)
+        return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
     call.__name__ = name
     return call

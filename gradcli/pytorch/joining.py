@@ -43,7 +43,6 @@ def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
 
 @both("split")
 def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return parts of that size, or of those sizes, along an axis."""
     if not tensor.dim():
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = axis_of(dim, tensor.dim())
@@ -69,7 +68,6 @@ both("split_with_sizes")(split)
 
 @both("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return at most so many parts along an axis."""
     if not input.dim():
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -79,7 +77,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @both("tensor_split")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return so many parts along an axis, or those between places."""
     axis = axis_of(dim, input.dim())
     n, how = input.shape[axis], indices_or_sections
     if isinstance(how, int):
@@ -91,7 +88,6 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @both("unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis."""
     if not input.dim():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = axis_of(dim, input.dim())
@@ -107,7 +103,6 @@ def _iterated(self: Tensor) -> Any:
 
 @both("select")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a slice along an axis."""
     if not input.dim():
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, input.dim())
@@ -120,7 +115,6 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @both("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a part along an axis."""
     if not input.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, input.dim())
@@ -131,7 +125,6 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method("unfold")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return the windows of a size along an axis, a step apart, as a new last axis."""
     axis = axis_of(dimension, self.dim())
     parts = [_part(self, axis, i, i + size, "UnfoldBackward0") for i in range(0, self.shape[axis] - size + 1, step)]
     return apply("unfold", lambda *n: _windows(n, axis), parts, axis)
@@ -166,7 +159,6 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any) -> Tensor:
 
 @function("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Return tensors joined along an axis."""
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
         if not p.dim():
@@ -187,7 +179,6 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
 
 @function("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Return tensors of one shape as slices of a new axis."""
     parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
@@ -238,13 +229,11 @@ function("dstack")(_stacked("dstack", 3, 2))
 
 @function("column_stack")
 def column_stack(tensors: Any) -> Tensor:
-    """Return vectors as columns of a matrix."""
     return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
 
 
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Return tensors repeated to a shape that all have together."""
     parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
@@ -252,7 +241,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @function("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid."""
     if indexing is None:
         import warnings
 
@@ -270,7 +258,6 @@ _INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass
 
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
-    """Return the tensor repeated so often along each axis."""
     if not repeats:
         raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
     times = shape_of(repeats)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.lookup import absent
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
@@ -15,17 +14,15 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
 from gradcli.vocabulary import FUNCTIONS
 
-__all__ = ["cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
 matmul = _matmul
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return a diagonal of matrices."""
     return _diagonal(A, offset, dim1, dim2)
 
 
 def det(A: Tensor) -> Tensor:
-    """Return the determinant."""
     check_square("linalg.det", A)
     return vocabulary_call("det", FUNCTIONS["det"], (A,), {})
 
@@ -50,7 +47,6 @@ LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be 
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    """Return the solution of a system of equations."""
     check_square("linalg.solve", A)
     rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
     if rows != A.shape[-1]:
@@ -66,12 +62,10 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the vector product."""
     return vocabulary_call("cross", FUNCTIONS["cross"], (input, other, dim), {})
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return a vector's norm; of a matrix the Frobenius norm."""
     if A.dim() == 2 and dim is None and ord not in (None, "fro"):
         from gradcli.pytorch.missing import MissingError
 
@@ -80,18 +74,12 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> 
 
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the norm of all elements, or of those along axes."""
     return _norm(x, ord, dim, keepdim)
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    """Return the Frobenius norm."""
     if ord != "fro":
         from gradcli.pytorch.missing import MissingError
 
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)
-
-
-def __getattr__(name: str) -> Any:
-    raise absent("torch.linalg", name, dict.fromkeys(__all__))

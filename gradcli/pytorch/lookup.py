@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.definitions import ELEMENTWISE, defined_call
 from gradcli.pytorch.missing import missing
+from gradcli.pytorch.registry import with_out
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS, METHODS
 
@@ -30,33 +33,24 @@ _FUNCTIONAL = frozenset(
 _NO_METHOD = _FUNCTIONAL | {"celu", "selu", "relu6"}
 
 
-def _definition(name: str) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Tensor:
-        return defined_call(name, args, kwargs)
+def _called(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        return call((kwargs.pop("input"), *args) if "input" in kwargs else args, kwargs)  # type: ignore[no-any-return]
 
-    call.__name__ = call.__qualname__ = name
-    return call
-
-
-def _call(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Tensor:
-        if "input" in kwargs:
-            args = (kwargs.pop("input"), *args)
-        return vocabulary_call(name, build, args, kwargs)
-
-    call.__name__ = call.__qualname__ = name
-    return call
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container[str]) -> Callable[..., Any] | None:
     if name in ELEMENTWISE:
-        return _definition(name)
-    return _call(name, rows[name]) if name in rows and name not in without else None
+        return _called(name, partial(defined_call, name))
+    return _called(name, partial(vocabulary_call, name, rows[name])) if name in rows and name not in without else None
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
-    return _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
+    found = _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
+    return found and with_out(found, name)
 
 
 def functional_named(name: str) -> Callable[..., Any] | None:
@@ -82,9 +76,7 @@ def method(x: Tensor, name: str) -> Any:
 
         found = in_place(name)
     if found is None:
-        from gradcli.pytorch.pytorch_names import TENSOR
-
-        if name not in TENSOR:
+        if name not in pytorch_names()["Tensor"]:
             raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
         raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(METHODS), "Tensor.")
     setattr(Tensor, name, found)
@@ -95,12 +87,15 @@ def method(x: Tensor, name: str) -> Any:
 _QUIET = frozenset(("_repr_html_", "_ipython_display_", "_repr_pretty_", "shape_", "_modules", "_parameters"))
 
 
-def absent(module: str, name: str, known: Mapping[str, Any]) -> BaseException:
-    """Return the error for a name that a module of gradcli's does not have."""
-    if name.startswith("__"):
-        return AttributeError(f"module '{module}' has no attribute '{name}'")
-    from gradcli.pytorch.pytorch_names import MODULES
+@cache
+def pytorch_names() -> dict[str, frozenset[str]]:
+    """Return the names that PyTorch 2.13 has, as tests/pytorch/record_names.py has recorded them."""
+    parts = Path(__file__).with_name("names.txt").read_text("utf-8").split("\n\n")
+    return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, parts)}
 
-    if module in MODULES and name not in MODULES[module]:
+
+def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
+    """Return the error for a name that a module of gradcli's does not have: a slip, as PyTorch tells it, or a gap."""
+    if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return AttributeError(f"module '{module}' has no attribute '{name}'")
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, log_softmax, reduce, reshape
-from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.graph.places import Places, take
+from gradcli.graph.construct import call, equal, log_softmax, reduce, reshape
+from gradcli.graph.construct import where as choose
+from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch.calls import called, exact, vocabulary_call
 from gradcli.pytorch.dtypes import WORDS, result_dtype
 from gradcli.pytorch.gradnames import grad_name
@@ -115,7 +115,6 @@ def binary_cross_entropy(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the log loss of probabilities."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -140,7 +139,6 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the log loss of logits."""
     how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -169,7 +167,6 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """Return how far one distribution is from another."""
     if reduction == "mean":
         warnings.warn(_SUPPORT, UserWarning, stacklevel=2)
     x: Any = input
@@ -227,7 +224,6 @@ def _cosine(input1: Any, input2: Any, target: Any, margin: float) -> Any:
 
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """Return the lengths of the differences of vectors."""
     return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")  # type: ignore[no-any-return]
 
 
@@ -258,7 +254,6 @@ multilabel_soft_margin_loss = _composed(
 
 
 def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
-    """Return the logistic loss of targets 1 and -1."""
     if len(args) > 1 and args[1].requires_grad:
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
@@ -284,7 +279,6 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from scores."""
     how = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -329,7 +323,6 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative logarithm of the probability of each target's class, from logarithms."""
     return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
@@ -349,6 +342,42 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
+    own = target._a[..., 0]
+    _check_classes(scores, target, weight, ignored)
+    kept = own != ignored
+    complete = bool(kept.all())
+    share = kept.astype(scores._a.dtype)
+    if weight is not None:
+        share = share * weight._a[np.where(kept, own, 0), 0]
+    total = exact(float(share.sum()))
+    classes = const(tuple(range(count)), (count, *(1,) * (scores.dim() - axis - 1)), "int64")
+
+    def build(x: Node, t: Node, *shares: Node) -> Node:
+        wanted = reshape(t, (*t.shape[:axis], 1, *t.shape[axis:]))
+        of_target = equal(wanted, classes)
+        if not complete and ignored in range(count):
+            of_target = of_target & compare("ne", wanted, const(ignored))
+        chosen = reduce("sum", choose(of_target, x, const(0)), (axis,))
+        for w in shares:
+            chosen = w * chosen
+        loss = -chosen if complete else 0 - chosen  # 0, not -0, where a target is ignored
+        axes = tuple(range(len(loss.shape)))
+        if how == "mean" and complete and not shares:
+            return reduce("mean", loss, axes) if axes else loss
+        summed = reduce("sum", loss, axes) if axes and how != "none" else loss
+        if how == "mean" and not total:  # no gradient flows where no sample counts
+            return call("detach", summed) * const(np.nan) + summed
+        return summed / const(total) if how == "mean" else summed
+
+    flat = scores.dim() not in (2, 4) and how == "none"
+    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
+    given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
+    return apply("nll_loss", build, given, (how, total, axis, complete, ignored), name)
+
+
+def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
+    """Refuse targets that are no classes, in PyTorch's words."""
+    count = scores.shape[min(1, scores.dim() - 1)]
     own = target._a[..., 0]
     if scores.dim() < 3 and own.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -370,27 +399,3 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
-    kept = own != ignored
-    at: list[Any] = list(np.indices(own.shape))
-    at.insert(axis, np.where(kept, own, 0))
-    places = Places.of(np.ravel_multi_index(tuple(np.asarray(a) for a in at), tuple(scores.shape)))
-    share = kept.astype(scores._a.dtype)
-    if weight is not None:
-        share = share * weight._a[np.where(kept, own, 0), 0]
-    total = float(share.sum())
-    weights = share.reshape(own.shape)
-
-    def build(x: Node, w: Node) -> Node:
-        flat = Node("reshape", (x,), (x.size,), ((x.size,),)) if len(x.shape) > 1 else x
-        chosen = take(flat, 0, places)
-        loss = -elementwise("mul", w, chosen)
-        if how == "none":
-            return loss
-        summed = reduce("sum", loss, tuple(range(len(loss.shape)))) if loss.shape else loss
-        if how == "mean" and not total:  # no gradient flows where no sample counts
-            return call("detach", summed) * const(np.nan) + summed
-        return summed / const(exact(total)) if how == "mean" else summed
-
-    flat = scores.dim() not in (2, 4) and how == "none"
-    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
-    return apply("nll_loss", build, (scores, of_array(weights)), (places, how, total, axis), name)

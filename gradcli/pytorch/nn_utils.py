@@ -19,7 +19,6 @@ def _with_gradients(parameters: Any) -> list[Any]:
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Shorten the gradients so that their norm is at most so much; return what it was."""
     own = _with_gradients(parameters)
     norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
     kind = own[0]._a.dtype if own else np.dtype(np.float32)
@@ -38,19 +37,16 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Let no element of a gradient be larger than so much."""
     for p in _with_gradients(parameters):
         np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
         p._grad._memory.version += 1
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return all parameters as one vector."""
     return cat([p.view(-1) for p in parameters])  # type: ignore[attr-defined]
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Set all parameters from one vector."""
     start = 0
     for p in parameters:
         p._a = vec[start : start + p.numel()].view(p.shape)._a  # type: ignore[index]

@@ -8,22 +8,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, number, pointwise, typed
+from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
 from gradcli.pytorch.dtypes import WORDS, result_dtype
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
-
-
-def _into(out: Tensor | None, name: str, compute: Callable[[], Tensor], *given: Any) -> Tensor:
-    if out is None:
-        return compute()
-    from gradcli.pytorch.inplace import into
-
-    return into(out, name, compute, given)
 
 
 def _times(alpha: Any, x: Any) -> Any:
@@ -31,27 +23,24 @@ def _times(alpha: Any, x: Any) -> Any:
 
 
 @both("add")
-def add(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return `input + alpha·other`."""
+def add(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("add", (other, *more), {})
         alpha = own["alpha"]
-    return _into(out, "add", lambda: pointwise("add", input, _times(alpha, other)), input, other)
+    return pointwise("add", input, _times(alpha, other))
 
 
 @both("sub", "subtract")
-def sub(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """Return `input - alpha·other`."""
+def sub(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("sub", (other, *more), {})
         alpha = own["alpha"]
     _no_booleans(input, other)
-    return _into(out, "sub", lambda: pointwise("sub", input, _times(alpha, other)), input, other)
+    return pointwise("sub", input, _times(alpha, other))
 
 
 @both("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
-    """Return `other - alpha·input`."""
     _no_booleans(input, other)
     return pointwise(
         "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
@@ -79,30 +68,25 @@ _INVERT = "If you are trying to invert a mask, use the `~` or `logical_not()` op
 
 @both("neg", "negative")
 def neg(input: Tensor) -> Tensor:
-    """Return the numbers with the other sign."""
     if is_boolean(input):
         raise RuntimeError(f"Negation, the `-` operator, on a bool tensor is not supported. {_INVERT}")
     return pointwise("neg", input)
 
 
-@both("mul", "multiply")
-def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return the product, element by element."""
-    return _into(out, "mul", lambda: pointwise("mul", input, other), input, other)
+mul: Callable[..., Tensor] = both("mul", "multiply")(lambda input, other: pointwise("mul", input, other))
 
 
 @both("div", "divide", "true_divide")
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """Return the quotient, rounded towards 0 (`trunc`) or down (`floor`) where that is asked for."""
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
-        return _into(out, "div", lambda: pointwise("div", input, other), input, other)
+        return pointwise("div", input, other)
     _no_zeros(input, other)
     if rounding_mode == "floor":
         return pointwise("floor_divide", input, other, name="DivBackward2")
     dtype = result_dtype((input, other))
     exactly = "float64" if dtype.name == "int64" else dtype.name
     build = typed(lambda a, b: elementwise("trunc", elementwise("div", a, b)), exactly)  # type: ignore[arg-type]
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
+    given = operands(dtype, input, other)
     return apply("div", lambda a, b: cast(build(a, b), dtype.name), given, dtype.name, "DivBackward2")
 
 
@@ -117,7 +101,6 @@ def _no_zeros(a: Any, b: Any) -> None:
 
 @both("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
-    """Return the quotient, rounded down."""
     found = pointwise("floor_divide", input, other, name="torch::autograd::NotImplemented")
     _no_zeros(input, other)
     return found
@@ -138,7 +121,6 @@ both("fmod")(_left("fmod", "Fmod"))
 
 @both("pow")
 def pow(input: Any, exponent: Any) -> Tensor:
-    """Return a power."""
     if isinstance(exponent, Tensor):
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
     if input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0:
@@ -155,28 +137,25 @@ def _sign(grad: str) -> Callable[..., Tensor]:
     return lambda input: input.clone() if is_boolean(input) else pointwise("sign", input, name=grad)
 
 
-both("sign")(_sign("SignBackward0"))
-both("sgn")(_sign("SgnBackward0"))
-
-
 def _rounding(name: str) -> Callable[..., Tensor]:
     def made(input: Tensor) -> Tensor:
         if is_boolean(input):
             raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
         return pointwise(name, input)
 
-    return both(name)(made)
+    return made
 
 
+both("sign")(_sign("SignBackward0"))
+both("sgn")(_sign("SgnBackward0"))
 for _name in ("floor", "ceil", "trunc"):
-    _rounding(_name)
+    both(_name)(_rounding(_name))
 both("fix")(lambda input: input.trunc())
 
 
-@both("reciprocal")
-def reciprocal(input: Tensor) -> Tensor:
-    """Return 1/x."""
-    return pointwise("div", 1.0, input, name="ReciprocalBackward0")
+reciprocal: Callable[..., Tensor] = both("reciprocal")(
+    lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0")
+)
 
 
 # Comparisons
@@ -185,8 +164,8 @@ def reciprocal(input: Tensor) -> Tensor:
 def _comparison(op: str) -> Callable[[Tensor, Any], Tensor]:
     def made(input: Tensor, other: Any) -> Tensor:
         dtype = result_dtype((input, other))
-        given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
-        return apply(op, typed(lambda a, b: compare(op, a, b), dtype.name), given, dtype.name)
+        build = typed(lambda a, b: compare(op, a, b), dtype.name)
+        return apply(op, build, operands(dtype, input, other), dtype.name)
 
     return made
 
@@ -219,36 +198,24 @@ _LOGICAL = {"and": _logical("and", "logical_and"), "or": _logical("or", "logical
 _LOGICAL["xor"] = _logical("ne", "logical_xor")
 
 
-@both("logical_not")
-def logical_not(input: Tensor) -> Tensor:
-    """Return where the condition does not hold."""
-    return apply("not", typed(lambda a: compare("not", a), "bool"), (input,))
+logical_not: Callable[..., Tensor] = both("logical_not")(
+    lambda x: apply("not", typed(lambda a: compare("not", a), "bool"), (x,))
+)
 
 
 def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
         if word in _LOGICAL and all(is_boolean(x) or isinstance(x, bool) for x in (input, other)):
-            parts = [x if isinstance(x, Tensor) else _constant(x) for x in (input, other)]
-            return _LOGICAL[word](*parts)
+            return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
             common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
             kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{WORDS[dtype.name]}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
-        return _constant_of(function(*arrays))
+        return new(function(*arrays))
 
     return both(f"bitwise_{word}")(made)
-
-
-def _constant_of(a: Any) -> Tensor:
-    from gradcli.pytorch.tensor import new
-
-    return new(a)
-
-
-def _constant(x: bool) -> Tensor:
-    return _constant_of(np.array([x]))
 
 
 _BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -258,7 +225,6 @@ BITWISE = {word: _bitwise(word, function) for word, function in _BITS.items()}
 
 @both("bitwise_not")
 def bitwise_not(self: Tensor) -> Tensor:
-    """Return the bits turned over, or where a condition does not hold."""
     if self._a.dtype == bool:
         return logical_not(self)
     if self._a.dtype.kind == "f":
@@ -322,7 +288,6 @@ method("__invert__")(bitwise_not)
 
 @both("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """Return `input` where the condition holds and `other` elsewhere; alone, the places where it holds."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
@@ -331,12 +296,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
             f"{WORDS[condition.dtype.name]}"
         )
     dtype = result_dtype((input, other))
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
 
     def build(c: Node, a: Node, b: Node) -> Node:
         return elementwise("where", c, cast(a, dtype.name), cast(b, dtype.name))
 
-    return apply("where", build, (condition, *given), dtype.name)
+    return apply("where", build, (condition, *operands(dtype, input, other)), dtype.name)
 
 
 method("where")(lambda self, condition, other: where(condition, self, other))
@@ -344,7 +308,6 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return the tensor with a value where the mask holds."""
     if isinstance(value, Tensor) and value.dim():
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."

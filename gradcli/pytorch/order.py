@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import WORDS
-from gradcli.pytorch.pairs import found, return_type
-from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, function
+from gradcli.pytorch.indexing import taken
+from gradcli.pytorch.registry import both, found, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
@@ -32,13 +29,8 @@ def along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
     where: list[Any] = list(np.indices(order.shape, sparse=True))
     if where:
         where[at] = order
-    flat = Places.of(np.ravel_multi_index(np.broadcast_arrays(*where), tuple(input.shape)) if where else order)
-
-    def build(n: Node) -> Node:
-        whole = n if len(n.shape) == 1 else Node("reshape", (n,), (n.size,), ((n.size,),))
-        return take(whole, 0, flat)
-
-    return apply(op, build, (input,), flat, name)
+        order = np.ravel_multi_index(np.broadcast_arrays(*where), tuple(input.shape))
+    return taken(input, order, op, name)
 
 
 _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthvalue")
@@ -46,26 +38,20 @@ _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthv
 
 @both("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """Return the elements in order along an axis, and where they stood."""
     order, at = _order(input, dim, descending)
     return found(_SORT, along(input, order, at, "sort", "SortBackward0"), order)
 
 
-@both("msort")
-def msort(input: Tensor) -> Tensor:
-    """Return the elements in order along the first axis."""
-    return sort(input, 0)[0]  # type: ignore[no-any-return]
-
-
-@both("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Return where the elements in order along an axis stand."""
-    return of_array(np.asarray(_order(input, dim, descending)[0], np.int64))
+both("msort")(lambda input: sort(input, 0)[0])
+both("argsort")(
+    lambda input, dim=-1, descending=False, stable=False: of_array(
+        np.asarray(_order(input, dim, descending)[0], np.int64)
+    )
+)
 
 
 @both("topk")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """Return the largest elements along an axis, and where they stand."""
     order, at = _order(input, dim, largest)
     if not 0 <= k <= (input.shape[at] if input.dim() else 1):
         raise RuntimeError("selected index k out of range")
@@ -75,7 +61,6 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @both("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """Return the k-th smallest element along an axis, and where it stands."""
     order, at = _order(input, dim, False)
     if not 1 <= k <= (input.shape[at] if input.dim() else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
@@ -107,7 +92,6 @@ _running("cummin", lambda new, old: (new <= old) | np.isnan(new))
 
 @both("nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return the places of what is not 0: a row for each, or a tensor for each axis."""
     places = np.nonzero(input._a)[:-1] if input.dim() or not as_tuple else np.nonzero(input._a)
     if as_tuple:
         return tuple(map(of_array, places))
@@ -122,7 +106,6 @@ both("argwhere")(lambda input: nonzero(input))
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """Return the different numbers, in order; where each was, and how often, if that is asked for."""
     values, inverse, counts = np.unique(input._a[..., 0], return_inverse=True, return_counts=True, axis=dim)
     shape = input._a.shape[:-1] if dim is None else (-1,)
     parts = [of_array(values)]
@@ -133,7 +116,6 @@ def unique(
 
 @both("unique_consecutive")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """Return the numbers without those that repeat the one before."""
     own = input._a.reshape(-1)
     starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]])[: len(own)])
     counts = np.diff([*starts, len(own)])
@@ -145,7 +127,6 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 @both("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
-    """Return how often each whole number is there, or the sum of its weights."""
     own = None if weights is None else weights._a[..., 0]
     if input._a.dtype.kind not in "iu":
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{WORDS[input.dtype.name]}'")
@@ -157,27 +138,21 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
 @both("histc")
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """Return how many elements lie in each of so many parts of a range."""
     span = (min, max) if min != max else (float(input._a.min()), float(input._a.max()))
     return of_array(np.histogram(input._a, bins, span)[0].astype(input._a.dtype))
 
 
 @function("searchsorted")
 def searchsorted(sorted_sequence: Tensor, values: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """Return where numbers would stand in a sequence in order."""
     own = values._a[..., 0] if isinstance(values, Tensor) else np.asarray(values)
     how = side or ("right" if right else "left")
     return of_array(np.asarray(np.searchsorted(sorted_sequence._a[..., 0], own, how), np.int64))  # type: ignore[call-overload]
 
 
-@function("bucketize")
-def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """Return between which boundaries numbers lie."""
-    return searchsorted(boundaries, input, right=right)
+function("bucketize")(lambda input, boundaries, *, right=False: searchsorted(boundaries, input, right=right))
 
 
 @function("isin")
 def isin(elements: Any, test_elements: Any) -> Tensor:
-    """Return where an element is one of others."""
     own, other = (x._a[..., 0] if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
     return of_array(np.asarray(np.isin(own, other)))

@@ -12,17 +12,12 @@ from gradcli.pytorch.creation import _optional, check_room
 from gradcli.pytorch.dtypes import WORDS, default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.inplace import in_memory, refilled
+from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
-
-@function("manual_seed")
-def manual_seed(seed: int) -> Generator:
-    """Begin the stream of a seed."""
-    return DEFAULT.manual_seed(int(seed))
-
-
+manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
 function("seed")(lambda: DEFAULT.seed())
 function("initial_seed")(lambda: DEFAULT.initial_seed())
 function("get_rng_state")(lambda: DEFAULT.get_state())
@@ -31,37 +26,30 @@ function("Generator")(Generator)
 TORCH["default_generator"] = DEFAULT
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
+def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Register what fills a tensor of a size, or one like another, with numbers that are drawn; return the latter."""
+
     def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
         shape = shape_of((options.pop("size"),) if "size" in options else size)
         kind = (dtype or default_dtype()).numpy
         check_room(math.prod(shape), kind)
-        array = draw(generator or DEFAULT, int(np.prod(shape, dtype=int)), kind)
-        return _optional(np.asarray(array, kind).reshape(shape), **options)
+        return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
 
-    return make
-
-
-rand = function("rand")(_drawn(lambda g, n, kind: g.uniform(n, kind)))
-randn = function("randn")(_drawn(lambda g, n, kind: g.normal(n, kind)))
-
-
-def _like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
         found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
         found._a = in_memory(found._a.reshape(-1), input._a)
         return found
 
-    return like
+    function(name)(make)
+    return function(f"{name}_like")(like)
 
 
-function("rand_like")(_like(rand))
-randn_like = function("randn_like")(_like(randn))
+_drawn("rand", lambda g, n, kind: g.uniform(n, kind))
+randn_like = _drawn("randn", lambda g, n, kind: g.normal(n, kind))
 
 
 @function("randint")
 def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    """Return whole numbers from `low` to before `high`."""
     low, high, size = _bounds(args, options)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -89,7 +77,6 @@ def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
 
 @function("randperm")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
-    """Return the whole numbers below `n` in an order by chance."""
     check_room(n, np.int64)
     return _optional((generator or DEFAULT).permutation(n).astype((dtype or int64).numpy), **options)
 
@@ -98,7 +85,6 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, *
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
-    """Return normal numbers of a mean and a standard deviation, which may be tensors."""
     g = generator or DEFAULT
     if isinstance(std, Tensor) and not (std._a >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -109,44 +95,27 @@ def normal(
         kind = own._a.dtype
         with_std = 1.0 if isinstance(std, Tensor) else float(std)
         drawn = of_array(g.normal(own.numel(), kind, 0.0, with_std).reshape(own.shape))
-        with _unrecorded():
+        with no_grad():
             return drawn * std + mean if isinstance(std, Tensor) else drawn + mean
     shape = shape_of((size,))
     array = g.normal(int(np.prod(shape, dtype=int)), default_dtype().numpy, float(mean), float(std))
     return _optional(array.reshape(shape), **options)
 
 
-def _unrecorded() -> Any:
-    from gradcli.pytorch.modes import no_grad
-
-    return no_grad()
-
-
-def _probability(x: Tensor, generator: Generator | None) -> Any:
-    kind = np.float32 if x._a.dtype == np.float32 else np.float64
-    u = (generator or DEFAULT).uniform(x.numel(), kind).reshape(x._a.shape)
-    if ((x._a < 0) | (x._a > 1)).any():
-        raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
-            "so, please report an enhancement request to PyTorch.)"
-        )
-    return u < x._a
-
-
 @both("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Return 1 with the probability that the tensor holds, 0 otherwise."""
-    if p is None:
-        return of_array(_probability(input, generator)[..., 0].astype(input._a.dtype))
-    u = (generator or DEFAULT).uniform(input.numel(), np.float64).reshape(input._a.shape)
-    return of_array((u < p)[..., 0].astype(input._a.dtype))
+    limit = input._a if p is None else np.float64(p)
+    kind = np.float32 if limit.dtype == np.float32 else np.float64
+    drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
+    if p is None and ((limit < 0) | (limit > 1)).any():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
 
 
 @both("multinomial")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Return places, drawn by their weights: those of the largest quotients of a weight and an exponential number."""
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     if own.dtype.kind != "f":
         word = WORDS[input.dtype.name]
@@ -178,45 +147,39 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 # In place
 
 
-@method("uniform_")
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers from `a` to before `b`."""
-    return refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype), "uniform_")
-
-
-@method("normal_")
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
-    g = generator or DEFAULT
+def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
     if self.numel() >= BLOCK and not self.is_contiguous():
-        return refilled(self, [g._one() * std + mean for _ in range(self.numel())], "normal_")
-    return refilled(self, g.normal(self.numel(), self._a.dtype, mean, std), "normal_")
+        return [g._one() * std + mean for _ in range(self.numel())]
+    return g.normal(self.numel(), self._a.dtype, mean, std)
 
 
-@method("random_")
-def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Fill with whole numbers."""
-    g = generator or DEFAULT
+def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:
     if high is None and low:
         low, high = 0, low
-    if high is None:
-        most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
-        return refilled(self, (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype), "random_")
-    return refilled(self, g.integers(low, high, self.numel()), "random_")
+    if high is not None:
+        return g.integers(low, high, self.numel())
+    most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
+    return (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype)
 
 
-@method("bernoulli_")
-def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 of a probability, and 0 otherwise."""
-    return refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p, "bernoulli_")
+_FILLED: dict[str, Callable[..., Any]] = {
+    "uniform_": lambda x, g, a=0.0, b=1.0: g.between(a, b, x.numel(), x._a.dtype),
+    "normal_": lambda x, g, mean=0.0, std=1.0: _normal(x, g, mean, std),
+    "random_": lambda x, g, low=0, high=None: _whole(x, g, low, high),
+    "bernoulli_": lambda x, g, p=0.5: g.uniform(x.numel(), np.float64) < p,
+    "exponential_": lambda x, g, lambd=1.0: -1 / lambd * np.log1p(-g.uniform(x.numel(), np.float64)),
+}
 
 
-@method("exponential_")
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponentially distributed numbers."""
-    return refilled(
-        self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)), "exponential_"
-    )
+def _filling(name: str, draw: Callable[..., Any]) -> None:
+    def made(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+        return refilled(self, draw(self, generator or DEFAULT, *args, **kwargs), name)
+
+    method(name)(made)
+
+
+for _name, _draw in _FILLED.items():
+    _filling(_name, _draw)
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class Line(int):
 
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
+    code: CodeType | None = None  # of the frame
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -64,7 +66,8 @@ def script_line() -> Line:
     if frame is None:
         return Line(0)
     found = Line(frame.f_lineno or 0)
-    found.file, found.call, found.inside = frame.f_code.co_filename, (id(frame), frame.f_lasti), inside
+    found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
 
@@ -162,6 +165,7 @@ class Step(Edge):
         "freed",
         "keeps",
         "line",
+        "module",
         "operands",
         "pull",
         "recipe",
@@ -180,8 +184,10 @@ class Step(Edge):
         self.checks: list[tuple[Memory, int, Array, Tensor | None]] = []
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
-        # For explanations: what it was given, its line, and whether its result is the first that is not finite.
+        # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
+        # result is the first that is not finite.
         self.operands: tuple[Any, ...] | None = None
+        self.module: Any = None
         self.line = Line(0)
         self.arose = False
         self.retained: weakref.ref[Tensor] | None = None

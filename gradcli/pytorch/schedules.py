@@ -27,11 +27,9 @@ class LRScheduler:
         self.step()
 
     def get_lr(self) -> list[float]:
-        """Return the learning rates of the groups."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
@@ -57,7 +55,6 @@ class LRScheduler:
         vars(self).update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
     def get_last_lr(self) -> list[float]:
-        """Return the learning rates that hold."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _now(self) -> list[float]:

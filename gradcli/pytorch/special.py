@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch.lookup import absent, function_named
+from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.registry import TORCH
 
 _OTHER = {"expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma"}
@@ -18,5 +18,9 @@ def __getattr__(name: str) -> Any:
     own = _OTHER.get(name) or (name if name in _SAME else "")
     found = TORCH.get(own) or function_named(own)
     if found is None:
-        raise absent("torch.special", name, dict.fromkeys((*_OTHER, *_SAME)))
+        raise AttributeError(name)
     return found
+
+
+def __dir__() -> list[str]:
+    return [*_OTHER, *_SAME]

@@ -29,6 +29,7 @@ class Tensor:
     _memory: Memory
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
+    _called = ""  # what a function that is differentiated calls it
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -74,33 +75,27 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        """The lengths of its axes."""
         return Size(self._a.shape[:-1])
 
     def size(self, dim: int | None = None) -> Any:
-        """Return the lengths of its axes, or of one."""
         return self.shape if dim is None else self._a.shape[:-1][axis_of(dim, self._a.ndim - 1)]
 
     def dim(self) -> int:
-        """Return the number of axes."""
         return self._a.ndim - 1
 
     ndim = property(dim)
 
     def numel(self) -> int:
-        """Return the number of elements."""
         return self._a.size
 
     nelement = numel
 
     @property
     def dtype(self) -> dtype:
-        """The type of its numbers."""
         return OF_NUMPY[self._a.dtype]
 
     @property
     def device(self) -> device:
-        """Where it is: on the CPU."""
         return CPU
 
     is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
@@ -108,23 +103,18 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
         return self._a.itemsize
 
     def element_size(self) -> int:
-        """Return the bytes of an element."""
         return self._a.itemsize
 
     def is_floating_point(self) -> bool:
-        """Tell whether its numbers are real."""
         return self.dtype.is_floating_point
 
     def is_contiguous(self) -> bool:
-        """Tell whether its numbers stand in memory in their order."""
         return bool(self._a.flags.c_contiguous)
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return how many elements lie between neighbours along each axis."""
         whole = self._a.flags.c_contiguous  # of axes of one element, NumPy leaves any stride
         sizes = [max(1, n) for n in self._a.shape]
         steps = [math.prod(sizes[i + 1 :]) * self._a.itemsize for i in range(len(sizes))]
@@ -132,14 +122,12 @@ class Tensor:
         return found if dim is None else found[dim]
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
         return int(self._a.__array_interface__["data"][0])
 
     # What autograd knows
 
     @property
     def grad_fn(self) -> Step | None:
-        """The step that made it, of a class of its own name."""
         return shown(self._step)
 
     @property
@@ -153,7 +141,6 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a gradient is wanted of it, or flows through it."""
         if self._fn is None and self._base is not None:
             return self._requires or self._step is not None
         return self._fn is not None or self._requires
@@ -162,9 +149,8 @@ class Tensor:
     def requires_grad(self, wanted: bool) -> None:
         if self._fn is not None and not wanted:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                "variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if wanted and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -173,18 +159,15 @@ class Tensor:
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Want a gradient of it."""
         self.requires_grad = requires_grad
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Whether nothing that is recorded made it."""
         return self._step is None
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that has been added up so far, or None."""
         if self._grad is None and self._fn is not None and not self.retains_grad:
             warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
@@ -211,7 +194,6 @@ class Tensor:
         self._grad = None
 
     def retain_grad(self) -> None:
-        """Keep the gradient that flows through it, as a leaf's is kept."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         step = self._step
@@ -220,11 +202,9 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether the gradient that flows through it is kept."""
         return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function see its gradient; what the function returns takes the gradient's place."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         edge = edge_of(self)
@@ -235,7 +215,6 @@ class Tensor:
         return Handle(edge._pres, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function called with the tensor after its `.grad` has grown."""
         if not self.is_leaf or not self.requires_grad:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         edge = edge_of(self)
@@ -251,7 +230,6 @@ class Tensor:
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
-        """Add the gradient of this tensor, weighted by `gradient`, to the `.grad` of the leaves it came from."""
         from gradcli.pytorch.autograd import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -266,13 +244,11 @@ class Tensor:
         return self._base is not None
 
     def is_inference(self) -> bool:
-        """Tell whether it was made in inference mode."""
         return self._inference
 
     # What Python asks
 
     def item(self) -> Any:
-        """Return its only number."""
         if self._a.size != 1:
             raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
         return self._a.item()
@@ -322,11 +298,9 @@ class Tensor:
         return object.__format__(self, spec)
 
     def tolist(self) -> Any:
-        """Return its numbers as lists in lists."""
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        """Return its numbers as an array of NumPy's, which shows the same memory."""
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self._a[..., 0]

@@ -20,7 +20,7 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     views,
 )
 from gradcli.pytorch.dtypes import Size, bool_, device, dtype
-from gradcli.pytorch.lookup import absent, function_named
+from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.modes import (
     Mode,
     enable_grad,
@@ -66,29 +66,20 @@ TORCH.update(
     }
 )
 
-_MODULES = ("autograd", "nn", "optim", "func", "linalg", "special", "utils", "cuda", "testing", "random")
-
-
-_LAYERS = ("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu", "group_norm")
+_ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
+_ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "functional")
 
 
 def __getattr__(name: str) -> Any:
-    if name in TORCH:
+    if name in _ELSEWHERE:
+        TORCH[name] = getattr(import_module(f"gradcli.pytorch.{_ELSEWHERE[name]}"), name)
+    elif name not in TORCH and (found := function_named(name)) is not None:
+        TORCH[name] = found
+    try:
         return TORCH[name]
-    if name in _MODULES:
-        return import_module(f"torch.{name}")
-    if name in ("save", "load"):
-        return getattr(import_module("gradcli.pytorch.saving"), name)
-    if name == "vmap":
-        return import_module("torch.func").vmap
-    if name in _LAYERS:
-        return getattr(import_module("gradcli.pytorch.functional"), name)
-    found = function_named(name)
-    if found is None:
-        raise absent("torch", name, {**TORCH, **dict.fromkeys(_MODULES)})
-    TORCH[name] = found
-    return found
+    except KeyError:
+        raise AttributeError(name) from None
 
 
 def __dir__() -> list[str]:
-    return sorted({*TORCH, *_MODULES})
+    return sorted(TORCH)

@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Make, apply
 from gradcli.pytorch.registry import both, method
@@ -83,7 +83,6 @@ def _is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the same memory in another shape."""
     if sizes and not isinstance(sizes[0], int | tuple | list | Tensor):
         raise TypeError("view() takes sizes")
     shape = _filled(self, shape_of(sizes))
@@ -95,28 +94,14 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@method("view_as")
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the same memory in the shape of another tensor."""
-    return view(self, other.shape)
-
-
-@method("reshape_as")
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the same numbers in the shape of another tensor."""
-    return reshape(self, other.shape)
-
-
 @both("reshape")
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    """Return the same numbers in another shape: a view where that is possible."""
     shape = _filled(input, shape_of(sizes or (shape,)))
     return _reshaped(input, shape, "ViewBackward0" if _is_viewable(input, shape) else "UnsafeViewBackward0")
 
 
 @both("flatten")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the tensor with some of its axes as one."""
     rank = input.dim()
     if not rank:
         return reshape(input, (1,))
@@ -129,15 +114,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
 
 
-@both("ravel")
-def ravel(input: Tensor) -> Tensor:
-    """Return the tensor with one axis."""
-    return reshape(input, (-1,))
-
-
 @method("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Return the tensor with an axis as several."""
     axis = axis_of(dim, self.dim())
     n = self.shape[axis]
     known = size_of(tuple(k for k in sizes if k != -1))
@@ -160,16 +138,14 @@ def _transpose(n: Node, order: tuple[int, ...]) -> Node:
 
 @method("sum_to_size")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Return the tensor, summed along axes until it has a shape."""
     shape = shape_of(size)
     return apply("sum", lambda n: construct.sum_to(n, shape), (self,), ("to", shape), "SumBackward1")
 
 
 @both("t")
 def t(input: Tensor) -> Tensor:
-    """Return a matrix with rows and columns exchanged."""
     if input.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but input is {input.dim()}D")
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
     return _permuted(input, range(input.dim())[::-1], "TBackward0")
 
 
@@ -210,7 +186,6 @@ setattr(Tensor, "H", _turned("H", "matrices (2-D tensors)"))  # noqa: B010
 
 @both("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return the tensor with two axes exchanged."""
     rank = input.dim()
     a, b = axis_of(dim0, rank), axis_of(dim1, rank)
     order = [b if i == a else a if i == b else i for i in range(rank)]
@@ -219,7 +194,6 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @both("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    """Return the tensor with its axes in another order."""
     order = list(shape_of(dims))
     if len(order) != input.dim():
         raise RuntimeError(
@@ -231,7 +205,6 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @both("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Return the tensor with axes moved."""
     rank = input.dim()
     if not rank:
         return apply("index", lambda n: Node("index", (n,), (), ((),)), (input,), (), "AliasBackward0")
@@ -243,7 +216,6 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @both("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    """Return the tensor without axes of one element."""
     dim = (dim, *more) if more else tuple(dim) if isinstance(dim, list) else dim
     rank = input.dim()
     axes = range(rank) if dim is None else [axis_of(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
@@ -254,14 +226,12 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
 
 @both("unsqueeze")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return the tensor with a new axis of one element."""
     axis = axis_of(dim, input.dim() + 1)
     return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
 
 
 @method("expand")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    """Return the tensor repeated along axes of one element, without copies."""
     shape = shape_of(sizes)
     new = len(shape) - self.dim()
     own = self.shape
@@ -280,44 +250,31 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
-@method("expand_as")
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the tensor repeated to the shape of another."""
-    return expand(self, other.shape)
-
-
-@both("broadcast_to")
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """Return the tensor repeated to a shape."""
-    return expand(input, *size)
+method("view_as")(lambda self, other: view(self, other.shape))
+method("reshape_as")(lambda self, other: reshape(self, other.shape))
+method("expand_as")(lambda self, other: expand(self, other.shape))
+both("broadcast_to")(lambda input, *size: expand(input, *size))
+both("ravel")(lambda input: reshape(input, (-1,)))
 
 
 @both("diagonal")
 def diagonal(
     input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0"
 ) -> Tensor:
-    """Return a diagonal along two axes, as the last axis."""
     a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
     if (offset, a, b, input.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (input,), (), name)
     numbers = np.diagonal(np.arange(input.numel()).reshape(input.shape), offset, a, b)
-    places = Places.of(numbers)
-
-    def build(n: Node) -> Node:
-        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
-
-    return apply("diagonal", build, (input,), (offset, a, b), name)
+    return taken(input, numbers, "diagonal", name, (offset, a, b))
 
 
 @both("clone")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return a copy, through which gradients flow."""
     return apply("clone", lambda x: Node("identity", (x,), x.shape), (input,))
 
 
 @method("contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Return the tensor, or a copy whose elements stand in memory in their order."""
     if self._a.flags.c_contiguous:
         return self
     copy = clone(self)
@@ -338,7 +295,6 @@ def cut_off(x: Tensor, how: str) -> Tensor:
 
 @both("detach")
 def detach(input: Tensor) -> Tensor:
-    """Return the same memory, cut off from what made it."""
     return cut_off(input, "detach()")
 
 
@@ -348,11 +304,7 @@ def _data(self: Tensor) -> Tensor:
     return found
 
 
-def _set_data(self: Tensor, value: Tensor) -> None:
-    self._a = value._a
-
-
-Tensor.data = property(_data, _set_data)
+Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
 _DETACHED_VIEW = (
@@ -365,7 +317,6 @@ _DETACHED_VIEW = (
 
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
-    """Cut the tensor off from what made it."""
     if self._base is not None:
         raise RuntimeError(_DETACHED_VIEW)
     self._fn = None

@@ -1,6 +1,7 @@
 """The symbolic Jacobian is SymPy's, looks like a textbook's, and gradcli reads it back as the engine's numbers."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,13 @@ from vocabulary.smooth_cases import ELEMENTWISE
 from vocabulary.structure_systems import SYSTEMS
 
 from gradcli import numeric_jacobian, parse, symbolic_jacobian
+from gradcli.cli.options import Asked
+from gradcli.cli.situation import read_asked, read_situation
 from gradcli.engine.evaluate import values_of
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.formulas import code
+
+MIXTURE = Path(__file__).parents[2] / "samples" / "gaussian_mixture.grad"
 
 # A system and the rows of its Jacobian, up to the order of factors and terms; 0 is an entry that is absent.
 TEXTBOOK = [
@@ -343,3 +348,13 @@ def test_hostile_constants_stay_as_typed(expression):
     assert found.entries
     assert len(text) < 800
     assert parse(text + "\nunused = x").outputs
+
+
+def test_where_an_entry_is_too_long_no_other_is_made_shorter(monkeypatch):
+    asked = Asked((), (str(MIXTURE),), (), (), None, None, None)
+    graph = read_situation(read_asked(asked), asked).graph
+    tried = []
+    monkeypatch.setattr("gradcli.algebra.jacobian.tidy", lambda expr, known=None: tried.append(expr) or expr)
+    found = symbolic_jacobian(graph)
+    # Each entry of the Jacobian that is shown, and the definitions that it needs; one entry of each way that was tried.
+    assert len(tried) <= len(found.entries) + len(found.where) + 3

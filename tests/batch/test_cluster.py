@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment
+from conftest import HANG, Outcome, environment, interruptible
 
 from gradcli.batch import cluster as engine
 
@@ -117,10 +117,6 @@ def start(processes, *options, **more):
     return processes.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
-
-
 def in_the_middle():
     """Return the hidden folder of a run, once some parts of the result are in it."""
     (folder,) = wait_until(lambda: sorted(Path().glob(".gradcli-*.tmp")))
@@ -180,11 +176,11 @@ def test_a_worker_that_is_killed_is_no_matter(cli, cluster, processes, large):
     assert err == b""
 
 
-def test_a_cluster_computes_what_numpy_does(cli, process, cluster):
+def test_a_cluster_computes_what_numpy_does(cli, cluster):
     poles = {"a": np.array([1.0, 0, 2]), "b": np.array([1.0, 1, np.nan])}
     given = data_set(rows=3, count=11, more={2: poles, 10: poles})
     alone = cli.done("backward", "y=b/a", *given, "--output", "alone.parquet")
-    outcome = process("backward", "y=b/a", *given, "--output", "result.parquet", *on(cluster))
+    outcome = cli("backward", "y=b/a", *given, "--output", "result.parquet", *on(cluster))
     assert outcome == alone
     assert "4 of 33 points are not finite;\n  at the first, point 8, " in outcome.err
     _, found = columns("result.parquet")
@@ -224,14 +220,14 @@ def test_two_runs_at_once(cli, cluster, processes):
 
 
 @pytest.mark.parametrize("rows", [0, 2], ids=["no rows", "two rows"])
-def test_a_folder_of_any_name_some_of_whose_parts_are_empty(process, cluster, rows):
+def test_a_folder_of_any_name_some_of_whose_parts_are_empty(cli, cluster, rows):
     name = os.fsdecode(b"points of \xff.csv")
     last = os.fsdecode(b"part.2 \xff.parquet")
     data_set(rows, 3, "points", more={1: {"a": np.zeros(0), "b": np.zeros(0)}})
     os.rename("points/part.2.parquet", f"points/{last}")
     os.rename("points", name)
-    alone = process("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
-    outcome = process("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
+    alone = cli("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
+    outcome = cli("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
     assert outcome == alone
     note = "note: `points of \ufffd.csv` holds no points, so the result has no rows\n"
     assert (outcome.status, outcome.out, outcome.err) == (0, "", "" if rows else note)
@@ -286,9 +282,9 @@ def test_a_signal_leaves_nothing_behind(processes, cluster, large, where, signum
     ],
     ids=["a null", "strings"],
 )
-def test_a_mistake_in_one_part(process, cluster, bad, says):
+def test_a_mistake_in_one_part(cli, cluster, bad, says):
     given = data_set(rows=ROWS, count=4, more={1: {"a": np.ones(3), "b": bad}})
-    err = process("backward", "y=a*b", *given, "--output", "result.parquet", *on(cluster)).refused()
+    err = cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", *on(cluster))
     assert err.startswith("error: `")
     assert says in err
     assert os.listdir() == ["points.parquet"]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, environment
+from conftest import HANG, environment, interruptible
 
 from gradcli.batch import cluster, job
 from gradcli.cli import many
@@ -40,10 +40,6 @@ def start(*arguments, **options):
     command = [sys.executable, "-m", "gradcli", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen(command, env=environment(TERM="xterm"), **pipes)
-
-
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
 
 
 def limited():

@@ -1,6 +1,7 @@
 """gradcli check: verdicts, what is wrong, exit statuses, files of claims, and what is refused."""
 
 import json
+import os
 import time
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_wrong_and_right(cli):
     assert wrong["yours"] == pytest.approx(x * y)
     assert wrong["is"] == pytest.approx(2 * x * y)
     assert wrong["difference"] == pytest.approx(2 * x * y, rel=1e-8)
-    assert right == {"claim": "df/dy", "verdict": "right", "by": "proof", "formula": "x**2"}
+    assert right == {"claim": "df/dy", "said": "x**2", "verdict": "right", "by": "proof", "formula": "x**2"}
 
 
 def test_all_right_is_status_0(cli):
@@ -189,6 +190,17 @@ def test_a_proof_has_two_seconds(cli):
     outcome = cli("check", system, "df/dx=1", "df/dy=1")
     assert outcome.status == 1
     assert time.monotonic() - start < 20
+
+
+def test_one_process_proves_all_claims(monkeypatch):
+    from gradcli import check
+
+    started, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: started.append(1) or fork())
+    found = check("f=x**2*y; " + "; ".join(["df/dx=2*x*y", "df/dy=x**2", "df/dx=x*y"] * 20))
+    assert [v.by for v in found.verdicts] == ["proof", "proof", "points"] * 20
+    assert found.verdicts[-1].formula == "2*x*y"
+    assert len(started) == 1
 
 
 def test_a_claim_of_a_smaller_domain_is_right_with_a_note(cli):

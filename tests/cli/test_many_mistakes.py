@@ -201,7 +201,12 @@ OPTIONS = [
     options("backward", "y=a*b", "--engine", "cuda", says=("--engine", "'cuda' is not one of 'numpy', 'numba', 'jax'")),
     options("backward", "y=a*b", "--engine", "jax", says=("--engine jax needs JAX", "gradcli[jax]"), without=["jax"]),
     options(
-        "backward", "y=a*b", "--engine", "numba", says=("--engine numba needs Numba", "gradcli[jit]"), without=["numba"]
+        "backward",
+        "y=a*b",
+        "--engine",
+        "numba",
+        says=("--engine numba needs Numba", "gradcli[jit]"),
+        without=["llvmlite"],
     ),
     options("jacobian", "y=a*b", "--engine", "numba", "-f", "json", says="-f json is computed by NumPy", output=None),
     options("backward", "y=a*b", "--scheduler", "tcp://127.0.0.1:1", says="--scheduler is for --engine dask"),

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import HANG, environment
+from conftest import HANG, environment, interruptible
 
 TWO_TO_THREE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
 AT = ("--at", "x0=1,x1=2")
@@ -469,11 +469,13 @@ FORMULAS = [
 ]
 
 
-def typed_back(cli, definitions, formula):
-    """Return what a printed formula is worth, evaluated by gradcli; 0*… so that it has all inputs."""
-    statements = [f"{name}={text}" for name, text in definitions.items()]
-    found = cli.json("jacobian", *statements, f"typed_back={formula}+0*x+0*z", "--outputs", "typed_back", *XZ)
-    return found["value"]["typed_back"]
+def typed_back(cli, found, *formulas):
+    """Return what printed formulas are worth, evaluated by gradcli; 0*… so that they have all inputs."""
+    statements = [f"{name}={text}" for name, text in found.get("where", {}).items()]
+    typed = f"typed_back=[{','.join(f'({formula})+0*x+0*z' for formula in formulas)}]"
+    return cli.json("backward", *statements, typed, "--outputs", "typed_back", "--v", "ones", *XZ)["value"][
+        "typed_back"
+    ]
 
 
 XZ = ("--at", "x=1.3,z=0.7")
@@ -482,11 +484,11 @@ XZ = ("--at", "x=1.3,z=0.7")
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_formulas_can_be_typed_back_in(cli, formula):
     found = cli.json("jacobian", f"y={formula}+0*x*z", *XZ)
-    ((by_x, by_z),) = found["symbolic"]
-    values = [typed_back(cli, found.get("where", {}), by) for by in (by_x, by_z)]
-    np.testing.assert_allclose(values, found["jacobian"][0], rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        typed_back(cli, found, *found["symbolic"][0]), found["jacobian"][0], rtol=1e-11, atol=1e-14
+    )
     grad = cli.json("backward", f"y={formula}+0*x*z", "--v", "0.1")
-    value = typed_back(cli, grad.get("where", {}), grad["grad"]["x"])
+    (value,) = typed_back(cli, grad, grad["grad"]["x"])
     np.testing.assert_allclose(value, 0.1 * found["jacobian"][0][0], rtol=1e-11, atol=1e-14)
 
 
@@ -497,8 +499,7 @@ def deep(x: str) -> list[str]:
 
 def test_deep_formulas_can_be_typed_back_in(cli):
     found = cli.json("jacobian", *deep("x"), *XZ, "--outputs", "y")
-    values = [typed_back(cli, found["where"], entry) for entry in found["symbolic"][0]]
-    np.testing.assert_allclose(values, found["jacobian"][0], rtol=1e-9)
+    np.testing.assert_allclose(typed_back(cli, found, *found["symbolic"][0]), found["jacobian"][0], rtol=1e-9)
 
 
 def test_names_that_formulas_make_up_are_not_the_users(cli):
@@ -546,7 +547,12 @@ def test_notes_go_to_standard_error(cli):
 
 @pytest.mark.parametrize(
     ("arguments", "status"),
-    [(("backward", "y=x", "--at", "x=1"), 0), (("--version",), 0), (("backward", "y=x)"), 2), (("nonsense",), 2)],
+    [
+        (("backward", "y=x", "--at", "x=1", "-f", "json"), 0),
+        (("--version",), 0),
+        (("backward", "y=x)"), 2),
+        (("nonsense",), 2),
+    ],
 )
 def test_exit_status_of_a_process(process, arguments, status):
     outcome = process(*arguments)
@@ -582,15 +588,14 @@ def test_the_process_prints_what_the_fixture_captures(process, cli):
     assert process(*arguments) == cli(*arguments)
 
 
-def start(*arguments: str, **options) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "gradcli", *arguments]
+def start(*command, **options) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, **options)
 
 
 @pytest.mark.parametrize(("style", "count"), [("table", 300), ("json", 1000)])
-def test_a_closed_pipe_ends_quietly(style, count):
+def test_a_closed_pipe_ends_quietly(forked, style, count):
     points = [option for k in range(count) for option in ("--at", f"x={k}")]  # more than a pipe holds
-    with start("backward", "y=sin(x)+x**2", *points, "-f", style, stdout=subprocess.PIPE) as process:
+    with start(forked, "backward", "y=sin(x)+x**2", *points, "-f", style, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -601,8 +606,8 @@ def test_a_closed_pipe_ends_quietly(style, count):
 def test_an_interrupt_ends_with_130(tmp_path):
     path = tmp_path / "endless.grad"
     os.mkfifo(path)
-    wanted = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # a shell's `&` ignores it
-    with start("jacobian", "-F", str(path), stdout=subprocess.PIPE, **wanted) as process:
+    command = (sys.executable, "-m", "gradcli", "jacobian", "-F", path)
+    with start(*command, stdout=subprocess.PIPE, preexec_fn=interruptible) as process:
         with open(path, "wb"):  # waits until gradcli reads
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=HANG)
@@ -625,49 +630,55 @@ def test_a_stream_that_is_closed_is_no_fault_of_ours(arguments, redirection):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
-def test_a_full_disk_is_told(process):
-    with open("/dev/full", "wb") as full, start("jacobian", "y=x", stdout=full) as process:
+def test_a_full_disk_is_told(forked):
+    with open("/dev/full", "wb") as full, start(forked, "jacobian", "y=x", stdout=full) as process:
         err = process.stderr.read().decode()
         assert process.wait(HANG) == 2
     assert err == "error: the result cannot be written: no space left on device\n"
 
 
-def terminal(*arguments: str, **env: str) -> str:
+@pytest.fixture
+def terminal(forked):
     """Return what a command prints at a terminal."""
-    reader, writer = pty.openpty()
-    command = [sys.executable, "-m", "gradcli", *arguments]
-    with subprocess.Popen(command, stdin=writer, stdout=writer, stderr=writer, env=environment(TERM="xterm", **env)):
-        os.close(writer)
-        printed = b""
-        try:
-            while data := os.read(reader, 4096):
-                printed += data
-        except OSError:  # Linux: the other side is closed
-            pass
-    os.close(reader)
-    return printed.decode().replace("\r\n", "\n")
+
+    def run(*arguments, **env):
+        reader, writer = pty.openpty()
+        streams = {"stdin": writer, "stdout": writer, "stderr": writer}
+        with subprocess.Popen([forked, *arguments], env=environment(TERM="xterm", **env), **streams):
+            os.close(writer)
+            printed = b""
+            try:
+                while data := os.read(reader, 4096):
+                    printed += data
+            except OSError:  # Linux: the other side is closed
+                pass
+        os.close(reader)
+        return printed.decode().replace("\r\n", "\n")
+
+    return run
 
 
 COLOUR = re.compile(r"\x1b\[[\d;]*(?:3|4|9|10)\d[\d;]*m")
 STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 
-def test_a_terminal_gets_the_same_text_and_a_pipe_no_colour(process):
+def test_a_terminal_gets_the_same_text_and_a_pipe_no_colour(cli, terminal, monkeypatch):
     arguments = ("backward", "y=x**2", "--at", "x=3")
-    piped = process(*arguments).out
-    assert "\x1b" not in piped + process(*arguments, env={"FORCE_COLOR": "1"}).out
+    piped = cli(*arguments).out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in piped + cli(*arguments).out
     shown = terminal(*arguments)
     assert STYLE.search(shown)
     assert [line.rstrip() for line in STYLE.sub("", shown).splitlines()] == piped.splitlines()
 
 
-def test_no_color_is_honoured():
+def test_no_color_is_honoured(terminal):
     shown = terminal("backward", "y=x**2", "--at", "x=3", NO_COLOR="1")
     assert " = 1·6 = 6" in shown
     assert not COLOUR.search(shown)
 
 
-def test_a_terminal_is_not_read_for_a_system():
+def test_a_terminal_is_not_read_for_a_system(terminal):
     assert "no system is given" in terminal("backward", "--at", "x=1")
 
 

@@ -402,9 +402,9 @@ def test_cores(monkeypatch):
     assert cores() == 1
 
 
-@pytest.mark.parametrize(("threads", "count", "made"), [(1, 40_000, 0), (8, 20_000, 0), (2, 40_000, 2), (8, 50_000, 3)])
+@pytest.mark.parametrize(("threads", "count", "made"), [(1, 40_000, 0), (8, 20_000, 0), (2, 40_000, 1), (8, 50_000, 2)])
 def test_threads_are_made_where_they_pay(monkeypatch, threads, count, made):
-    pools = []
+    pools = []  # beside the caller's thread
 
     class Pool(compiled.ThreadPoolExecutor):
         def __init__(self, workers):
@@ -447,7 +447,7 @@ def test_mistake_in_a_worker_reaches_the_caller(threads):
 
 
 def test_numba_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
     with pytest.raises(InputError) as caught:
         Compiled(graph_of("y = 2*a"), engine="numba")
     assert "gradcli[jit]" in str(caught.value)

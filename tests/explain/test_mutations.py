@@ -19,12 +19,12 @@ pytestmark = pytest.mark.usefixtures("in_this_process")
 def in_this_process(monkeypatch):
     """SymPy remembers from one claim to the next; a child of its own for each would begin anew."""
 
-    def here(_, work):
+    def here(bounded, question):
         found = []
-        work(found.append)
+        bounded.work(question, found.append)
         return found[-1] if found else None
 
-    monkeypatch.setattr("gradcli.algebra.bounded.within", here)
+    monkeypatch.setattr("gradcli.algebra.bounded.Bounded.ask", here)
 
 
 def case_of(system, shapes, claim):

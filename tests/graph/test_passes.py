@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
-from gradcli import parse
+from gradcli import evaluate, parse
 from gradcli.engine.lowering import lower
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import const, elementwise, leaf
@@ -54,6 +55,14 @@ def test_constants_are_one_where_they_print_alike():
         y = elementwise("add", y, c)
     kept = dict.fromkeys(representatives(scheduled([y])).values())
     assert [repr(n.value) for n in kept if n.op == "const"] == ["2", "Decimal('2')", "'pi'", "2"]
+
+
+def test_arrays_of_constants_are_one_only_where_their_types_agree():
+    tenths = (Decimal("0.1"), Decimal("0.2"))
+    x, w = leaf((2,), "float32"), leaf((2,))
+    graph = Graph.of({"x": x, "w": w}, {"a": x * const(tenths, (2,), "float32"), "b": w * const(tenths, (2,))})
+    point = {"x": np.ones((2, 1), "float32"), "w": np.ones((2, 1))}
+    assert evaluate(optimise(graph), point)["b"].tolist() == [[0.1], [0.2]]
 
 
 def test_outputs_keep_their_names_and_inputs_stay():

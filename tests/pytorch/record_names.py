@@ -1,4 +1,4 @@
-"""Record which names PyTorch has: `python tests/pytorch/record_names.py > gradcli/pytorch/pytorch_names.py`."""
+"""Record which names PyTorch has: `python tests/pytorch/record_names.py > gradcli/pytorch/names.txt`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ MODULES = (
     *("torch.optim.lr_scheduler", "torch.func", "torch.linalg", "torch.utils", "torch.utils.data", "torch.testing"),
     *("torch.autograd.functional", "torch.cuda", "torch.special"),
 )
-HEAD = '''"""Names that PyTorch 2.13 has: a name that is in none of these lists is told as PyTorch tells a slip.
-
-Recorded by tests/pytorch/record_names.py.
-"""
-
-from __future__ import annotations
-
-_NAMES = {'''
 
 
 def public(owner: object) -> list[str]:
@@ -35,16 +27,9 @@ def _elsewhere(value: object, own: str) -> bool:
 
 
 def main() -> None:
-    """Print the module."""
-    print(HEAD)
-    for name, owner in [("Tensor", torch.Tensor), *((m, importlib.import_module(m)) for m in MODULES)]:
-        lines = textwrap.fill(" ".join(public(owner)), 110).splitlines()
-        print(f'    "{name}": """')
-        print("\n".join(lines))
-        print('    """,')
-    print("}")
-    print("TENSOR = frozenset(_NAMES.pop('Tensor').split())".replace("'", '"'))
-    print("MODULES = {module: frozenset(names.split()) for module, names in _NAMES.items()}")
+    """Print the names, a module each part."""
+    owners = [("Tensor", torch.Tensor), *((m, importlib.import_module(m)) for m in MODULES)]
+    print("\n\n".join(f"{name}:\n{textwrap.fill(' '.join(public(owner)), 110)}" for name, owner in owners))
 
 
 if __name__ == "__main__":

@@ -290,3 +290,62 @@ def test_the_backward_of_a_leaf_is_v_itself(run):
     assert "x.grad: None → [3, 4]" in out
     (row,) = (json.loads(line) for line in run(X + "x.sum().backward()\n", "-f", "json").out.splitlines())
     assert row["outputs"] == {"y": 3.0}
+
+
+# Layers
+
+
+NETWORK = """import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+x = torch.randn(4, 2)
+"""
+
+
+def test_what_a_layer_gives_has_the_layers_name(run):
+    out = run(NETWORK + "loss = (model(x) ** 2).sum()\nloss.backward()\n").out
+    assert "model.0 = x @ model.0.weight.T + model.0.bias" in out
+    assert "model.1 = tanh(model.0)" in out
+    assert "loss    = sum(model.2**2)" in out
+    assert "model.2.weight.grad = 2*model.2.T @ model.1" in out
+    assert "Each .grad was None before, and holds the above now." in out
+
+
+def test_targets_are_named_and_what_cross_entropy_passes_on_is_softmax_minus_one_hot(run):
+    text = "labels = torch.tensor([0, 1, 1, 0])\nnn.functional.cross_entropy(model(x), labels).backward()\n"
+    out = run(NETWORK + text).out
+    assert "labels  = [0, 1, 1, 0]\n" in out
+    assert "= 1/4*(softmax(model.2, axis=1) - where([[0], [1], [1], [0]] == [0, 1], 1, 0))" in out
+
+
+def test_adjoints_beside_a_folded_loop_are_those_that_can_be_told(run):
+    text = NETWORK + "h = x\nfor _ in range(6):\n    h = torch.tanh(h @ model[0].weight[:2])\n"
+    out = run(text + "z = model[2](torch.cat([h, h[:, :1]], 1))\n(z.exp() ** 2).sum().backward()\n").out
+    told = {line.split(" = ")[0].strip() for line in out.splitlines() if " = " in line}
+    for line in out.splitlines():
+        for word in line.replace("(", " ").replace(")", " ").split():
+            assert "\u0304" not in word or word.removesuffix(".T").rstrip(",") in told
+
+
+# What nothing is recorded of
+
+
+def test_an_operand_without_a_name_is_shown_as_the_script_writes_it(run):
+    text = "import torch\nx = torch.linspace(0, 1, 30)\nb = torch.tensor(2., requires_grad=True)\n"
+    text += "a = torch.tensor(1., requires_grad=True)\ny = (a * torch.sin(x) + b * (x + 1) ** 2).sum()\ny.backward()\n"
+    out = run(text).out
+    assert "y = sum(a*sin(x) + b*(x + 1)**2)" in out
+    assert out.index("b.grad = sum((x + 1)**2)") < out.index("a.grad = sum(sin(x))")  # as the script defines them
+
+
+def test_a_name_that_has_changed_since_does_not_stand_for_what_it_was(run):
+    text = "import torch\nw = torch.tensor(2., requires_grad=True)\nx = torch.arange(20.)\ny = (w * x ** 2).sum()\n"
+    out = run(text + "x = x + 1\ny.backward()\n").out
+    assert "y = sum(w*data)" in out
+
+
+def test_a_function_that_is_differentiated_names_its_arguments(run):
+    text = "import torch\nf = lambda a, b: (a * b).sum()\nx = torch.tensor([1., 2.])\n"
+    assert "y = sum(a*b)" in run(text + "torch.autograd.functional.jacobian(f, (x, x + 1))\n").out
+    assert "at a = [1, 2]" in run(text + "torch.func.grad(f)(x, x + 1)\n").out

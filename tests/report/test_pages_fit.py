@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradcli.algebra import jacobian
 from gradcli.errors import InputError, Notes, Source, Span, in_lines
 from gradcli.report import table
 from gradcli.wrapping import broken, cells, wrapped
@@ -186,7 +187,22 @@ CLAIMS = ["logistic_regression"]  # which is for `check`
 LONG = ["bundle_adjustment", "gaussian_mixture"]  # of 50 operations and more, which are a line each
 
 
+@pytest.fixture
+def one_calculus(monkeypatch):
+    """The formulas of a system are worked out once for all of its pages."""
+    found, worked_out = {}, jacobian.symbolic_jacobian
+
+    def once(graph, wrt):
+        key = (tuple(wrt), *graph.outputs)
+        if key not in found:
+            found[key] = worked_out(graph, wrt)
+        return found[key]
+
+    monkeypatch.setattr(jacobian, "symbolic_jacobian", once)
+
+
 @pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
+@pytest.mark.usefixtures("one_calculus")
 def test_the_pages_of_a_sample_fit(at_widths, path):
     for command, limit in {"backward": 60, "backward --steps": 110, "jacobian": 60, "jacobian --steps": 110}.items():
         outcome, shown = at_widths(*command.split(), "-F", str(path))

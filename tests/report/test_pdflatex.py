@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from gradcli.report import latex
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"
@@ -55,6 +58,12 @@ CLAIMS = (
 needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 
 
+@pytest.fixture(scope="module")
+def page(cli):
+    """Return the LaTeX of one of PAGES."""
+    return cache(lambda name: cli.done(*PAGES[name], "-f", "latex").out)
+
+
 def compiled(folder, text: str) -> str:
     """Return the log of pdflatex, which found no error."""
     (folder / "page.tex").write_text(text, encoding="utf-8")
@@ -74,9 +83,8 @@ def too_wide(log: str) -> list[str]:
 
 
 @needs_pdflatex
-def test_every_page_goes_into_a_plain_article(cli, tmp_path):
-    pages = [cli.done(*command, "-f", "latex").out for name, command in PAGES.items() if name != "scripts"]
-    body = "\n\\clearpage\n".join(pages)
+def test_every_page_goes_into_a_plain_article(page, tmp_path):
+    body = "\n\\clearpage\n".join(page(name) for name in PAGES if name != "scripts")
     log = compiled(
         tmp_path, f"\\documentclass{{article}}\n\\usepackage{{amsmath}}\n\\begin{{document}}\n{body}\\end{{document}}\n"
     )
@@ -108,18 +116,18 @@ def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
 
 @needs_pdflatex
 @pytest.mark.parametrize("name", ["steps", "hessian", "jvp", "right", "scripts", "network", "names"])
-def test_a_document_of_its_own(cli, tmp_path, name):
-    assert too_wide(compiled(tmp_path, cli.done(*PAGES[name], "-f", "latex", "--standalone").out)) == []
+def test_a_document_of_its_own(cli, page, tmp_path, name):
+    document = cli.done(*PAGES[name], "-f", "latex", "--standalone").out
+    assert document == latex.document(page(name))
+    assert too_wide(compiled(tmp_path, document)) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_document_is_the_page_between_its_beginning_and_its_end(cli, name):
-    page = cli.done(*PAGES[name], "-f", "latex").out
-    document = cli.done(*PAGES[name], "-f", "latex", "--standalone").out
-    before, body = document.split("\\begin{document}\n")
-    assert body == page.rstrip("\n") + "\n\\end{document}\n"
+def test_a_document_is_the_page_between_its_beginning_and_its_end(page, name):
+    before, body = latex.document(page(name)).split("\\begin{document}\n")
+    assert body == page(name).rstrip("\n") + "\n\\end{document}\n"
     assert before.startswith("\\documentclass{article}\n")
-    foreign = {f"{ord(c):04X}" for c in page if not c.isascii()}
+    foreign = {f"{ord(c):04X}" for c in page(name) if not c.isascii()}
     assert set(re.findall(r"DeclareUnicodeCharacter\{(\w+)\}", before)) == foreign
 
 

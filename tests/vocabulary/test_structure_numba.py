@@ -1,8 +1,8 @@
-"""The Numba kernels of structural operations: their source, run as Python, and what is left to the NumPy engine."""
+"""The Numba kernels of structural operations: compiled, in small tiles, and what is left to the NumPy engine."""
 
 import numpy as np
 import pytest
-from numba_source import in_python
+from numba_source import in_tiles
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -49,7 +49,7 @@ def points_of(graph, count):
 def test_kernels_compute_what_numpy_does(expression, shapes):
     graph = graph_of(expression, shapes)
     points = points_of(graph, 12)
-    found = in_python(graph, {}, points, 12, 5)
+    found = in_tiles(graph, {}, points, 12, 4)
     for name, value in evaluate(graph, points).items():
         assert_allclose(found[name], value * np.ones(12), rtol=1e-12, atol=1e-13)
 
@@ -59,7 +59,7 @@ def test_kernels_with_an_input_that_is_the_same_at_all_points(expression, shapes
     graph = graph_of(expression, shapes)
     points = points_of(graph, 7)
     same = {"x": points.pop("x")[..., :1]}
-    found = in_python(graph, same, points, 7, 5)
+    found = in_tiles(graph, same, points, 7, 4)
     for name, value in evaluate(graph, points | same).items():
         assert_allclose(found[name], value * np.ones(7), rtol=1e-12, atol=1e-13)
 

@@ -1,0 +1,210 @@
+"""What each elementwise operation is in the instructions of LLVM, on vectors of points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from gradcli.engine.numba_functions import FUNCTIONS, function
+from gradcli.engine.numba_writer import Writer, vector_function
+
+Rule = Callable[..., str]
+
+# Functions of C, with the number of their arguments.
+LIBRARY = {
+    **dict.fromkeys(["exp", "expm1", "log", "log1p", "log2", "log10", "cbrt", "erf", "erfc", "tgamma", "lgamma"], 1),
+    **dict.fromkeys(
+        ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"], 1
+    ),
+    **dict.fromkeys(["pow", "hypot", "atan2", "fmod"], 2),
+}
+_FAR = 2200  # an exponent that takes any mantissa out of range
+_EXPONENT, _MANTISSA = 52, 2**63 + 2**52 - 1  # the place of the exponent's bits, and the other bits
+
+
+def _instruction(name: str) -> Rule:
+    return lambda w, *values: w.do(name, *map(w.numeric, values))
+
+
+def _function(name: str) -> Rule:
+    return lambda w, *values: w.call(name, *map(w.numeric, values))
+
+
+def _comparison(how: str) -> Rule:
+    return lambda w, a, b: w.compare(how, w.numeric(a), w.numeric(b))
+
+
+def _joined(name: str) -> Rule:
+    return lambda w, a, b: w.new(f"{name} {w.masks} {w.condition(a)}, {w.condition(b)}", "m")
+
+
+def _not(w: Writer, a: str) -> str:
+    return w.compare("oeq", w.numeric(w.condition(a)), w.number(0))
+
+
+def first(how: str) -> Rule:
+    """Return a rule for the first of two values where a comparison holds or it is NaN, and the second elsewhere."""
+
+    def write(w: Writer, a: str, b: str) -> str:
+        # `u…` holds where one of them is NaN: then it is the first, or the second if that is no NaN itself.
+        taken = w.select(w.compare(how, a, b), a, b)
+        return w.select(w.compare("uno", a, a), a, taken)
+
+    return write
+
+
+def _clamp(w: Writer, x: str, low: str, high: str) -> str:
+    return first("ole")(w, first("oge")(w, x, low), high)
+
+
+def _softplus(w: Writer, x: str) -> str:
+    # log(1 + exp(-|x|)) is right on both sides, and NaN where x is.
+    small = w.call("log1p", w.call("exp", w.do("fneg", w.call("llvm.fabs", x))))
+    return w.do("fadd", first("ogt")(w, x, w.number(0)), small)
+
+
+def _remainder(w: Writer, a: str, b: str) -> tuple[str, str]:
+    """Return the remainder, with the sign of `b`, and whether it differs from C's."""
+    left, zero = w.call("fmod", a, b), w.number(0)
+    signs = [w.compare("olt", v, zero) for v in (b, left)]
+    other = w.new(f"xor {w.masks} {signs[0]}, {signs[1]}", "m")
+    other = w.new(f"and {w.masks} {other}, {w.compare('une', left, zero)}", "m")
+    moved = w.select(other, w.do("fadd", left, b), left)
+    return w.select(w.compare("oeq", moved, zero), w.call("llvm.copysign", zero, b), moved), other
+
+
+def _mod(w: Writer, a: str, b: str) -> str:
+    return _remainder(w, a, b)[0]
+
+
+def _floor_divide(w: Writer, a: str, b: str) -> str:
+    """Write the floor of a quotient as NumPy has it: from what is left of the division, so that nothing rounds up."""
+    zero, one = w.number(0), w.number(1)
+    _, other = _remainder(w, a, b)
+    quotient = w.do("fdiv", w.do("fsub", a, w.call("fmod", a, b)), b)
+    quotient = w.select(other, w.do("fsub", quotient, one), quotient)
+    floor = w.call("llvm.floor", quotient)
+    far = w.compare("ogt", w.do("fsub", quotient, floor), w.number(0.5))
+    floor = w.select(far, w.do("fadd", floor, one), floor)
+    whole = w.do("fdiv", a, b)
+    signed = w.call("llvm.copysign", zero, whole)
+    return w.select(w.compare("oeq", b, zero), whole, w.select(w.compare("oeq", quotient, zero), signed, floor))
+
+
+def _heaviside(w: Writer, x: str, middle: str) -> str:
+    zero = w.number(0)
+    found = w.select(w.compare("oeq", x, zero), middle, x)
+    found = w.select(w.compare("ogt", x, zero), w.number(1), found)
+    return w.select(w.compare("olt", x, zero), zero, found)
+
+
+def _sign(w: Writer, x: str) -> str:
+    zero = w.number(0)
+    above = w.select(w.compare("ogt", x, zero), w.number(1), zero)
+    return w.select(w.compare("olt", x, zero), w.number(-1), above)
+
+
+def _where(w: Writer, condition: str, a: str, b: str) -> str:
+    return w.select(w.condition(condition), w.numeric(a), w.numeric(b))
+
+
+def _gamma(w: Writer, x: str) -> str:
+    # C may have inf where NumPy's is NaN: at whole numbers below 0, and at -inf.
+    zero = w.number(0)
+    whole = w.compare("oeq", w.call("llvm.floor", x), x)
+    pole = w.new(f"and {w.masks} {whole}, {w.compare('olt', x, zero)}", "m")
+    return w.select(pole, w.number(math.nan), w.call("tgamma", x))
+
+
+EXPRESSIONS: dict[str, Rule] = {
+    "add": _instruction("fadd"),
+    "sub": _instruction("fsub"),
+    "mul": _instruction("fmul"),
+    "div": _instruction("fdiv"),
+    "neg": _instruction("fneg"),
+    "identity": lambda w, x: x,
+    "sqrt": _function("llvm.sqrt"),
+    "abs": _function("llvm.fabs"),
+    "floor": _function("llvm.floor"),
+    "ceil": _function("llvm.ceil"),
+    "round": _function("llvm.rint"),
+    **{op: _function(op) for op in LIBRARY if op not in ("fmod", "tgamma")},
+    "softplus": _softplus,
+    "gamma": _gamma,
+    "maximum": first("ogt"),
+    "minimum": first("olt"),
+    "clamp": _clamp,
+    "where": _where,
+    "mod": _mod,
+    "heaviside": _heaviside,
+    "sign": _sign,
+    "floor_divide": _floor_divide,
+    "lt": _comparison("olt"),
+    "le": _comparison("ole"),
+    "gt": _comparison("ogt"),
+    "ge": _comparison("oge"),
+    "eq": _comparison("oeq"),
+    "ne": _comparison("une"),
+    "and": _joined("and"),
+    "or": _joined("or"),
+    "not": _not,
+}
+
+
+def frexp(w: Writer, x: str) -> tuple[str, str]:
+    """Return mantissas from 1/2 to 1 and exponents of 2; 0, infinities and NaN are their own mantissas."""
+    size, zero = w.call("llvm.fabs", x), w.number(0)
+    small = w.compare("olt", size, w.number(2.0**-1022))
+    bits = w.bits(w.select(small, w.do("fmul", x, w.number(2.0**54)), x))
+    shifted = w.whole("and", w.whole("lshr", bits, w.integer(_EXPONENT)), w.integer(2047))
+    exponent = w.do("fadd", w.new(f"uitofp {w.integers} {shifted} to {w.vector}"), w.number(-1022))
+    exponent = w.do("fsub", exponent, w.select(small, w.number(54), zero))
+    mantissa = w.whole("or", w.whole("and", bits, w.integer(_MANTISSA)), w.integer(1022 << _EXPONENT))
+    known = [w.compare("ogt", size, zero), w.compare("olt", size, w.number(math.inf))]
+    usual = w.new(f"and {w.masks} {known[0]}, {known[1]}", "m")
+    return w.select(usual, w.numbers(mantissa), x), w.select(usual, exponent, zero)
+
+
+def ldexp(w: Writer, mantissa: str, exponent: str) -> str:
+    """Return mantissa·2**exponent, rounded once: by three factors, of which only the last can leave the range."""
+    far = [w.number(-_FAR), w.number(_FAR)]
+    e = _clamp(w, exponent, *far)
+    third = w.call("llvm.floor", w.do("fdiv", e, w.number(3)))
+    last = w.do("fsub", e, w.do("fadd", third, third))
+    for power in (third, third, last):
+        biased = w.new(f"fptosi {w.vector} {w.do('fadd', power, w.number(1023))} to {w.integers}")
+        mantissa = w.do("fmul", mantissa, w.numbers(w.whole("shl", biased, w.integer(_EXPONENT))))
+    return mantissa
+
+
+def definitions(called: Iterable[str], lanes: int) -> list[str]:
+    """Return the lines that define functions of vectors, or declare them."""
+    vector, intrinsics = f"<{lanes} x double>", {name for name in called if name.startswith("llvm.")}
+    lines = []
+    for name in sorted({*called} - intrinsics):
+        each = vector_function(name, lanes)
+        if name in FUNCTIONS:
+            body, more = function(name, lanes)
+            lines += body
+            intrinsics |= more
+            each = f"each.{name}"
+        lines += _by_element(each, name, lanes)
+    for name in sorted(intrinsics):
+        given = ", ".join([vector] * (2 if name == "llvm.copysign" else 1))
+        lines.append(f"declare {vector} @{vector_function(name, lanes)}({given})")
+    return [*lines, f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)"]
+
+
+def _by_element(own: str, name: str, lanes: int) -> list[str]:
+    """Return the lines of a function of vectors that calls one of C's for each element."""
+    vector, count = f"<{lanes} x double>", LIBRARY[name]
+    lines = [
+        f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)",
+        f"define internal {vector} @{own}({', '.join(f'{vector} %x{j}' for j in range(count))}) noinline nounwind {{",
+    ]
+    for i in range(lanes):
+        lines += [f"  %a{i}.{j} = extractelement {vector} %x{j}, i64 {i}" for j in range(count)]
+        lines.append(f"  %y{i} = call double @{name}({', '.join(f'double %a{i}.{j}' for j in range(count))})")
+        before = f"%r{i - 1}" if i else "poison"
+        lines.append(f"  %r{i} = insertelement {vector} {before}, double %y{i}, i64 {i}")
+    return [*lines, f"  ret {vector} %r{lanes - 1}", "}"]

@@ -1,0 +1,94 @@
+"""Work in a child process: one child for all questions, another where it had to be stopped or ended by itself."""
+
+import os
+import time
+
+import pytest
+
+from gradcli.algebra.bounded import Bounded
+
+
+def test_one_child_answers_all_questions():
+    with Bounded(lambda n, report: report((n, os.getpid())), 5) as bounded:
+        (first, child), (second, same) = bounded.ask(1), bounded.ask(2)
+    assert (first, second) == (1, 2)
+    assert child == same != os.getpid()
+
+
+def test_a_child_that_is_late_is_stopped_and_the_next_question_has_another():
+    def work(n, report):
+        report(os.getpid())
+        if n == 1:
+            time.sleep(60)
+
+    with Bounded(work, 1) as bounded:
+        late, second, third = (bounded.ask(n) for n in (1, 2, 3))
+    assert late != second == third
+    with pytest.raises(ProcessLookupError):
+        os.kill(late, 0)
+
+
+def test_what_other_processes_take_does_not_count():
+    def work(n, report):
+        time.sleep(n)
+        report(n)
+
+    with Bounded(work, 1) as bounded:
+        assert bounded.ask(1.5) == 1.5  # it computes next to nothing
+
+
+def test_computing_has_its_time():
+    def work(n, report):
+        report(n)
+        while n:
+            pass
+
+    with Bounded(work, 1) as bounded:
+        start = os.times()
+        assert [bounded.ask(n) for n in (0, 1, 2, 0)] == [0, 1, 2, 0]
+        end = os.times()
+    assert end.children_user - start.children_user < 2
+
+
+def test_no_child_is_left():
+    with Bounded(lambda n, report: report(os.getpid()), 5) as bounded:
+        child = bounded.ask(1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_what_former_questions_took_is_not_missing_for_the_next():
+    seen = []
+
+    def work(n, report):
+        if seen:
+            raise MemoryError
+        seen.append(n)
+        report(n)
+
+    with Bounded(work, 1) as bounded:
+        assert [bounded.ask(n) for n in range(3)] == [0, 1, 2]
+
+
+def test_what_ends_its_own_child_has_the_answer_so_far():
+    def work(n, report):
+        report(n)
+        if n:
+            os._exit(1)
+
+    with Bounded(work, 1) as bounded:
+        assert [bounded.ask(n) for n in (0, 1, 2, 0)] == [0, 1, 2, 0]
+
+
+def test_the_child_has_a_bound_of_memory():
+    def work(n, report):
+        report(0)
+        report(len(bytearray(n)))
+
+    with Bounded(work, 1) as bounded:
+        assert [bounded.ask(n) for n in (10, 2**32, 20)] == [10, 0, 20]
+
+
+def test_answers_may_be_longer_than_a_pipe():
+    with Bounded(lambda n, report: report("x" * n), 5) as bounded:
+        assert len(bounded.ask(10**6)) == 10**6
