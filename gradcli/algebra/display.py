@@ -18,7 +18,8 @@ _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is 
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
 
-Shorthands = Mapping[sympy.Expr, sympy.Expr]
+# What an activation of an argument, multiplied out, is called.
+Shorthands = Mapping[tuple[Any, sympy.Expr], sympy.Symbol]
 
 
 def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Expr:
@@ -32,27 +33,39 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     """
     if _is_plain(expr):
         return expr
-    expr = _rewrite(expr).xreplace(known)
+    expr = _activations(_rewrite(expr), known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
     return min(_forms(expr), key=length)
 
 
 def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
-    """Return what the values of activations, where they have names, are used for in derivatives.
+    """Return the names of the values of activations, which derivatives are written with.
 
     >>> x, p = sympy.symbols("x p")
     >>> sigmoid = function("sigmoid")
-    >>> tidy(sigmoid(x) * sigmoid(-x), shorthands({p: sigmoid(x)}))
-    p*(1 - p)
+    >>> tidy(sigmoid(x) * sigmoid(-x), shorthands({p: sigmoid(x)})), tidy(sigmoid(x) * sigmoid(-x))
+    (p*(1 - p), (1 - sigmoid(x))*sigmoid(x))
     """
-    known = {}
-    for symbol, expr in definitions.items():
-        if isinstance(expr, function("tanh")):
-            known[expr] = symbol
-        elif isinstance(expr, function("sigmoid")):
-            known |= {expr: symbol, function("sigmoid")(-expr.args[0]): 1 - symbol}
-    return known
+    activations = (function("sigmoid"), function("tanh"))
+    return {_activation(expr): symbol for symbol, expr in definitions.items() if isinstance(expr, activations)}
+
+
+def _activation(expr: sympy.Expr) -> tuple[Any, sympy.Expr]:
+    return expr.func, sympy.expand_mul(expr.args[0])
+
+
+def _activations(expr: sympy.Expr, known: Shorthands) -> sympy.Expr:
+    """Return the expression with names for activations, and 1 - sigmoid(x) for sigmoid(-x) where sigmoid(x) is read."""
+    sigmoid = function("sigmoid")
+    found = {_activation(f): f for f in expr.atoms(sigmoid, function("tanh"))} if expr.args else {}
+    read = {**found, **known}
+    written = {f: known[key] for key, f in found.items() if key in known}
+    for (func, x), f in found.items():
+        opposite = read.get((sigmoid, sympy.expand_mul(-x))) if func is sigmoid else None
+        if f not in written and opposite is not None and (opposite.is_Symbol or x.could_extract_minus_sign()):
+            written[f] = 1 - opposite
+    return expr.xreplace(written)
 
 
 def length(expr: Any) -> int:
@@ -74,7 +87,9 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
     forms = [expr]
     divided = any(_divides(f) for term in sympy.Add.make_args(expr) for f in term.atoms(sympy.Pow))
     if expr.has(sympy.Add) and length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
-        forms.append(expanded)
+        forms += [expanded, sympy.factor_terms(expanded)]
+    if expr.is_Mul and expr.args[0] == -1 and expr.args[1].is_Add and len(expr.args[1].args) == len(expr.args) == 2:
+        forms.append(sympy.expand_mul(expr))  # b - a for -(a - b)
     if divided and expr.has(sympy.Add) and not expr.has(function("where")):
         numerator, denominator = sympy.fraction(sympy.together(expr))
         expanded = sympy.expand_mul(numerator)

@@ -27,7 +27,7 @@ from gradcli.graph.shapes import Shape
 Array = np.ndarray[Any, Any]
 
 _TILE_BYTES = 2**17  # of the rows of a tile
-_LONGEST = 16  # of a row, in units of 64 points
+_LONGEST = 32  # of a row, in units of 64 points
 _MANY = 2**14  # rows, whose tiles are as short as can be
 _LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
 _LONG = 1_000  # operations
@@ -87,7 +87,7 @@ def write(schedule: Schedule, lanes: int = 0) -> Code:
 
 
 def _tile(rows: int, outside: int) -> int:
-    """Return the number of points in a tile, with so many rows in the scratch array, and outside that are read again."""
+    """Return the number of points in a tile, with so many rows of scratch, and outside rows that are read again."""
     longest = 0 if rows > _MANY else int(np.clip(_TILE_BYTES // 8 // max(1, rows + outside) // 64, 1, _LONGEST))
     return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
 

@@ -40,7 +40,8 @@ class Operation:
     """One row of the table.
 
     One with neither slopes nor pullback passes nothing on, as `detach` and the conditions do.
-    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number.
+    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` is
+    the slope of a function of one number as it is known, where what is computed in its place keeps more digits.
     `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
     passes to it; both are written in operations of the table, so that a derivative can be derived again.
     `definition(*settings, *arguments)` spells the operation in simpler ones, for formulas and for engines; `lowered`
@@ -55,6 +56,7 @@ class Operation:
     arity: int = 1
     settings: tuple[str, ...] = ()
     slopes: tuple[Slope, ...] = ()
+    textbook: Slope | None = None
     pullback: Callable[..., Sequence[Node]] | None = None
     definition: Callable[..., Node | None] | None = None
     lowered: Callable[..., Node | None] | None = None
@@ -85,12 +87,14 @@ class Operation:
 
 def function(
     *slopes: Slope,
+    textbook: Slope | None = None,
     lowered: Callable[..., Node] | None = None,
     formula: Callable[..., Node] | None = None,
     infix: str = "",
 ) -> Operation:
     """Return the row of an elementwise operation with a slope for each argument."""
-    return Operation("elementwise", len(slopes), slopes=slopes, lowered=lowered, formula=formula, infix=infix)
+    arity = len(slopes)
+    return Operation("elementwise", arity, (), slopes, textbook, lowered=lowered, formula=formula, infix=infix)
 
 
 def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:

@@ -13,8 +13,8 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
-from gradcli.pytorch.calls import called, vocabulary_call
-from gradcli.pytorch.dtypes import WORDS, Size, result_dtype
+from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.recipes import common_shape
@@ -23,7 +23,6 @@ from gradcli.pytorch.refusals import check_square
 from gradcli.pytorch.registry import TORCH, both, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 from gradcli.pytorch.views import shape_of
-from gradcli.vocabulary import FUNCTIONS
 
 _AMINMAX, _SLOGDET = return_type("aminmax", "min", "max"), return_type("slogdet", "sign", "logabsdet")
 
@@ -143,7 +142,7 @@ def _checked(x: Tensor, test: Callable[..., Any]) -> Tensor:
 
 def _close(a: Tensor, b: Tensor, *settings: Any) -> Any:
     if a._a.dtype != b._a.dtype:
-        raise RuntimeError(f"{WORDS[a.dtype.name]} did not match {WORDS[b.dtype.name]}")
+        raise RuntimeError(f"{a.dtype.word} did not match {b.dtype.word}")
     common_shape((a.shape, b.shape))
     with np.errstate(all="ignore"):
         return np.isclose(*(x[..., 0] for x in _aligned(a, b)), *settings)[..., None]
@@ -176,7 +175,7 @@ def _flipped(x: Any, dims: Any) -> Any:
     for axis in axes:
         if axes.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return vocabulary_call("flip", FUNCTIONS["flip"], (x, axes), {})
+    return named("flip", x, axes)
 
 
 def _turned(x: Any, times: int, dims: Any) -> Any:
@@ -190,20 +189,20 @@ def _rolled(x: Any, shifts: Any, dims: Any) -> Any:
     if not x.dim() and dims is not None:
         raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
     given = (x, shifts) if dims is None else (x, shifts, dims)
-    return vocabulary_call("roll", FUNCTIONS["roll"], given, {}) if x.numel() else called(x.clone(), "RollBackward0")
+    return named("roll", *given) if x.numel() else called(x.clone(), "RollBackward0")
 
 
 def _triangle(name: str, x: Any, diagonal: int) -> Any:
     if x.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return vocabulary_call(name, FUNCTIONS[name], (x, diagonal), {})
+    return named(name, x, diagonal)
 
 
 def _trace(x: Any) -> Any:
     if x.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
     own = x if x.dtype.is_floating_point else x.long()
-    return vocabulary_call("trace", FUNCTIONS["trace"], (own,), {})
+    return named("trace", own)
 
 
 def _diag(x: Any, offset: int) -> Any:

@@ -13,10 +13,10 @@ from gradcli.graph.construct import call, reshape, scatter
 from gradcli.graph.node import Node, compare, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
-from gradcli.pytorch.calls import called, exact, vocabulary_call
+from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
+from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
@@ -28,47 +28,30 @@ from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
 
 
-def _named(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
-
-
-# Activations: their settings stand in front of `inplace`.
-_ACTIVATIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid"), ()),
-    **dict.fromkeys(("elu", "celu"), ("alpha",)),
-    "leaky_relu": ("negative_slope",),
-    "hardtanh": ("min_val", "max_val"),
-    "threshold": ("threshold", "value"),
-}
-
-
 def _activation(name: str) -> Callable[..., Tensor]:
-    settings = _ACTIVATIONS[name]
-
     def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        own, rest = args[: len(settings)], args[len(settings) :]
+        if args and isinstance(args[-1], bool):
+            *args, inplace = args  # type: ignore[assignment]
         if name == "relu" and input._a.dtype == bool:
             raise RuntimeError("Boolean inputs not supported for relu")
         made = functional_named(name)
         assert made is not None
-        if not (rest[0] if rest else inplace):
-            return made(input, *own, **kwargs)  # type: ignore[no-any-return]
-        from gradcli.pytorch.inplace import change, numbered
-
-        return change(input, lambda x: numbered(made(x, *own, **kwargs)), f"{name}_")
+        if not inplace:
+            return made(input, *args, **kwargs)  # type: ignore[no-any-return]
+        return change(input, lambda x: numbered(made(x, *args, **kwargs)), f"{name}_")
 
     activate.__name__ = name
     return activate
 
 
-for _name in _ACTIVATIONS:
+for _name in "relu relu6 selu silu mish hardswish hardsigmoid elu celu leaky_relu hardtanh threshold".split():  # noqa: SIM905
     globals()[_name] = _activation(_name)
     globals()[f"{_name}_"] = partial(globals()[_name], inplace=True)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
-        return _named("gelu", input)
+        return named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
     def build(x: Node) -> Node:
@@ -101,7 +84,7 @@ def _along(name: str) -> Callable[..., Tensor]:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = input if dtype is None else to(input, dtype)
-        return _named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
+        return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
 
     made.__name__ = name
     return made
@@ -112,9 +95,7 @@ softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    from gradcli.pytorch.views import clone
-
-    soft: Any = softmax((logits - clone(logits.detach()).exponential_().log()) / tau, dim)  # type: ignore[attr-defined]
+    soft: Any = softmax((logits - logits.detach().clone().exponential_().log()) / tau, dim)
     if not hard:
         return soft  # type: ignore[no-any-return]
     places = soft.max(dim, keepdim=True)[1]
@@ -149,7 +130,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         if input._a.dtype != weight._a.dtype:
-            first, second = (WORDS[x.dtype.name] for x in (input, weight))
+            first, second = (x.dtype.word for x in (input, weight))
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
         return addmm(bias, input, turned)
     found: Any = addmm(bias, input.reshape(-1, columns), turned)
@@ -171,12 +152,10 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
     if not training or not input.numel():
         return input
     if input._a.dtype.kind != "f":
-        word = WORDS[input.dtype.name]
+        word = input.dtype.word
         raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
     if not inplace:
         return dropped(input, p, tuple(shape))
-    from gradcli.pytorch.inplace import change
-
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
 
 
@@ -243,7 +222,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
+    return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -296,7 +275,7 @@ def batch_norm(
             running._a[...] = (1 - momentum) * running._a + momentum * now
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
-    return _named("batch_norm", input, *given, weight, bias, training, eps=eps)
+    return named("batch_norm", input, *given, weight, bias, training, eps=eps)
 
 
 # Windows
@@ -313,7 +292,7 @@ def _pooled(name: str) -> Callable[..., Tensor]:
         steps = kernel_size if stride is None or stride == [] else stride
         settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
         check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
-        return _named(name, input, kernel_size, steps, padding, *args, **kwargs)
+        return named(name, input, kernel_size, steps, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
@@ -356,10 +335,9 @@ def _convolution(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         settings = {"stride": stride, "padding": padding, "dilation": dilation}
         check_convolution(axes, input, weight, bias, settings, groups)
-        found = _named(name, input, weight, bias, groups=groups, **settings)
+        found = named(name, input, weight, bias, groups=groups, **settings)
         return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")  # type: ignore[no-any-return]
 
-    convolve.__name__ = name
     return convolve
 
 
@@ -412,12 +390,13 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
-_OTHER = {"one_hot": one_hot}
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
+    if name == "one_hot":
+        return one_hot
+    found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found

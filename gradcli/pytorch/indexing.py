@@ -197,9 +197,8 @@ def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:
 
 
 def _word(x: Tensor) -> str:
-    from gradcli.pytorch.dtypes import WORDS
 
-    return WORDS[x.dtype.name]
+    return x.dtype.word
 
 
 def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:

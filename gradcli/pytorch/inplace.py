@@ -12,6 +12,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -67,12 +68,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         _let_write(x)
     if found._a.dtype != x._a.dtype:
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
-            from gradcli.pytorch.dtypes import WORDS
-
-            wanted = spelled(x) if name.startswith("clamp") else WORDS[x.dtype.name]
-            raise RuntimeError(
-                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
-            )
+            wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+            raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
         found = to(found, x.dtype)
         if own_step is not None:
             called(found, own_step.name())
@@ -241,20 +238,15 @@ def zero_(self: Tensor) -> Tensor:
     return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
-@method("copy_")
-def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    return copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
+method("copy_")(
+    lambda self, src, non_blocking=False: copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
+)
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
     self._a, self._memory = source._a, source._memory
     return self
-
-
-@method("masked_fill_")
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -326,20 +318,8 @@ def _augmented(name: str, made: Callable[..., Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_CHANGES: dict[str, Callable[..., Any]] = {
-    "__iadd__": operators.add,
-    "__isub__": operators.sub,
-    "__imul__": operators.mul,
-    "__itruediv__": operators.div,
-    "__ifloordiv__": operators.floor_divide,
-    "__ipow__": operators.pow,
-    "__imod__": operators.remainder,
-    "__iand__": operators.BITWISE["and"],
-    "__ior__": operators.BITWISE["or"],
-    "__ixor__": operators.BITWISE["xor"],
-}
-for _name, _made in _CHANGES.items():
-    _augmented(_name, _made)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
 
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
@@ -349,7 +329,9 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    found = compute()
+    found: Any = compute()
+    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
+        raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     out._a[...] = found._a

@@ -9,14 +9,13 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
-from gradcli.pytorch.calls import called, vocabulary_call
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import expand, reshape, shape_of, transpose, view
-from gradcli.vocabulary import FUNCTIONS
 
 # Parts
 
@@ -266,9 +265,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     if min(times, default=1) < 0:
         shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
-    found = vocabulary_call("repeat", FUNCTIONS["repeat"], (self, *(max(1, n) for n in times)), {})
-    return (
-        called(found[tuple(slice(0) if not n else slice(None) for n in times)], "RepeatBackward0")
-        if 0 in times
-        else found
-    )
+    found = named("repeat", self, *(max(1, n) for n in times))
+    if 0 not in times:
+        return found
+    return called(found[tuple(slice(None if n else 0) for n in times)], "RepeatBackward0")  # type: ignore[no-any-return]

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.calls import named
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
-from gradcli.vocabulary import FUNCTIONS
 
 __all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
 matmul = _matmul
@@ -24,7 +23,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 def det(A: Tensor) -> Tensor:
     check_square("linalg.det", A)
-    return vocabulary_call("det", FUNCTIONS["det"], (A,), {})
+    return named("det", A)
 
 
 def inv(A: Tensor) -> Tensor:
@@ -33,7 +32,7 @@ def inv(A: Tensor) -> Tensor:
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
     check_square("linalg.inv", A)
-    found = vocabulary_call("inv", FUNCTIONS["inv"], (A,), {})
+    found = named("inv", A)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
         raise LinAlgError(
@@ -54,7 +53,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
         raise RuntimeError(
             f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{columns})"
         )
-    found = vocabulary_call("solve", FUNCTIONS["solve"], (A, B), {})
+    found = named("solve", A, B)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
         raise LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")
@@ -62,7 +61,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    return vocabulary_call("cross", FUNCTIONS["cross"], (input, other, dim), {})
+    return named("cross", input, other, dim)
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from gradcli.graph.construct import call, equal, log_softmax, reduce, reshape
 from gradcli.graph.construct import where as choose
 from gradcli.graph.node import Node, cast, compare, const
-from gradcli.pytorch.calls import called, exact, vocabulary_call
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.calls import called, exact, named
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
@@ -41,6 +42,22 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Let a loss have the arguments that say how it is reduced, and be told as `how`; `places` are all after two."""
+
+    def register(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @wraps(loss)
+        def call(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            given = dict(zip(places, args, strict=False)) | kwargs
+            old = given.pop("size_average", None), given.pop("reduce", None)
+            reduction = given.pop("reduction", "mean")
+            return loss(input, target, reduction if reduction == also else reduction_of(*old, reduction), **given)
+
+        return call
+
+    return register
 
 
 # Of the difference between numbers
@@ -75,7 +92,7 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
         if name == "smooth_l1_loss" and not more.get("beta", 1):
             return l1_loss(input, target, reduction=how)
         if not kind.is_floating_point and (name != "l1_loss" or dtype == "bool"):
-            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{WORDS[dtype]}'")
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
         if name == "l1_loss" and how == "mean" and not kind.is_floating_point:
             return (input - target).mean()  # type: ignore[attr-defined,operator,no-any-return]
 
@@ -107,46 +124,33 @@ huber_loss, smooth_l1_loss = _regression("huber_loss", "delta"), _regression("sm
 # Of probabilities
 
 
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
+@_reducing("weight", "size_average", "reduce", "reduction")
+def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
     if target._a.dtype != input._a.dtype:
-        found, wanted = WORDS[target.dtype.name], WORDS[input.dtype.name]
+        found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
     for what, own in (("target", target._a), ("input", input._a)):
         if ((own < 0) | (own > 1)).any():
             raise RuntimeError(f"all elements of {what} should be between 0 and 1")
-    return vocabulary_call("binary_cross_entropy", FUNCTIONS["binary_cross_entropy"], (input, target, weight, how), {})
+    return named("binary_cross_entropy", input, target, weight, how)
 
 
+@_reducing("weight", "size_average", "reduce", "reduction", "pos_weight")
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     name = "binary_cross_entropy_with_logits"
     if input._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{WORDS[input.dtype.name]}'")
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.word}'")
     if target._a.dtype.kind != "f":
-        word = WORDS[target.dtype.name]
+        word = target.dtype.word
         raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
     dtype = target.dtype.name
 
@@ -159,24 +163,14 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
-    if reduction == "mean":
-        warnings.warn(_SUPPORT, UserWarning, stacklevel=2)
-    x: Any = input
-    y: Any = target
+@_reducing("size_average", "reduce", "reduction", "log_target", also="batchmean")
+def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
+    if how == "mean":
+        warnings.warn(_SUPPORT, UserWarning, stacklevel=3)
     if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
         raise RuntimeError("kl_div: Integral inputs not supported.")
-    loss = y.exp() * (y - x) if log_target else y.xlogy(y) - y * x
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]  # type: ignore[no-any-return]
-    return _one(loss, reduction_of(size_average, reduce, reduction))
+    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    return loss.sum() / input.shape[0] if how == "batchmean" else _one(loss, how)  # type: ignore[no-any-return]
 
 
 _SUPPORT = (
@@ -263,29 +257,22 @@ def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
 
 
 def _logsigmoid(x: Any) -> Any:
-    return vocabulary_call("logsigmoid", FUNCTIONS["logsigmoid"], (x,), {})
+    return named("logsigmoid", x)
 
 
 # Of classes
 
 
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
 def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if target.shape == input.shape and target._a.dtype.kind == "f":
         return _of_probabilities(input, target, weight, how, label_smoothing)
     axis = 1 if input.dim() > 1 else 0
-    scores = vocabulary_call("log_softmax", FUNCTIONS["log_softmax"], (input, axis), {})
+    scores = named("log_softmax", input, axis)
     hard = _of_classes(scores, target, weight, ignore_index, how)
     if not label_smoothing:
         return hard
@@ -314,16 +301,9 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how:
     return apply("cross_entropy_soft", build, given, (how, smoothing), name)
 
 
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction")
+def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
+    return _of_classes(input, target, weight, ignore_index, how)
 
 
 def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
@@ -390,7 +370,7 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
             classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
         )
     if target._a.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.registry import both, found, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
@@ -129,7 +128,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     own = None if weights is None else weights._a[..., 0]
     if input._a.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{WORDS[input.dtype.name]}'")
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.word}'")
     if input.dim() != 1 or (input._a < 0).any():
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     counts = np.bincount(input._a[..., 0], own, minlength)

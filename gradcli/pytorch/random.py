@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.creation import _optional, check_room
-from gradcli.pytorch.dtypes import WORDS, default_dtype, int64
+from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.inplace import in_memory, refilled
 from gradcli.pytorch.modes import no_grad
@@ -118,7 +118,7 @@ def multinomial(
 ) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     if own.dtype.kind != "f":
-        word = WORDS[input.dtype.name]
+        word = input.dtype.word
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")

@@ -21,6 +21,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
+from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.pytorch.digits import function_of
 
@@ -90,7 +91,7 @@ class Pull:
         # What a gradient reads of the result, it is given; the result is not computed again.
         y = leaf(recipe.output.shape, recipe.output.dtype)
         g = self.swept.cotangents["y"]
-        new = _replaced(passed, {recipe.output: y})
+        new = substituted(passed, {recipe.output: y})
         self.nodes = (
             [*recipe.inputs, y, g],
             [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
@@ -103,15 +104,6 @@ class Pull:
 
 def _names(nodes: Sequence[Node]) -> list[str]:
     return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
-
-
-def _replaced(wanted: Sequence[Node], new: dict[Node, Node]) -> list[Node]:
-    """Return the wanted nodes with other nodes in the place of some."""
-    for node in scheduled(wanted):
-        if node not in new:
-            args = tuple(new[a] for a in node.args)
-            new[node] = node if args == node.args else Node(node.op, args, node.shape, node.settings, node.dtype)
-    return [new[n] for n in wanted]
 
 
 class Recipe:

@@ -229,8 +229,8 @@ class Step(Edge):
         """Return what is kept as tensors that lead back to where they came from."""
         found: list[Tensor | None] = []
         for a, edge in zip(self.values or [None] * len(self.edges), self.edges, strict=True):
-            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else _leading(a, edge))
-        return [*found, None if self.result is None else _leading(self.result, self), g]
+            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else leading(a, edge))
+        return [*found, None if self.result is None else leading(self.result, self), g]
 
     def free(self, line: int) -> None:
         """Let go of what was kept."""
@@ -257,7 +257,7 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
 
-def _leading(a: Array, edge: Edge | None) -> Tensor:
+def leading(a: Array, edge: Edge | None) -> Tensor:
     """Return a tensor that a step has made."""
     found = Make.tensor(a)
     if isinstance(edge, Step):

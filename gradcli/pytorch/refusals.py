@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import spelled
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -94,7 +93,7 @@ def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
             f"Input type (torch.{input.dtype.tensor}) and weight type (torch.{weight.dtype.tensor}) should be the same "
             "or input should be a MKLDNN tensor and weight is a dense tensor"
         )
-    raise RuntimeError(f"expected scalar type {WORDS[input.dtype.name]} but found {WORDS[weight.dtype.name]}")
+    raise RuntimeError(f"expected scalar type {input.dtype.word} but found {weight.dtype.word}")
 
 
 def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
@@ -175,7 +174,7 @@ def check_square(name: str, A: Tensor, letter: str = "A") -> None:
             f"{name}: {letter} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
         )
     if A._a.dtype.kind != "f":
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {WORDS[A.dtype.name]}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.word}")
 
 
 def first_zero(A: Any) -> tuple[int, int] | None:

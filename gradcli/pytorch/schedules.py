@@ -43,7 +43,7 @@ class LRScheduler:
             for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
                 group["lr"] = lr
         self._get_lr_called_within_step = False
-        self._last_lr = self._now()
+        self._last_lr = self.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the scheduler has reached; functions are left out."""
@@ -55,9 +55,6 @@ class LRScheduler:
         vars(self).update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
     def get_last_lr(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def _now(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
 
 
@@ -84,8 +81,8 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._now()
-        return [lr * self.gamma for lr in self._now()]
+            return self.get_last_lr()
+        return [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class MultiStepLR(LRScheduler):
@@ -96,7 +93,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self._now()]
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self.get_last_lr()]
 
 
 class ExponentialLR(LRScheduler):
@@ -107,7 +104,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return self._now() if self.last_epoch == 0 else [lr * self.gamma for lr in self._now()]
+        return self.get_last_lr() if self.last_epoch == 0 else [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class LambdaLR(LRScheduler):
@@ -134,14 +131,14 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         k, least = self.last_epoch, self.eta_min
         if k == 0:
-            return self._now()
+            return self.get_last_lr()
         if (k - 1 - self.T_max) % (2 * self.T_max) == 0:
             return [
                 lr + (base - least) * (1 - math.cos(math.pi / self.T_max)) / 2
-                for base, lr in zip(self.base_lrs, self._now(), strict=True)
+                for base, lr in zip(self.base_lrs, self.get_last_lr(), strict=True)
             ]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
-        return [ratio * (lr - least) + least for lr in self._now()]
+        return [ratio * (lr - least) + least for lr in self.get_last_lr()]
 
 
 for _class in (LRScheduler, StepLR, MultiStepLR, ExponentialLR, LambdaLR, CosineAnnealingLR):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
+from gradcli.graph.substitute import substituted
 from gradcli.pytorch.indexing import taken
-from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Make, apply
+from gradcli.pytorch.modes import Mode, enable_grad
+from gradcli.pytorch.record import Make, Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 
@@ -27,27 +29,16 @@ def refreshed(view: Tensor) -> None:
     if not base.requires_grad:
         view._fn = None
         return
-    from gradcli.pytorch.modes import enable_grad
-
     with enable_grad():
         for recipe in view._how:
-            source = apply(recipe.op, lambda *_, r=recipe: _like(r, *_), (source,), ("again", id(recipe)), _AS_STRIDED)
+            again = partial(_again, recipe)
+            source = apply(recipe.op, again, (source,), ("again", id(recipe)), "AsStridedBackward0")
     view._fn = source._fn
 
 
-_AS_STRIDED = "AsStridedBackward0"
-
-
-def _like(recipe: Any, x: Node) -> Node:
+def _again(recipe: Any, x: Node) -> Node:
     """Return the output of a recipe for another input."""
-    from gradcli.graph.graph import scheduled
-
-    new = {recipe.inputs[0]: x}
-    for node in scheduled([recipe.output]):
-        if node not in new:
-            args = tuple(new[a] for a in node.args)
-            new[node] = Node(node.op, args, node.shape, node.settings, node.dtype)
-    return new[recipe.output]
+    return substituted([recipe.output], {recipe.inputs[0]: x})[0]
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -286,8 +277,6 @@ def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
     found = Make.tensor(x._a)
     found._memory = x._memory
-    from gradcli.pytorch.record import Recorder, script_line
-
     if Recorder.explains and x.requires_grad:
         found._detached = (script_line(), how)
     return found

@@ -54,7 +54,7 @@ def python_value(text: str) -> float:
     return found if isinstance(found, float) else math.nan
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(text=EXPRESSIONS)
 @example(text="-a**2")
 @example(text="c**-a**2")
