@@ -130,7 +130,7 @@ class Recipe:
     `name` is what PyTorch calls its `grad_fn`.
     """
 
-    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls", "settings")
+    __slots__ = ("inputs", "is_dense", "is_view", "name", "op", "output", "program", "pulls", "settings")
 
     def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
@@ -141,6 +141,10 @@ class Recipe:
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
+        # What is computed element by element stands in memory as its operands do, all else in order.
+        self.is_dense = not self.is_view and any(
+            n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
+        )
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
