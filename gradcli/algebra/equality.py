@@ -155,6 +155,7 @@ def is_refuted(expr: Any) -> bool:
     names = sorted(expr.free_symbols, key=str)
     for start, step, sign in _POINTS:
         numbers = {s: sympy.Float((start + step * k) * sign**k) for k, s in enumerate(names)}
+        numbers |= {s: abs(n) for s, n in numbers.items() if s.is_positive}
         value = expr.xreplace(numbers).replace(_STEP, _step).evalf(15)
         if value.is_number and value.is_real and abs(value) > _OFF:
             return True
