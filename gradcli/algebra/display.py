@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +16,7 @@ from gradcli.algebra.functions import function
 READABLE = 50  # operations in a formula that a person still reads
 _DIVISION = 2  # what a fraction is longer than a product
 _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
+_MANY = 200  # terms: of what is multiplied out, hardly any cancel
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
 
@@ -89,7 +91,7 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         forms.append(sympy.expand_mul(expr))  # b - a for -(a - b)
     if not expr.has(sympy.Add):
         return forms
-    if length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
+    if length(expanded := _multiplied_out(expr)) < length(expr) - 1:
         forms += [expanded, sympy.factor_terms(expanded)]
     if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
         forms += _fractions(expr)
@@ -99,10 +101,21 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
     """Return the ways to write an expression as one fraction, or as a sum of fractions below which the same stands."""
     numerator, denominator = sympy.fraction(sympy.together(expr))
-    expanded = sympy.expand_mul(numerator)
+    expanded = _multiplied_out(numerator)
     forms = [numerator / denominator, sympy.factor_terms(expanded) / denominator]
     forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
     return [*forms, sympy.cancel(expr)] if _may_cancel(expr, denominator) else forms
+
+
+def _multiplied_out(expr: sympy.Expr) -> sympy.Expr:
+    """Return an expression as a sum of products; as it is, if that would be longer than anyone reads."""
+    return sympy.expand_mul(expr) if _terms(expr) <= _MANY else expr
+
+
+def _terms(expr: sympy.Expr) -> int:
+    """Return how many terms an expression has when it is multiplied out."""
+    found = [_terms(a) for a in expr.args]
+    return math.prod(found) if expr.is_Mul else sum(found) if expr.is_Add else max(found, default=1)
 
 
 def _is_plain(expr: sympy.Expr) -> bool:
