@@ -14,6 +14,7 @@ import sympy
 from gradcli.algebra.functions import function
 
 READABLE = 50  # operations in a formula that a person still reads
+_MUCH_SHORTER = 0.6  # what makes it better to read with sin² + cos² as 1
 _DIVISION = 2  # what a fraction is longer than a product
 _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
 _MANY = 200  # terms: of what is multiplied out, hardly any cancel
@@ -38,7 +39,12 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     expr = _activations(_rewrite(expr), known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
-    return min(_forms(expr), key=length)
+    shortest = min(_forms(expr), key=length)
+    for square, rest in _squares(expr).items():
+        other = min(_forms(expr.xreplace({square: rest})), key=length)
+        if length(other) < _MUCH_SHORTER * length(shortest):
+            shortest = other
+    return shortest
 
 
 def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
@@ -96,6 +102,14 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
     if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
         forms += _fractions(expr)
     return forms
+
+
+def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
+    """Return what the squares of sines and cosines are by each other, where both are read."""
+    other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
+    waves = expr.atoms(*other)
+    found = {w: other[w.func](*w.args) for w in waves if other[w.func](*w.args) in waves}
+    return {w**2: 1 - o**2 for w, o in found.items() if expr.has(w**2)}
 
 
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
