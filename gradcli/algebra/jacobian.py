@@ -92,21 +92,14 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
     outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
     derivative.check_length()
-    best: _Written | None = None
-    with suppress(TooDeepError, RecursionError):
-        best = derivative.written({})
-        if max(map(length, best.entries.values()), default=0) <= _SHORT:
-            return best
-    ways: list[tuple[Mapping[Node, str], Limits | None, float]] = [
-        *([(intermediates, None, _SHORTER)] if intermediates else []),
-        (named, None, _SHORTER),
-        (named, Limits(), _MUCH_SHORTER),
-    ]
-    for names, cut, share in ways:
-        with suppress(TooDeepError, RecursionError):
-            other = derivative.written(names, cut)
-            if best is None or other.length < share * best.length:
-                best = other
+    best = derivative.tried({})
+    if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
+        return best
+    by_names = [derivative.tried(names) for names in ((intermediates, named) if intermediates else (named,))]
+    for ways, share in ((by_names, _SHORTER), ([derivative.tried(named, Limits())], _MUCH_SHORTER)):
+        other = min((way for way in ways if way is not None), key=lambda way: way.length, default=None)
+        if other is not None and (best is None or other.length < share * best.length):
+            best = other
     assert best is not None  # formulas that are cut are never too deep
     return best
 
@@ -130,6 +123,12 @@ class _Derivative:
         written = some.written({}, Limits())
         if written.length * len(self.nodes) > 2 * _SAMPLE * MAX_OPERATIONS:
             raise _too_long()
+
+    def tried(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written | None:
+        """Return the entries, as `written` does, unless they are too deep."""
+        with suppress(TooDeepError, RecursionError):
+            return self.written(names, cut)
+        return None
 
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""

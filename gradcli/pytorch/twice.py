@@ -12,8 +12,8 @@ import numpy as np
 
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.record import Leaf, Step, apply
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.record import Leaf, Step, apply, leading
+from gradcli.pytorch.tensor import Tensor
 
 # Names of steps without `Backward0`; several, for the inputs in their order.
 _OWN = (
@@ -88,15 +88,9 @@ def _tied(own: Tensor, step: Step, i: int) -> Tensor:
     edge = step.edges[i]
     if edge is None:
         return own
-    x = edge.variable if isinstance(edge, Leaf) else _of_step(np.zeros_like(own._a), edge)
+    x = edge.variable if isinstance(edge, Leaf) else leading(np.zeros_like(own._a), edge)
 
     def build(g: Node, old: Node) -> Node:
         return elementwise("where", const(0, (), "bool"), old, g)
 
     return apply("tied", build, (own, x))
-
-
-def _of_step(a: Any, edge: Any) -> Tensor:
-    found = new(a)
-    found._fn = edge
-    return found
