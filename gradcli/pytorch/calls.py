@@ -160,7 +160,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = of_scalar(make)
     if name in _ALONG_ONE and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
         raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
-    if name in _ALONG_ONE and not operands[0].numel() and operands[0]._a.dtype.kind == "f":
+    if name in _ALONG_ONE and not operands[0].numel() and (operands[0]._a.dtype.kind == "f" or "soft" in name):
         make = _same
     if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
         first, other = (
@@ -202,7 +202,7 @@ def _promoted(
     name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any]
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
-    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
+    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f" and make is not _same:
         raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{operands[0].dtype.word}'")
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if row is None or not row.broadcasts or row.kind == "condition":

@@ -44,6 +44,8 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
         if _width(k) and axis + _width(k) > x.dim():
             if not x.dim() and isinstance(key, slice):
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            if not x.dim() and isinstance(key, int) and key:
+                raise IndexError(f"index {key} is out of bounds for dimension 0 with size 0")
             if not x.dim() and isinstance(key, int):
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "

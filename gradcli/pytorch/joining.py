@@ -151,9 +151,9 @@ def _checked(tensors: Any, name: str) -> list[Tensor]:
     return found
 
 
-def _joined(op: str, parts: list[Tensor], at: int, make: Any) -> Tensor:
-    dtype = result_dtype(parts).name
-    return apply(op, lambda *n: make([cast(p, dtype) for p in n], at), parts, at)
+def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor]) -> Tensor:
+    dtype = result_dtype(whole).name
+    return apply(op, lambda *n: cast(make([cast(p, dtype) for p in n], at), dtype), parts, (at, dtype))
 
 
 @function("cat", "concat", "concatenate")
@@ -173,7 +173,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
                     f"Sizes of tensors must match except in dimension {at}. Expected size {m} but got size {n} for "
                     f"tensor number {i} in the list."
                 )
-    return _joined("cat", parts, at, construct.concatenate)
+    return _joined("cat", parts, at, construct.concatenate, whole)
 
 
 @function("stack")
@@ -186,7 +186,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
                 f"{list(p.shape)} at entry {i}"
             )
-    return _joined("stack", parts, at, construct.stack)
+    return _joined("stack", parts, at, construct.stack, parts)
 
 
 def _at_least(rank: int) -> Any:

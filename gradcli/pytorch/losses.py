@@ -283,8 +283,8 @@ def cross_entropy(
 def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
     axis = min(1, input.dim() - 1)
     classes = input.shape[axis]
-    even, rest = const(exact(smoothing / classes)), const(exact(1 - smoothing))
-    samples = max(1, input.numel() // classes)
+    even, rest = const(exact(smoothing / max(1, classes))), const(exact(1 - smoothing))
+    samples = max(1, input.numel() // max(1, classes))
 
     def build(x: Node, y: Node, *own: Node) -> Node:
         likely = y * rest + even if smoothing else y

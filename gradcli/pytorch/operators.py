@@ -18,8 +18,16 @@ from gradcli.pytorch.tensor import Tensor, new
 # Arithmetic
 
 
-def _times(alpha: Any, x: Any) -> Any:
-    return x if alpha == 1 else x * (bool(alpha) if is_boolean(x) else alpha)
+def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
+    """Return a sum or a difference in one step, the second operand multiplied by a number."""
+    if alpha == 1:
+        return pointwise(op, input, other, name=name)
+    dtype = result_dtype((input, other))
+    if not dtype.is_floating_point and isinstance(alpha, float):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    factor = const(exact(alpha if dtype.name != "bool" else bool(alpha)), (), dtype.name)
+    build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
+    return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
 
 
 @both("add")
@@ -27,7 +35,7 @@ def add(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("add", (other, *more), {})
         alpha = own["alpha"]
-    return pointwise("add", input, _times(alpha, other))
+    return _scaled("add", input, other, alpha)
 
 
 @both("sub", "subtract")
@@ -36,15 +44,13 @@ def sub(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
         (other,), own = in_order("sub", (other, *more), {})
         alpha = own["alpha"]
     _no_booleans(input, other)
-    return pointwise("sub", input, _times(alpha, other))
+    return _scaled("sub", input, other, alpha)
 
 
 @both("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     _no_booleans(input, other)
-    return pointwise(
-        "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
-    )
+    return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
 
 
 def is_boolean(x: Any) -> bool:

@@ -242,3 +242,15 @@ y.retain_grad()
 (y * y).sum().backward(create_graph=True)
 (y * y).sum().backward(create_graph=True)
 print(y.grad)
+
+# --- sums with a factor are one step
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.add(x, x, alpha=2)
+y.backward(torch.ones(2))
+y.backward(torch.ones(2))
+print(y, x.grad, torch.sub(x, 2, alpha=3), torch.rsub(x, x.double(), alpha=2), y.grad_fn.next_functions)
+
+# --- joined without elements
+e = torch.zeros(2, 0, dtype=torch.int64)
+print(torch.stack([e, e]).dtype, torch.cat([torch.zeros(0, dtype=torch.float64), torch.ones(2)]))
+print(torch.zeros(0, dtype=torch.int64).softmax(0), torch.zeros(2, 0).log_softmax(1))
