@@ -17,7 +17,7 @@ from gradcli.graph.dtypes import WHOLE, DType
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
+from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
@@ -191,9 +191,7 @@ def _same(x: Node) -> Node:
 
 def spelled(x: Tensor) -> str:
     """Return what PyTorch's C++ calls a tensor's dtype."""
-    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
-        x.dtype.name, WORDS[x.dtype.name].lower()
-    )
+    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
 
 
 def _type(args: Sequence[Any]) -> str:
@@ -205,7 +203,7 @@ def _promoted(
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
     if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[operands[0].dtype.name]}'")
+        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{operands[0].dtype.word}'")
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if row is None or not row.broadcasts or row.kind == "condition":
         return make

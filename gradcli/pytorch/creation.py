@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
+from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -114,8 +116,6 @@ def tensor(
 
 def _note_cut(found: Tensor, data: Any, how: str) -> None:
     """Remember that a tensor was made of the numbers of others, without their history."""
-    from gradcli.pytorch.record import Recorder, script_line
-
     if Recorder.explains:
         parts = data if isinstance(data, list | tuple) else [data]
         if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
@@ -125,8 +125,6 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
-        from gradcli.pytorch.conversion import to
-
         return data if dtype is None else to(data, dtype)
     return made(_values(data, dtype), dtype, device=device)
 

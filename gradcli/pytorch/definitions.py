@@ -17,7 +17,7 @@ from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import _REAL_ONLY, exact, in_order, typed
-from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
+from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
@@ -153,7 +153,7 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
     if not dtype.is_floating_point and name not in _WHOLE:
         if name in _REAL_ONLY:
-            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[dtype.name]}'")
+            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{dtype.word}'")
         dtype = default_dtype()
     if dtype is dtypes.bool_ and name in ("relu6", "hardtanh"):
         raise RuntimeError("Bool inputs not supported for hardtanh")

@@ -16,6 +16,7 @@ class dtype:
     def __init__(self, name: DType, tensor: str) -> None:
         self.name: DType = name
         self.tensor = tensor  # `FloatTensor`
+        self.word = tensor.removesuffix("Tensor")  # as PyTorch's messages call it
         self.numpy = np.dtype(name)
 
     @property
@@ -42,8 +43,6 @@ bool_ = dtype("bool", "BoolTensor")
 ALL = (float32, float64, int64, int32, uint8, bool_)
 OF_NUMPY = {d.numpy: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
-# How PyTorch's messages call them.
-WORDS = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool"}
 
 
 class _Default:

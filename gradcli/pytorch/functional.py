@@ -15,7 +15,6 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
 from gradcli.pytorch.calls import exact, named
 from gradcli.pytorch.conversion import to
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change
 from gradcli.pytorch.lookup import functional_named
@@ -130,7 +129,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         if input._a.dtype != weight._a.dtype:
-            first, second = (WORDS[x.dtype.name] for x in (input, weight))
+            first, second = (x.dtype.word for x in (input, weight))
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
         return addmm(bias, input, turned)
     found: Any = addmm(bias, input.reshape(-1, columns), turned)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import about, changed_text
+from gradcli.pytorch.backward import SECOND, about, changed_text
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 
 class Context:
@@ -35,8 +35,6 @@ class Context:
         step = self._step
         if step is not None:
             if step.freed is not None:
-                from gradcli.pytorch.backward import SECOND
-
                 raise about(SECOND, "second", step)
             return tuple(step.kept_tensors())
         return self._kept
@@ -232,8 +230,7 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
             made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
         if id(y) in kept:
             y.__dict__["_own_output"] = True
-            made = new(y._a)
-            made._memory = y._memory
+            made = alias(y)
         if id(y) not in context._whole and y._a.dtype.kind == "f":
             made._fn = step if len(tensors) == 1 else OutputStep(step, number)
             made._requires = False

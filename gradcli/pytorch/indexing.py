@@ -177,17 +177,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     places = Places.of(numbers.reshape(-1))
     new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
     if new.dtype is not self.dtype:
+        there, here = self.dtype.word, new.dtype.word
         raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {_word(self)} for the destination and "
-            f"{_word(new)} for the source."
+            f"Index put requires the source and destination dtypes match, got {there} for the destination and {here} "
+            "for the source."
         )
     rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
-
-
-def _word(x: Tensor) -> str:
-    from gradcli.pytorch.dtypes import WORDS
-
-    return WORDS[x.dtype.name]
 
 
 def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:

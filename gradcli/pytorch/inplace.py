@@ -12,12 +12,14 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.indexing import assigned
+from gradcli.pytorch.lookup import method_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -67,12 +69,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         _let_write(x)
     if found._a.dtype != x._a.dtype:
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
-            from gradcli.pytorch.dtypes import WORDS
-
-            wanted = spelled(x) if name.startswith("clamp") else WORDS[x.dtype.name]
-            raise RuntimeError(
-                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
-            )
+            wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+            raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
         own = found._fn
         found = to(found, x.dtype)
         if own is not None:
@@ -134,8 +132,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
     places = Places.of(numbers.reshape(-1).astype(np.int64))
-    from gradcli.pytorch.indexing import assigned
-
     old = _as_it_was(base)
     whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
     base._fn = whole._fn
@@ -144,8 +140,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 
 def _as_it_was(base: Tensor) -> Tensor:
     """Return a base with the history that it had, for the step that changes it; its numbers are not read."""
-    from gradcli.pytorch.tensor import new
-
     old = new(base._a)
     old._fn, old._requires = base._fn, base._requires
     return old
@@ -252,8 +246,6 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
     if made is None:
-        from gradcli.pytorch.lookup import method_named
-
         made = method_named(name.removesuffix("_"))
     if made is None:
         return None

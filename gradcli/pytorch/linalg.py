@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch.calls import named
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
@@ -51,8 +52,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     if A.dim() == 2 and dim is None and ord not in (None, "fro"):
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.norm(ord={ord!r}) of a matrix")
     return _norm(A, 2 if ord is None else ord, dim, keepdim)
 
@@ -63,7 +62,5 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     if ord != "fro":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)

@@ -13,7 +13,7 @@ from gradcli.graph.construct import equal, log_softmax, reduce, reshape
 from gradcli.graph.construct import where as choose
 from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch.calls import called, exact, named
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
@@ -112,7 +112,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
             "Please ensure they have the same size."
         )
     if target._a.dtype != input._a.dtype:
-        found, wanted = WORDS[target.dtype.name], WORDS[input.dtype.name]
+        found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
     if ((input._a < 0) | (input._a > 1)).any():
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -318,7 +318,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 def _check_classes(scores: Tensor, target: Tensor, ignored: int) -> None:
     """Refuse targets that are no classes, in PyTorch's words."""
     if target._a.dtype.kind == "f":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     count = scores.shape[min(1, scores.dim() - 1)]
     own = target._a[..., 0]
     if scores.dim() < 3 and own.ndim > 1:

@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.creation import as_tensor
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
@@ -208,7 +209,7 @@ def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
             return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{WORDS[dtype.name]}'")
+            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{dtype.word}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
         return new(function(*arrays))
 
@@ -237,8 +238,6 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
         if not tensor_like(other):
             if not isinstance(other, np.ndarray):
                 return NotImplemented
-            from gradcli.pytorch.creation import as_tensor
-
             other = as_tensor(other)
         return made(self, other)
 
@@ -284,8 +283,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
         raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{WORDS[condition.dtype.name]}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.word}"
         )
     dtype = result_dtype((input, other))
 
@@ -302,7 +300,7 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask._a.dtype != bool:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {WORDS[mask.dtype.name].lower()}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.word.lower()}"
         )
     dtype = input.dtype.name
     if isinstance(value, Tensor) and value.requires_grad:

@@ -15,9 +15,9 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.modes import Mode, enable_grad
-from gradcli.pytorch.record import Make, Recorder, apply, script_line
+from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
 def refreshed(view: Tensor) -> None:
@@ -272,8 +272,7 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
-    found = Make.tensor(x._a)
-    found._memory = x._memory
+    found: Tensor = alias(x)
     if Recorder.explains and x.requires_grad:
         found._detached = (script_line(), how)
     return found
