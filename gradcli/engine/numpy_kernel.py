@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.engine.grouping import grouped
 from gradcli.engine.numpy_plan import Plan
+from gradcli.engine.quicker import quicker
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.einsum import products
 from gradcli.graph.operations import OPERATIONS
@@ -32,7 +33,7 @@ class NumpyKernel:
     """A schedule as calls of NumPy; `block` is the number of points that it works on at best."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
+        self._schedule = schedule = quicker(schedule)
         self._plan = Plan(schedule)
         self.block, self.fewest = _block(schedule, self._plan.bytes), schedule.fewest
 

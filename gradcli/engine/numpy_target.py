@@ -51,10 +51,22 @@ def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
 def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
     points = max(p.shape[-1] for p in parts)
     result = np.empty((*shape, points), dtype=np.result_type(*parts)) if out is None else out
-    result[...] = 0
-    for key, part in zip(keys, parts, strict=True):
+    begun = _begun(result, keys[0], parts[0])
+    for key, part in zip(keys[begun:], parts[begun:], strict=True):
         result[basic(key)] += part
     return result
+
+
+def _begun(result: Array, key: Index, part: Array) -> int:
+    """Fill an array with zeros; if the first part goes to neighbouring slices, add it at once, and return 1."""
+    rows = key[0] if len(key) == 1 else None
+    if not isinstance(rows, range) or rows.step != 1:
+        result[...] = 0
+        return 0
+    result[: rows.start] = 0
+    result[rows.stop :] = 0
+    np.add(part, 0, out=result[rows.start : rows.stop])  # -0 becomes 0
+    return 1
 
 
 def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = None) -> Array:

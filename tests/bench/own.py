@@ -70,12 +70,15 @@ def _copy(pairs: list[tuple[Array, Array]], start: int, stop: int) -> None:
 
 NUMPY = "gradcli NumPy"
 NUMBA = "gradcli Numba"
+JAX = "gradcli JAX"
+DASK = "gradcli Dask"
 COPY = "memory copy, 1 thread"
 
 ENGINES = [
     Competitor(NUMPY, engine),
     Competitor("gradcli NumPy, new arrays", fresh),
     Competitor(NUMBA, partial(engine, name="numba"), "numba"),
+    Competitor(JAX, partial(engine, name="jax"), "jax"),
 ]
 COPIES = [Competitor(COPY, partial(memory_copy, threads=1))]
 if cores() > 1:

@@ -74,10 +74,16 @@ class Row:
 Rows = dict[str, Row]
 
 
-def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | None = None, growth: float = 1) -> Rows:
+def race(
+    problem: Problem,
+    competitors: Sequence[Competitor],
+    before: Rows | None = None,
+    growth: float = 1,
+    longer: float = 1,
+) -> Rows:
     """Return the rows of all competitors; the results of the first are the measure of the others'.
 
-    `before` are the rows of a problem that was smaller by the factor `growth`.
+    `before` are the rows of a problem that was smaller by the factor `growth`, in a program that is `longer` now.
     """
     first = competitors[0].prepare(problem)
     named = first.named or dict
@@ -86,7 +92,9 @@ def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | Non
     rows: Rows = {}
     entrants = []
     for competitor in competitors:
-        row = rows[competitor.name] = Row(competitor.name, note=_hopeless((before or {}).get(competitor.name), growth))
+        row = rows[competitor.name] = Row(
+            competitor.name, note=_hopeless((before or {}).get(competitor.name), growth, longer)
+        )
         if row.note:
             continue
         entrant = Entrant(row, competitor, problem, expected)
@@ -98,11 +106,12 @@ def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | Non
     return rows
 
 
-def _hopeless(before: Row | None, growth: float) -> str:
+def _hopeless(before: Row | None, growth: float, longer: float) -> str:
     """Return why a competitor is left out, if it is."""
     if before is None or before.note:
         return before.note if before is not None else ""
-    return LEFT_OUT if before.median * growth > SLOWEST or before.first * growth > LONGEST else ""
+    run = before.median * growth
+    return LEFT_OUT if run > SLOWEST or before.first * longer + run > LONGEST else ""
 
 
 class Entrant:

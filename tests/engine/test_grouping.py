@@ -24,7 +24,7 @@ def broyden(n):
 
 
 SYSTEMS = {
-    "elements": (lines("y{i} = tanh(x{i})*x{i} + 1/x{i}", 40), {}),
+    "elements": (lines("y{i} = sin(x{i})*x{i} + 1/x{i}", 40), {}),
     "neighbours": (broyden(150), {}),
     "far apart": (lines("y{i} = x{i}*x{k} - max([x{i}, x{k}])", 40), {}),
     "read by all, and one alone": (lines("t{i} = z*x{i} + s\ny{i} = t{i}/(z + t{i})", 40) + "\np = sin(t3)*t17", {}),

@@ -22,7 +22,8 @@ CORNERS = [
     "y = max([a, b, a]) + min([a, b]) + norm([a, b]) + sum([a, b, 1])",
     "y = sqrt(a) + a**b + atan2(a, b) + hypot(a, b)",
     "y = softmax([a, b])[0] + logsumexp([a, b, 1]) + sigmoid(a) + softplus(b) + tanh(a)",
-    "y = sort([a, b, a])[1] + median([a, b, 1]) + prod([a, b, a]) + cumprod([a, b])[1] + argmax([b, a]) + argmin([a, b])",
+    "y = sort([a, b, a])[1] + median([a, b, 1]) + prod([a, b, a]) + cumprod([a, b])[1]",
+    "y = argmax([b, a]) + argmin([a, b]) + a",
 ]
 
 

@@ -1,5 +1,6 @@
 """The Numba engine against `evaluate`."""
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -263,6 +264,18 @@ def test_source_has_nothing_that_a_user_typed():
     assert {name for name in functions if "." not in name and not re.fullmatch(r"loop\d+", name)} <= LIBRARY.keys()
 
 
+@pytest.mark.parametrize("head", ["found", "not found"])
+def test_kernels_find_the_numbers_of_arrays(numba, monkeypatch, head):
+    from gradcli.engine import numba_kernel
+
+    assert numba_kernel._head() > 0
+    if head == "not found":
+        monkeypatch.setattr(numba_kernel, "_head", lambda: 0)
+    arrays = [np.arange(5.0), np.arange(24.0).reshape(4, 6)[1:, 2:]]
+    cells = numba_kernel.cells(arrays)
+    assert [ctypes.c_void_p.from_address(cell).value for cell in cells[:2]] == [a.ctypes.data for a in arrays]
+
+
 # What Numba does not compile
 
 
@@ -299,9 +312,9 @@ def files(folder):
 IN_ANOTHER_PROCESS = """
 import numpy as np
 from gradcli import parse
-from gradcli.engine import numba_kernel
+from gradcli.engine import numba_compiler
 from gradcli.engine.compiled import Compiled
-numba_kernel.compiled = None  # to compile would fail
+numba_compiler.compiled = None  # to compile would fail
 print(Compiled(parse("other = 5*z + 1"), engine="numba")({"z": np.arange(3.0)})["other"].tolist())
 """
 
@@ -339,7 +352,7 @@ def test_kernel_that_is_damaged_is_made_anew(own):
         assert notes.lines == []
         assert list(own.iterdir()) == [path]
         assert path.read_bytes() != damaged
-        with patch("gradcli.engine.numba_kernel.compiled", None):
+        with patch("gradcli.engine.numba_compiler.compiled", None):
             assert twice() == [1, 3, 5]
 
 
