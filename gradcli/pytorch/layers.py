@@ -55,9 +55,6 @@ class _Layer(Module):
 class Identity(Module):
     """What changes nothing."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__()
-
     def forward(self, input: Any) -> Any:
         return input
 
@@ -205,8 +202,8 @@ class Embedding(_Layer):
         return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        found = f"{self.num_embeddings}, {self.embedding_dim}"
-        return found + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        padding = f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
 # Normalisation

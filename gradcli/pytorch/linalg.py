@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from gradcli.pytorch.calls import named
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.products import matmul as _matmul
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.views import diagonal as _diagonal
 
-__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
-matmul, diagonal = _matmul, _diagonal
-
-
-def det(A: Tensor) -> Tensor:
-    return named("det", A)
+__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+ELSEWHERE = {"matmul": "products", "diagonal": "views"}
+det, solve = partial(named, "det"), partial(named, "solve")
 
 
 def inv(A: Tensor) -> Tensor:
@@ -24,8 +22,6 @@ def inv(A: Tensor) -> Tensor:
 
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
-    import numpy as np
-
     found = named("inv", A)
     if not np.isfinite(found._a).all() and np.isfinite(A._a).all():
         raise LinAlgError(
@@ -40,10 +36,6 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__module__ = "torch._C"
-
-
-def solve(A: Tensor, B: Tensor) -> Tensor:
-    return named("solve", A, B)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
