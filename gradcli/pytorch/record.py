@@ -286,11 +286,7 @@ def _constant(node: Node) -> Tensor:
 
 
 def apply(
-    op: str,
-    build: Callable[..., Node],
-    operands: Sequence[Any],
-    settings: Any = (),
-    name: str | None = None,
+    op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
 ) -> Tensor:
     """Return the tensor that an operation gives, recorded where one of its operands requires a gradient.
 
