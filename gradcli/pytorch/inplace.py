@@ -20,6 +20,7 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
+from gradcli.pytorch.views import check_repeated
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -153,19 +154,8 @@ def copied_into(x: Tensor, value: Tensor) -> Tensor:
 
 def check_assigned(value: Tensor, x: Tensor) -> None:
     """Refuse to assign to a part what does not have its shape."""
-    own, there = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.dim()) :], x.shape
-    if len(own) > len(there):
-        raise RuntimeError(
-            f"expand(torch.{value.dtype.tensor}{{{list(own)}}}, size={list(there)}): the number of sizes provided "
-            f"({len(there)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
-        )
-    for k in range(1, len(own) + 1):
-        n = there[-k]
-        if own[-k] not in (1, n):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own[-k]}) at non-singleton "
-                f"dimension {len(there) - k}.  Target sizes: {list(there)}.  Tensor sizes: {list(own)}"
-            )
+    own = tuple(value.shape)
+    check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
 def fill(x: Tensor, value: Any) -> Tensor:
