@@ -81,23 +81,28 @@ def length(expr: Any) -> int:
 
 
 def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
-    """Return other ways to write an expression."""
-    if not (expr.is_Add or expr.is_Mul):
-        return [expr]
+    """Return other ways to write an expression, itself among them."""
     forms = [expr]
-    divided = any(_divides(f) for term in sympy.Add.make_args(expr) for f in term.atoms(sympy.Pow))
-    if expr.has(sympy.Add) and length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
-        forms += [expanded, sympy.factor_terms(expanded)]
+    if not (expr.is_Add or expr.is_Mul):
+        return forms
     if expr.is_Mul and expr.args[0] == -1 and expr.args[1].is_Add and len(expr.args[1].args) == len(expr.args) == 2:
         forms.append(sympy.expand_mul(expr))  # b - a for -(a - b)
-    if divided and expr.has(sympy.Add) and not expr.has(function("where")):
-        numerator, denominator = sympy.fraction(sympy.together(expr))
-        expanded = sympy.expand_mul(numerator)
-        forms += [numerator / denominator, sympy.factor_terms(expanded) / denominator]
-        forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
-        if _may_cancel(expr, denominator):
-            forms.append(sympy.cancel(expr))
+    if not expr.has(sympy.Add):
+        return forms
+    if length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
+        forms += [expanded, sympy.factor_terms(expanded)]
+    if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
+        forms += _fractions(expr)
     return forms
+
+
+def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
+    """Return the ways to write an expression as one fraction, or as a sum of fractions below which the same stands."""
+    numerator, denominator = sympy.fraction(sympy.together(expr))
+    expanded = sympy.expand_mul(numerator)
+    forms = [numerator / denominator, sympy.factor_terms(expanded) / denominator]
+    forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
+    return [*forms, sympy.cancel(expr)] if _may_cancel(expr, denominator) else forms
 
 
 def _is_plain(expr: sympy.Expr) -> bool:

@@ -166,14 +166,14 @@ def function(name: str, lanes: int) -> tuple[list[str], set[str]]:
 
 
 def _beyond(w: Writer, name: str, limit: float, value: str) -> str:
-    """Return the value, or C's where one of the numbers is larger than the limit."""
+    """Return the value, or C's for the numbers that are larger than the limit."""
     far = w.compare("ogt", w.call("llvm.fabs", "%x"), w.number(limit))
     w.lines += [
         f"  %far = call i1 @llvm.vector.reduce.or.v{w.lanes}i1({w.masks} {far})",
         "  br i1 %far, label %each, label %done, !prof !1",
         "each:",
         f"  %others = call {w.vector} @each.{name}({w.vector} %x)",
-        "  br label %done",
-        "done:",
     ]
-    return w.new(f"phi {w.vector} [ {value}, %start ], [ %others, %each ]")
+    others = w.select(far, "%others", value)
+    w.lines += ["  br label %done", "done:"]
+    return w.new(f"phi {w.vector} [ {value}, %start ], [ {others}, %each ]")

@@ -141,19 +141,19 @@ class Sweep:
             return [None] * len(step.edges)
         if step.freed is not None:
             raise about(SECOND, "second", step)
-        if type(step) is Step and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
+        if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
         for memory, version, array, own in step.checks:
             if memory.version != version:
-                source = step if own is None else own.grad_fn
+                source = step if own is None else own._step
                 if Mode.anomaly:
                     _detected(step)
                 raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
-        if self.create and type(step) is Step:
+        if self.create and not step.is_own:
             from gradcli.pytorch.twice import renamed
 
             passed = renamed(step, g, passed)

@@ -93,8 +93,8 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     factor, count = _FACTORS.get(name.removesuffix("_"), ("", 0))
     if not factor or len(args) != count + 1 or not isinstance(args[0], Number):
         return args, kwargs
-    if name not in Mode.warned:
-        Mode.warned.add(name)
+    if "overload" not in Mode.warned:  # once, whichever it is
+        Mode.warned.add("overload")
         tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
         warnings.warn(
             f"This overload of {name} is deprecated:\n\t{name}(Number {factor}, {tensors})\nConsider using one of the "

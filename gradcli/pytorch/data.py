@@ -80,7 +80,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         return {k: default_collate([b[k] for b in batch]) for k in first}
     if isinstance(first, tuple | list):
         return [default_collate(part) for part in zip(*batch, strict=True)]
-    return list(batch)
+    return batch  # as they came: of pairs it is the tuple of all first, or second, parts
 
 
 class DataLoader:

@@ -92,6 +92,35 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return result
 
 
+class iinfo:
+    """What whole numbers of a dtype can be."""
+
+    def __init__(self, type: dtype) -> None:
+        own = np.iinfo(type.numpy)
+        self.bits, self.min, self.max, self.dtype = own.bits, int(own.min), int(own.max), type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+class finfo:
+    """What real numbers of a dtype can be."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        kind = type or default_dtype()
+        own = np.finfo(kind.numpy)  # type: ignore[call-overload]
+        self.bits, self.dtype = own.bits, kind.name
+        for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"):
+            setattr(self, name, float(getattr(own, name)))
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join(f'{n}={getattr(self, n):g}' for n in names)}, dtype={self.dtype})"
+
+
+iinfo.__module__ = finfo.__module__ = "torch"
+
+
 class Size(tuple[int, ...]):
     """A tensor's shape, a tuple that says so."""
 

@@ -49,16 +49,18 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         given, xs, outside = _chosen(func, args, argnums)
         found = func(*given, **kwargs)
         y, aux = found if has_aux else (found, None)
-        if not isinstance(y, Tensor) or y.dim():
-            kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
+        if not isinstance(y, Tensor):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
+        if y.dim():
             raise RuntimeError(
-                f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe you wanted "
-                "to use the vjp or jacrev APIs instead?"
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
         grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
             grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own, value = _cut(grads[0] if isinstance(argnums, int) else grads, outside), _cut(y, outside)
+        own = _cut(grads[0] if isinstance(argnums, int) else grads, outside)
+        value, aux = _cut(y, outside), _cut(aux, outside)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call

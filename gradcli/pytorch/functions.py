@@ -57,6 +57,7 @@ class Context:
 class FunctionStep(Step):
     """The step of a script's own function."""
 
+    is_own = True
     __slots__ = ("cls", "context", "made", "outputs", "versions")
 
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
@@ -85,7 +86,7 @@ class FunctionStep(Step):
         for x, version in zip(self.context._kept, self.versions, strict=True):
             own = isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output")
             if isinstance(x, Tensor) and x._memory.version != version:
-                text = changed_text(x._memory, version, x._a, self if own else x.grad_fn)
+                text = changed_text(x._memory, version, x._a, self if own else x._step)
                 raise about(text, "in place", self, x._memory, version)
             if own:
                 x = new(x._a)
@@ -143,6 +144,7 @@ class FunctionStep(Step):
 class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
+    is_own = True
     __slots__ = ("number", "whole")
 
     def __init__(self, whole: FunctionStep, number: int) -> None:

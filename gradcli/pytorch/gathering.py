@@ -48,6 +48,8 @@ def _slices(x: Tensor, dim: int, index: Tensor) -> Any:
 
 
 def _masked(input: Tensor, mask: Tensor) -> Tensor:
+    if mask._a.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     numbers = np.broadcast_to(np.arange(input.numel()).reshape(input.shape), shape)
     return taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")

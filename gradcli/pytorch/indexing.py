@@ -182,7 +182,19 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             f"Index put requires the source and destination dtypes match, got {there} for the destination and {here} "
             "for the source."
         )
+    while new.dim() > numbers.ndim and new.shape[0] == 1:
+        new = new[0]
+    if not _fits(new.shape, numbers.shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(new.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(numbers.shape)}"
+        )
     rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
+
+
+def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:
+    """Tell whether an array of a shape can be repeated to another one."""
+    return len(own) <= len(there) and all(m in (1, n) for m, n in zip(own[::-1], there[::-1], strict=False))
 
 
 def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -66,24 +66,25 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     history = x.requires_grad
     found = compute(x)
+    own_step = found._fn
     if not x._a.flags.writeable:
         _let_write(x)
     if found._a.dtype != x._a.dtype:
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
             wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
             raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
-        own = found._fn
         found = to(found, x.dtype)
-        if own is not None:
-            called(found, own.name())
+        if own_step is not None:
+            called(found, own_step.name())
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
-    if step is not None:
+    for each in [own_step, step] if own_step is not step else [step]:
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
-        step.checks = [c for c in step.checks if c[0] is not x._memory or _foreign(c, x)]
-        if step.values is not None:
-            step.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.values]
+        if each is not None:
+            each.checks = [c for c in each.checks if c[0] is not x._memory or _foreign(c, x)]
+            if each.values is not None:
+                each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
     x._a[...] = found._a
     x._memory.version += 1
     if Recorder.explains:
@@ -193,11 +194,19 @@ def _constant(numbers: Any, x: Tensor) -> Tensor:
 
 
 def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
-    """Fill a tensor with numbers that were drawn."""
+    """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
     check(x)
+    numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
     name = "".join(part.capitalize() for part in how.split("_"))
     return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+
+
+def in_memory(numbers: Any, like: Any) -> Any:
+    """Return numbers as an array whose elements stand in memory as those of another one do."""
+    found = np.empty_like(like, numbers.dtype)
+    found.ravel(order="K")[...] = numbers
+    return found
 
 
 @method("fill_")
@@ -217,7 +226,9 @@ def zero_(self: Tensor) -> Tensor:
     return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
-method("copy_")(lambda self, src, non_blocking=False: copied_into(self, src))
+method("copy_")(
+    lambda self, src, non_blocking=False: copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
+)
 
 
 @method("set_")
@@ -242,19 +253,19 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         given, settings = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *given, **settings), name), name)
+        return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
     call.__name__ = name
     return call
 
 
-def _numbered(found: Tensor, name: str) -> Tensor:
+def numbered(found: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
     step = found._fn
     return called(found, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else found
 
 
-_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma"))
+_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
 
 # Views in place: the tensor becomes its own view, under a name of its own.
 _TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}

@@ -108,27 +108,35 @@ class Linear(_Linear):
 class _Conv(_Linear):
     axes = 1
     __init__ = _kept(
-        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True:
-        locals()
+        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros": locals()
     )  # fmt: skip
 
     def _build(self, empty: Callable[..., Any]) -> None:
         for name in ("kernel_size", "stride", "padding", "dilation"):
             if isinstance(own := getattr(self, name), int | list):
                 setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
+        for which in ("in_channels", "out_channels"):
+            if getattr(self, which) % self.groups:
+                raise ValueError(f"{which} must be divisible by groups")
         self.weight = empty(self.out_channels, self.in_channels // self.groups, *self.kernel_size)
         self.register_parameter("bias", empty(self.out_channels) if self.bias else None)
         self.reset_parameters()
 
     def forward(self, input: Any) -> Any:
         convolve = F.conv1d if self.axes == 1 else F.conv2d
-        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros" and not isinstance(padding, str):
+            ends = [n for own in padding[::-1] for n in (own, own)]
+            input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         usual = {"padding": (0,) * self.axes, "dilation": (1,) * self.axes, "groups": 1}
         found += "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
-        return found + (", bias=False" if self.bias is None else "")
+        found += ", bias=False" if self.bias is None else ""
+        return found + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
 
 class Conv1d(_Conv):
@@ -291,7 +299,7 @@ class Dropout(_Layer):
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 
     def forward(self, input: Any) -> Any:
-        return self.dropped(input, self.p, self.training)
+        return self.dropped(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(Dropout):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,21 @@ import numpy as np
 from gradcli.pytorch.calls import named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
+from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import diagonal as _diagonal
 
-__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
-ELSEWHERE = {"matmul": "products", "diagonal": "views"}
-det, solve = partial(named, "det"), partial(named, "solve")
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+ELSEWHERE = {"matmul": "products"}
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    return _diagonal(A, offset, dim1, dim2)
+
+
+def det(A: Tensor) -> Tensor:
+    check_square("linalg.det", A)
+    return named("det", A)
 
 
 def inv(A: Tensor) -> Tensor:
@@ -22,20 +31,33 @@ def inv(A: Tensor) -> Tensor:
 
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
+    check_square("linalg.inv", A)
     found = named("inv", A)
-    if not np.isfinite(found._a).all() and np.isfinite(A._a).all():
+    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
+        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
         raise LinAlgError(
-            f"linalg.inv: The diagonal element {A.shape[-1]} is zero, the inversion could not be completed because the "
-            "input matrix is singular."
+            f"linalg.inv: {batch}The diagonal element {zero[1]} is zero, the inversion could not be completed because "
+            "the input matrix is singular."
         )
     return found
 
 
-class LinAlgError(RuntimeError):
-    """What cannot be solved."""
+LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
 
-LinAlgError.__module__ = "torch._C"
+def solve(A: Tensor, B: Tensor) -> Tensor:
+    check_square("linalg.solve", A)
+    rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
+    if rows != A.shape[-1]:
+        n = A.shape[-1]
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{columns})"
+        )
+    found = named("solve", A, B)
+    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
+        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
+        raise LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")
+    return found
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:

@@ -11,6 +11,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
 from gradcli.pytorch.creation import as_tensor
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
@@ -209,7 +210,9 @@ def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
             return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{dtype.word}'")
+            common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
+            kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
+            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
         return new(function(*arrays))
 
@@ -298,6 +301,10 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
     if mask._a.dtype != bool:
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.word.lower()}"

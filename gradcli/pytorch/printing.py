@@ -93,7 +93,7 @@ def tensor_text(x: Tensor) -> str:
         if x.dtype not in (default_dtype(),) and x.dtype.name not in ("int64", "bool"):
             suffixes.append(f"dtype={x.dtype}")
         body = numbers_text(numbers, len(prefix))
-    step = x.grad_fn
+    step = x._step
     if step is not None:
         suffixes.append(f"grad_fn=<{_step_name(step)}>")
     elif x._requires:

@@ -67,6 +67,9 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 @both("bmm")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    for i, x in enumerate((input, mat2), 1):
+        if x.dim() != 3:
+            raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
@@ -95,7 +98,12 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 
 @both("addmm")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    for name, x in (("mat1", mat1), ("mat2", mat2)):
+        if x.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {x.dim()}-D tensor")
+    if (beta, alpha) != (1, 1):
+        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[operator,no-any-return]
     _check_matrices(mat1, mat2)
     if mat1._a.dtype != mat2._a.dtype:
         first, second = (x.dtype.word for x in (mat1, mat2))

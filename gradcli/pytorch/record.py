@@ -156,6 +156,7 @@ class Step(Edge):
 
     recipe: Recipe
     pull: Pull
+    is_own: ClassVar[bool] = False  # whether a script's own function made it
 
     __slots__ = (
         "arose",
@@ -206,7 +207,7 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((e, 0) for e in self.edges)
+        return tuple((shown(e), 0) for e in self.edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -237,6 +238,23 @@ class Step(Edge):
             self.freed = line
         self.values = self.result = None
         self.checks = []
+
+
+_CLASSES: dict[str, type] = {}
+
+
+def shown(edge: Any) -> Any:
+    """Return a step as scripts see it: of a class that is called as PyTorch calls the step."""
+    if type(edge) is Step:
+        name = edge.name().rpartition("::")[2]
+        if name not in _CLASSES:
+            _CLASSES[name] = type(name, (Step,), {"__slots__": (), "__module__": "builtins"})
+        edge.__class__ = _CLASSES[name]
+    return edge
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+Leaf.__module__ = "builtins"
 
 
 def leading(a: Array, edge: Edge | None) -> Tensor:
@@ -298,6 +316,8 @@ def apply(
     recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
+    if recipe.is_dense and not result.flags.c_contiguous:
+        result = np.ascontiguousarray(result)
     out = Make.tensor(result)
     if recipe.is_view:
         _show(out, operands, recipe)
@@ -385,7 +405,7 @@ _INFERENCE = (
 
 def edge_of(x: Tensor) -> Edge:
     """Return what a gradient of a tensor flows into."""
-    step = x.grad_fn
+    step = x._step
     if step is not None:
         return step
     leaf = x._leaf() if x._leaf is not None else None

@@ -241,6 +241,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def _extreme_place(name: str) -> None:
     def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
         dim = axis if dim is None else dim
+        if is_boolean(input):
+            raise RuntimeError(f"{name}(): does not support bool input")
         _refuse_empty(name, input, dim, IndexError)
         whole = np.asarray(getattr(np, name)(input._a)) if dim is None else None
         at = axis_of(dim or 0, input.dim())

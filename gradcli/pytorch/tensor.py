@@ -14,7 +14,7 @@ from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of
+from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
 from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
 Array = np.ndarray[Any, Any]
@@ -105,6 +105,11 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Step | None:
+        return shown(self._step)
+
+    @property
+    def _step(self) -> Step | None:
+        """The step that made it; of a view whose numbers were changed since, one that says so."""
         if self._base is not None and self._seen != self._memory.version:
             from gradcli.pytorch.views import refreshed
 
@@ -114,7 +119,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self.grad_fn is not None
+            return self._requires or self._step is not None
         return self._fn is not None or self._requires
 
     @requires_grad.setter
@@ -136,7 +141,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._step is None
 
     @property
     def grad(self) -> Tensor | None:
@@ -168,7 +173,7 @@ class Tensor:
     def retain_grad(self) -> None:
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        step = self.grad_fn
+        step = self._step
         if step is not None:
             step.retained = weakref.ref(self)
 
@@ -285,7 +290,7 @@ class Tensor:
         return bool((self == element).any().item())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.grad_fn is not None:
+        if self._step is not None:
             raise RuntimeError(DEEPCOPY)
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]

@@ -9,12 +9,15 @@ import os
 
 import numpy as np
 import pytest
+from conftest import needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gradcli.batch import job
 from gradcli.cli import many
 from gradcli.data.csv import chunks as csv_chunks
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 SYSTEM = ("h=x@M", "y=a*h+b", "s=b**2*sin(x[1])", "t=3*a")
 N = 7
@@ -34,11 +37,6 @@ COMMANDS = {
     "jacobian": ("jacobian", *SYSTEM),
     "jacobian --sparse": ("jacobian", *SYSTEM, "--sparse", "--outputs", "t,y"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def column_names(name, shape):
@@ -62,12 +60,6 @@ def csv_text(arrays):
         [["the date", *columns], *(["today", *row] for row in zip(*columns.values(), strict=True))]
     )
     return out.getvalue()
-
-
-def need(*kinds):
-    """Skip the test of a format whose library is not installed."""
-    if {"parquet", "folder"} & {*kinds}:
-        pytest.importorskip("pyarrow")
 
 
 def written(kind, arrays, name="points"):
@@ -167,7 +159,8 @@ def arguments_of(name):
 @pytest.mark.parametrize("target", ["csv", "npz", "parquet", "-", None])
 @pytest.mark.parametrize("source", ENDINGS)
 def test_the_results_are_those_of_at(cli, expected, source, target, name):
-    need(source, target)
+    needs(source)
+    needs(target)
     command, arrays = arguments_of(name)
     points, stdin = written(source, arrays)
     output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
@@ -221,7 +214,8 @@ def test_blocks_make_no_difference(cli, monkeypatch, source, target, size):
         outcome = cli.done("backward", *SYSTEM, *points, *output, stdin=stdin)
         return outcome.out if target in ("json", "-") else flat(read(target, outcome.out))
 
-    need(source, target)
+    needs(source)
+    needs(target)
     points, stdin = written(source, POINTS | COTANGENTS)
     whole = run()
     monkeypatch.setattr(job, "_LONGEST", size)
@@ -405,7 +399,8 @@ def none(arrays):
 @pytest.mark.parametrize("target", ["csv", "npz", "parquet", "-", None])
 @pytest.mark.parametrize("source", ENDINGS)
 def test_no_points_give_a_result_without_rows(cli, expected, source, target, name):
-    need(source, target)
+    needs(source)
+    needs(target)
     command, arrays = arguments_of(name)
     points, stdin = written(source, none(arrays))
     output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
@@ -474,7 +469,7 @@ def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "parquet", "folder"])
 def test_names_of_files_that_are_not_utf_8(cli, ending):
-    need(ending)
+    needs(ending)
     (_, path), _ = written(ending, {"a": POINTS["a"]})
     name, shown = os.fsdecode(b"\xff") + path, f"\ufffd{path}"
     os.rename(path, name)
@@ -493,7 +488,7 @@ def test_names_of_files_that_are_not_utf_8(cli, ending):
 LAW = ("y=a*b+sin(a)/b", "z=a**2")
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=16, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.floats(), st.floats()), min_size=1, max_size=8))
 @example([(math.nan, 1.0), (math.inf, -0.0), (-0.0, 0.0), (0.0, -math.inf), (5e-324, 1.7976931348623157e308)])
 def test_any_points_give_what_at_gives(cli, points):
