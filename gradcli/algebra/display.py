@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -13,8 +14,10 @@ import sympy
 from gradcli.algebra.functions import function
 
 READABLE = 50  # operations in a formula that a person still reads
+_MUCH_SHORTER = 0.6  # what makes it better to read with sin² + cos² as 1
 _DIVISION = 2  # what a fraction is longer than a product
 _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
+_MANY = 200  # terms: of what is multiplied out, hardly any cancel
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
 
@@ -36,7 +39,12 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     expr = _activations(_rewrite(expr), known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
-    return min(_forms(expr), key=length)
+    shortest = min(_forms(expr), key=length)
+    for square, rest in _squares(expr).items():
+        other = min(_forms(expr.xreplace({square: rest})), key=length)
+        if length(other) < _MUCH_SHORTER * length(shortest):
+            shortest = other
+    return shortest
 
 
 def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
@@ -89,20 +97,39 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         forms.append(sympy.expand_mul(expr))  # b - a for -(a - b)
     if not expr.has(sympy.Add):
         return forms
-    if length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
+    if length(expanded := _multiplied_out(expr)) < length(expr) - 1:
         forms += [expanded, sympy.factor_terms(expanded)]
     if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
         forms += _fractions(expr)
     return forms
 
 
+def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
+    """Return what the squares of sines and cosines are by each other, where both are read."""
+    other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
+    waves = expr.atoms(*other)
+    found = {w: other[w.func](*w.args) for w in waves if other[w.func](*w.args) in waves}
+    return {w**2: 1 - o**2 for w, o in found.items() if expr.has(w**2)}
+
+
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
     """Return the ways to write an expression as one fraction, or as a sum of fractions below which the same stands."""
     numerator, denominator = sympy.fraction(sympy.together(expr))
-    expanded = sympy.expand_mul(numerator)
+    expanded = _multiplied_out(numerator)
     forms = [numerator / denominator, sympy.factor_terms(expanded) / denominator]
     forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
     return [*forms, sympy.cancel(expr)] if _may_cancel(expr, denominator) else forms
+
+
+def _multiplied_out(expr: sympy.Expr) -> sympy.Expr:
+    """Return an expression as a sum of products; as it is, if that would be longer than anyone reads."""
+    return sympy.expand_mul(expr) if _terms(expr) <= _MANY else expr
+
+
+def _terms(expr: sympy.Expr) -> int:
+    """Return how many terms an expression has when it is multiplied out."""
+    found = [_terms(a) for a in expr.args]
+    return math.prod(found) if expr.is_Mul else sum(found) if expr.is_Add else max(found, default=1)
 
 
 def _is_plain(expr: sympy.Expr) -> bool:

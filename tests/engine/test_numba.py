@@ -336,9 +336,9 @@ def test_numpy_takes_the_place(numba, monkeypatch, graph, note):
 
 
 def twice(number=2, notes=None):
-    """Return the result of a small kernel, made anew."""
-    graph, points = parse(f"y = {number}*x + 1"), {"x": np.arange(3.0)}
-    return Compiled(graph, engine="numba", notes=notes if notes is not None else Notes())(points)["y"].tolist()
+    """Return results of a small kernel, made anew: the first of as many as fill a vector."""
+    graph, points = parse(f"y = {number}*x + 1"), {"x": np.arange(8.0)}
+    return Compiled(graph, engine="numba", notes=notes if notes is not None else Notes())(points)["y"][:3].tolist()
 
 
 def files(folder):
@@ -351,7 +351,7 @@ from gradcli import parse
 from gradcli.engine import numba_compiler
 from gradcli.engine.compiled import Compiled
 numba_compiler.compiled = None  # to compile would fail
-print(Compiled(parse("other = 5*z + 1"), engine="numba")({"z": np.arange(3.0)})["other"].tolist())
+print(Compiled(parse("other = 5*z + 1"), engine="numba")({"z": np.arange(8.0)})["other"][:3].tolist())
 """
 
 
