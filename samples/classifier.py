@@ -1,5 +1,4 @@
-"""Two layers and two classes: what does loss.backward() pass back through a network?"""
-
+# Two layers and two classes: what does loss.backward() pass back through a network?
 import torch
 from torch import nn
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, permutations
+from math import floor, log10
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
 
+_ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
 _MAX_RANK = 4  # of arrays whose axes are tried in another order
 _MAX_LINES = 60  # along an axis, to be tried in another order
 _MAX_INPUTS = 12  # that are tried in pairs
@@ -114,6 +116,9 @@ def _factor(e: Evidence) -> str:
         return "yours is 0"
     if abs(ratio + 1) <= e.tolerance:
         return "the sign: yours is -1 times it"
+    if abs(ratio - 1) < _ROUNDED:
+        allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
+        return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
     text = number(ratio, e.tolerance)
     told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
     count = ratio if abs(ratio) > 1 else 1 / ratio

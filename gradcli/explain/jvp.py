@@ -39,8 +39,9 @@ class TangentRule:
     def text(self) -> str:
         """Return the rule in the language of gradcli, with a dot for the product of slope and tangent.
 
+        >>> from gradcli.graph.node import const
         >>> x = leaf()
-        >>> TangentRule(((2 * x, "ẋ"), (lift(1), "ȧ")), None, {x: "x"}).text()
+        >>> TangentRule(((2 * x, "ẋ"), (const(1), "ȧ")), None, {x: "x"}).text()
         '(2*x)·ẋ + ȧ'
         """
         notation = Notation(self.names, times="*", implicit=True)

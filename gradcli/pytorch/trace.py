@@ -207,6 +207,17 @@ class _Maker:
         self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
         self.nodes[step] = self.input(name, use.step.made[number])
 
+    def give_up_name(self, step: Step) -> None:
+        """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
+        old, node = self.steps[step], self.nodes[step]
+        use = next((u for u in self.uses.values() if old in u.outputs.values()), None)
+        if use is None or any(node in n.args for n in self.nodes.values()):
+            return
+        new = self.fresh(f"{old}_")
+        self.inputs = {new if name == old else name: n for name, n in self.inputs.items()}
+        self.at[new] = self.at.pop(old)
+        use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
+
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
         """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
         if step.recipe.op != "assign" or len(step.shape) != 1:
@@ -309,6 +320,8 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     for y, edge, v in edges:
         node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
         if node.op == "input":
+            if isinstance(edge, Step):
+                maker.give_up_name(edge)
             node = Node("identity", (node,), node.shape)
         name = names.get(id(edge)) or names.get(id(y)) or ""
         if not name or name in maker.inputs or outputs.get(name, node) is not node:

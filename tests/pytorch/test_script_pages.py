@@ -349,3 +349,20 @@ def test_a_function_that_is_differentiated_names_its_arguments(run):
     text = "import torch\nf = lambda a, b: (a * b).sum()\nx = torch.tensor([1., 2.])\n"
     assert "y = sum(a*b)" in run(text + "torch.autograd.functional.jacobian(f, (x, x + 1))\n").out
     assert "at a = [1, 2]" in run(text + "torch.func.grad(f)(x, x + 1)\n").out
+
+
+def test_v_of_a_function_s_own_output_goes_to_its_backward(run):
+    text = "import torch\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    text += "        return 2*x\n    @staticmethod\n    def backward(ctx, g):\n        return 2*g\n"
+    text += (
+        "x = torch.tensor([1., 2.], requires_grad=True)\ny = Double.apply(x * 3)\ny.backward(torch.tensor([1., 10.]))\n"
+    )
+    out = run(text).out
+    assert "y = Double(t)   = [6, 12]" in out
+    assert "L = sum(v*y)" in out
+    assert "x.grad = 3*Double.backward(v) = [6, 60]" in out
+
+
+def test_a_product_of_many_sums_is_not_multiplied_out(run):
+    layers = "net = torch.nn.Sequential(*[torch.nn.Tanh() for _ in range(40)])\nnet(x).sum().backward()\n"
+    assert "net.39 = tanh(net.38)" in run(X + layers).out  # 2**40 terms would take until tomorrow
