@@ -368,7 +368,7 @@ def record(
     if pull.reads:
         step.values = [
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy()
+            None if i not in pull.reads else a if i in needed else a.copy("K")
             for i, a in enumerate(arrays)
         ]
     if pull.reads_result:
