@@ -23,14 +23,15 @@ from gradcli.cli.outcome import run
 
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.
-settings.register_profile("desk", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("desk", deadline=None, max_examples=50)
+settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Modules are compiled once, and not again for each of the hundreds of processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
 HANG = 30  # seconds after which a command counts as hanging
 
 
@@ -152,6 +153,18 @@ def run_process(
     )
     told = done.stderr.decode()
     return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
+
+
+def needs(ending: str) -> None:
+    """Skip the test of a kind of file whose library is not installed."""
+    if ending in ("parquet", "folder"):
+        pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")

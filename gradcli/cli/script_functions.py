@@ -53,7 +53,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
 
 
 def _roots(recorded: Recorded) -> dict[str, str]:
-    """Return the outputs of own functions that are outputs of the system themselves, with what they are called there."""
+    """Return the outputs of own functions that are outputs of the system themselves, with their names there."""
     made = {recorded.graph.inputs[n]: n for use in recorded.functions for n in use.outputs.values()}
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()

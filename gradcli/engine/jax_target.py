@@ -11,6 +11,7 @@ import jax.scipy.special
 import numpy as np
 
 from gradcli.engine.numpy_target import NAMES
+from gradcli.engine.products import FAR
 from gradcli.graph.construct import Axes
 from gradcli.graph.einsum import parts
 from gradcli.graph.node import Node
@@ -20,10 +21,17 @@ from gradcli.graph.places import Places
 
 Array = Any  # JAX's or NumPy's
 
+
+def _at_most(x: Array, high: Array) -> Array:
+    return jnp.where((x > high) | jnp.isnan(high), high, x)
+
+
 # Elementwise operations that JAX's NumPy does not have, or has otherwise.
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "where": jnp.where,
-    "clamp": lambda x, low, high: jnp.minimum(jnp.maximum(x, low), high),
+    # XLA has |x| for sqrt(x*x), which does not overflow: it is not to see what the argument is.
+    "sqrt": lambda x: jnp.sqrt(jax.lax.optimization_barrier(x)),
+    "clamp": lambda x, low, high: _at_most(-_at_most(-x, -low), high),  # a zero keeps its sign
     "sign": lambda x: jnp.where(jnp.isnan(x), 0.0, jnp.sign(x)),
     "softplus": lambda x: jnp.logaddexp(0.0, x),
     "erf": jax.scipy.special.erf,
@@ -35,16 +43,29 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
 }
 
 
+def _prod(axes: Axes, x: Array) -> Array:
+    """Return the product, of mantissas and exponents apart: nothing overflows on the way."""
+    mantissas, exponents = jnp.frexp(x)
+    return _number(mantissas.prod(axis=axes), exponents.sum(axis=axes))
+
+
 def _prod_others(axes: Axes, x: Array) -> Array:
     """Return the products of the others: of those before each, and of those behind it."""
     rest = [a for a in range(x.ndim) if a not in axes]
     order = [*axes, *rest]
     lines = x.transpose(order)
-    shape, flat = lines.shape, lines.reshape(-1, *lines.shape[len(axes) :])
-    ones = jnp.ones_like(flat[:1])
-    before = jnp.cumprod(jnp.concatenate([ones, flat[:-1]]), axis=0)
-    behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(flat[1:], 0)]), axis=0), 0)
-    return (before * behind).reshape(shape).transpose(np.argsort(order))
+    shape = lines.shape
+    mantissas, exponents = jnp.frexp(lines.reshape(-1, *shape[len(axes) :]))
+    ones = jnp.ones_like(mantissas[:1])
+    before = jnp.cumprod(jnp.concatenate([ones, mantissas[:-1]]), axis=0)
+    behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(mantissas[1:], 0)]), axis=0), 0)
+    found = _number(before * behind, exponents.sum(axis=0) - exponents)
+    return found.reshape(shape).transpose(np.argsort(order))
+
+
+def _number(mantissas: Array, exponents: Array) -> Array:
+    half = jnp.clip(exponents, -FAR, FAR) // 2
+    return jnp.ldexp(jnp.ldexp(mantissas, half), jnp.clip(exponents, -FAR, FAR) - half)
 
 
 def _recurrence(axis: int, a: Array, b: Array) -> Array:
@@ -167,7 +188,7 @@ def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
 # On processors, XLA's maximum over an axis of long rows loses a NaN, so that it is asked for.
 JAX: dict[str, Callable[..., Array]] = {
     "sum": lambda axes, x: x.sum(axis=axes),
-    "prod": lambda axes, x: x.prod(axis=axes),
+    "prod": _prod,
     "prod_others": _prod_others,
     "max": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.max(axis=axes)),
     "min": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.min(axis=axes)),

@@ -80,9 +80,8 @@ def write(schedule: Schedule, lanes: int = 0) -> Code:
         if w.places[node].where != j:
             w.copy(_outside(j, node), node.shape, w.places[node])
     same = np.concatenate(w.same or [np.zeros(1)])
-    tile = _tile(
-        w.rows, sum(outside[j].size for j, loops in w.read_by.items() if isinstance(j, int) and len(loops) > 1)
-    )
+    again = sum(outside[j].size for j, loops in w.read_by.items() if isinstance(j, int) and len(loops) > 1)
+    tile = _tile(w.rows, again) if w.lanes > 1 else 1
     return Code(_source(w, tile), w.lanes, same, w.rows, tile)
 
 

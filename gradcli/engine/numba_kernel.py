@@ -6,11 +6,12 @@ import ctypes
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.numba_code import write
+from gradcli.engine.numba_code import Code, write
 from gradcli.engine.numba_compiler import loaded, object_code
 from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule, is_view
@@ -21,7 +22,7 @@ from gradcli.graph.operations import OPERATIONS
 
 Array = np.ndarray[Any, Any]
 
-_THREAD, _ARRAY = 2**22, 2**13  # additions whose time is worth a thread, and that its slice of an array takes
+_THREAD, _ARRAY = 2**23, 2**13  # additions whose time is worth a thread, and that its slice of an array takes
 
 
 class NumbaKernel:
@@ -30,40 +31,46 @@ class NumbaKernel:
     block = 2**16
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
-        code = write(schedule)
-        self._same, self._scratch, self._lanes = code.same, code.rows * code.tile, code.lanes
+        self._schedule, self._notes = schedule, notes
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
         outside = [*schedule.inputs.values(), *schedule.outputs.values()]
         self._rows = [j for j, n in enumerate(outside) if n.shape]
-        self._engine, self._function = loaded(object_code(code.source, notes))
+        self._many = _Function(write(schedule), notes)
+        self._few: _Function | None = None
+        self._lock = Lock()
         self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""
-        return [np.empty(self._scratch)]
+        return [np.empty(self._for(count).scratch)]
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points."""
-        inputs = [points[name] for name in self._inputs]
-        outputs = [results[name] for name in self._outputs]
-        count = outputs[0].shape[-1]
-        if count >= self._lanes:
-            self._call(count, [*inputs, *outputs], buffers[0])
-            return
-        # Fewer points than a vector has: the first one fills it.
-        inputs = [np.concatenate([a, *[a[..., :1]] * (self._lanes - count)], axis=-1) for a in inputs]
-        whole = [np.empty((*a.shape[:-1], self._lanes)) for a in outputs]
-        self._call(self._lanes, [*inputs, *whole], buffers[0])
-        for array, found in zip(outputs, whole, strict=True):
-            array[...] = found[..., :count]
-
-    def _call(self, count: int, arrays: list[Array], scratch: Array) -> None:
+        # There may be thousands of both.
+        arrays = [*map(points.__getitem__, self._inputs), *map(results.__getitem__, self._outputs)]
+        count = arrays[-1].shape[-1]
         strides = np.zeros(len(arrays), np.int64)
         for j in self._rows:
             strides[j] = arrays[j].strides[-2] // arrays[j].itemsize
-        own = cells(arrays)
-        self._function(count, *(a.ctypes.data for a in (own, strides, self._same, scratch)))
+        function, own = self._for(count), cells(arrays)
+        function.call(count, *(a.ctypes.data for a in (own, strides, function.same, *buffers)))
+
+    def _for(self, count: int) -> _Function:
+        """Return the function for so many points: another for fewer than a vector has, made when it is wanted."""
+        if count >= self._many.lanes:
+            return self._many
+        with self._lock:
+            self._few = self._few or _Function(write(self._schedule, 1), self._notes)
+            return self._few
+
+
+class _Function:
+    """A compiled function, and what it is called with."""
+
+    def __init__(self, code: Code, notes: Notes) -> None:
+        self.lanes, self.same, self.scratch = code.lanes, code.same, code.rows * code.tile
+        self._engine, self.call = loaded(object_code(code.source, notes))
 
 
 def _cost(node: Node) -> int:

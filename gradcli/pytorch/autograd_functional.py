@@ -39,6 +39,31 @@ def _cut(found: Any, create: bool) -> Any:
     return found if create else found.detach()
 
 
+def _vectors(v: Any, others: Any, several: bool) -> tuple[Tensor, ...]:
+    """Return vectors to multiply by, one for each of other tensors; 1 for a single number.
+
+    Errors: `RuntimeError` for those of other shapes.
+    """
+    own = as_tuple(others)
+    if v is None:
+        if len(own) != 1 or own[0].numel() != 1:
+            where = "input to the user-provided function is" if several else "user-provided function returns"
+            raise RuntimeError(f"The vector v can only be None if the {where} a single Tensor with a single element.")
+        return (ones_like(own[0].detach()),)
+    found = as_tuple(v)
+    if len(found) != len(own):
+        raise RuntimeError(
+            "The given v should contain a single Tensor."
+            if isinstance(others, Tensor)
+            else f"v is a tuple of invalid length: should be {len(own)} but got {len(found)}."
+        )
+    for i, (x, y) in enumerate(zip(found, own, strict=True)):
+        if x.shape != y.shape:
+            entry = "" if isinstance(others, Tensor) else f"Entry {i} in "
+            raise RuntimeError(f"{entry}v has invalid size: should be {y.shape} but got {x.shape}.")
+    return found
+
+
 def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
     rows: list[tuple[Any, ...]] = []
@@ -75,15 +100,15 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
-    found = grad(outputs, xs, v, create_graph=create_graph, materialize_grads=True)
+    found = grad(outputs, xs, _vectors(v, outputs, False), create_graph=create_graph, materialize_grads=True)
     return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     xs = _leaves(func, inputs, create_graph)
-    outputs = func(*xs)
-    found = tuple(pushed(y, xs, _tangents(v, xs)) for y in as_tuple(outputs))
+    outputs, tangents = func(*xs), _vectors(v, inputs, True)
+    found = tuple(pushed(y, xs, tangents) for y in as_tuple(outputs))
     return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
 
 
@@ -111,7 +136,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
     xs = _leaves(func, inputs, create_graph)
     y = func(*xs)
-    used, tangents = _used(y, xs, _tangents(v, xs))
+    used, tangents = _used(y, xs, _vectors(v, inputs, True))
     found = grad(used, xs, tangents, create_graph=create_graph, materialize_grads=True)
     return _cut(y, create_graph), _cut(_shaped(found, inputs), create_graph)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from gradcli.pytorch.module import Module, Parameter, listed
@@ -18,8 +19,23 @@ class _Listed(Module):
         self.extend(values or ())
 
     def append(self, value: Any) -> Any:
-        self.__dict__[self.kind][str(len(self))] = value
+        self.add_module(str(len(self)), value)
         return self
+
+    def _become(self, values: Any) -> Any:
+        self.__dict__[self.kind].clear()
+        return self.extend(values)
+
+    def insert(self, index: int, value: Any) -> Any:
+        own = list(self)
+        own.insert(index, value)
+        return self._become(own)
+
+    def pop(self, key: int) -> Any:
+        own = list(self)
+        found = own.pop(key)
+        self._become(own)
+        return found
 
     def extend(self, values: Any) -> Any:
         for value in values:
@@ -33,6 +49,8 @@ class _Listed(Module):
         return iter(self.__dict__[self.kind].values())
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int) and not -len(self) <= key < len(self):
+            raise IndexError(f"index {key} is out of range")
         found = list(self)[key]
         return type(self)(found) if isinstance(key, slice) else found
 
@@ -44,6 +62,14 @@ class _Listed(Module):
 class ModuleList(_Listed):
     """Modules in a list."""
 
+    def _children_shown(self) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
+            places = [str(i) for i, _ in group]
+            several = f"{len(places)} x " if len(places) > 1 else ""
+            found.append(("-".join(dict.fromkeys((places[0], places[-1]))), Shown(several + text)))
+        return found
+
 
 class Sequential(_Listed):
     """Layers, one after the other."""
@@ -51,7 +77,8 @@ class Sequential(_Listed):
     def __init__(self, *args: Any) -> None:
         if len(args) == 1 and isinstance(args[0], dict):
             super().__init__()
-            self._modules.update(args[0])
+            for name, module in args[0].items():
+                self.add_module(name, module)
         else:
             super().__init__(args)
 
@@ -61,8 +88,12 @@ class Sequential(_Listed):
         return input
 
     def __getitem__(self, key: Any) -> Any:
-        items = list(self._modules.items())
-        return type(self)(dict(items[key])) if isinstance(key, slice) else items[key][1]
+        return (
+            type(self)(dict(list(self._modules.items())[key])) if isinstance(key, slice) else super().__getitem__(key)
+        )
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(*self, *other)
 
 
 class ParameterList(_Listed):
@@ -71,7 +102,29 @@ class ParameterList(_Listed):
     kind = "_parameters"
 
     def append(self, value: Any) -> Any:
-        return super().append(value if isinstance(value, Parameter) else Parameter(value))
+        self._parameters[str(len(self))] = value if isinstance(value, Parameter) else Parameter(value)
+        return self
+
+    def __repr__(self) -> str:
+        rows = [
+            f"  ({n}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+            for n, p in self._parameters.items()
+        ]
+        return (
+            "\n".join(["ParameterList(", *(f"  {row}" for row in rows), ")"])
+            if len(rows) > 1
+            else (f"ParameterList({''.join(rows)})")
+        )
+
+
+class Shown:
+    """A text that is shown in the place of a module."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 class ModuleDict(Module):

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
+from gradcli.pytorch.product_order import product
 
 Array = np.ndarray[Any, Any]
 
@@ -24,12 +25,19 @@ _STEP = 16
 _LEVELS = 4
 
 
+def is_whole(node: Node) -> bool:
+    """Tell whether a node is computed as it is, where an engine would take it apart."""
+    return node.op in _WHOLE and node.dtype == "float32"
+
+
 def function_of(node: Node) -> Callable[..., Array]:
     """Return what computes a node from the arrays of its arguments."""
     if node.op == "sum":
         return partial(sums, *node.settings)
     if node.op in _OWN:
         return _OWN[node.op]
+    if node.dtype == "float32" and node.op in _FLOAT32:
+        return partial(_FLOAT32[node.op], *node.settings)
     return partial(_wide, forward(node)) if node.op in _WIDE and node.dtype == "float32" else forward(node)
 
 
@@ -50,14 +58,81 @@ def _remainder(a: Array, b: Array) -> Array:
 
 def _sigmoid(x: Array) -> Array:
     """Return 1/(1 + exp(-x)), rounded at each step."""
+    one = x.dtype.type(1)
+    return one / (one + exp(-x))  # type: ignore[no-any-return]
+
+
+def exp(x: Array) -> Array:
+    """Return powers of e as PyTorch's kernels have them, which compute more than an exp.
+
+    2**n times a polynomial of degree seven in what is left of x, each term added with one rounding; its coefficients
+    are those of SLEEF, whose `expf` PyTorch uses there.
+    """
     if x.dtype != np.float32:
-        return 1 / (1 + np.exp(-x))  # type: ignore[no-any-return]
-    one = np.float32(1)
-    return one / (one + np.exp(-x.astype(np.float64)).astype(np.float32))  # type: ignore[no-any-return]
+        return np.exp(x)  # type: ignore[no-any-return]
+    x = np.clip(x, -104, 104)
+    power = np.rint(x * np.float32(_LOG2_E))
+    rest = added(power, _LN2_HIGH, x)
+    rest = added(power, _LN2_LOW, rest)
+    found = np.full_like(x, _EXP[0])
+    for coefficient in _EXP[1:]:
+        found = added(found, rest, coefficient)
+    found = np.float32(1) + added(rest * rest, found, rest)
+    return np.ldexp(found, np.nan_to_num(power).astype(np.int32))  # type: ignore[no-any-return]
+
+
+_LOG2_E = 1 / math.log(2)
+_LN2_HIGH, _LN2_LOW = np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06)
+_EXP = [np.float32(c) for c in (0.00019852762, 0.0013930436, 0.008333361, 0.041666485, 0.16666667, 0.5)]
+
+
+def added(a: Array, b: Array, c: Array) -> Array:
+    """Return a*b + c of float32, rounded once."""
+    return (a.astype(np.float64) * b + c).astype(np.float32)
+
+
+def _softmax(axis: int, x: Array) -> Array:
+    powers, whole = _powers(axis, x)
+    last = axis == x.ndim - 2
+    return powers * (np.float32(1) / whole) if last else powers / whole  # type: ignore[no-any-return]
+
+
+def _log_softmax(axis: int, x: Array) -> Array:
+    _, whole = _powers(axis, x)
+    return x - x.max(axis, keepdims=True) - _wide(np.log, whole)  # type: ignore[no-any-return]
+
+
+def _powers(axis: int, x: Array) -> tuple[Array, Array]:
+    powers = exp(x - x.max(axis, keepdims=True))
+    return powers, in_lanes(axis, powers)
+
+
+def in_lanes(axis: int, x: Array) -> Array:
+    """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded."""
+    if not x.shape[axis]:
+        return x.sum(axis, keepdims=True)  # type: ignore[no-any-return]
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, 0))
+    lanes = _LANES[x.dtype] if axis == x.ndim - 2 else 1
+    if len(rows) < lanes or lanes == 1:
+        found = np.add.accumulate(rows, axis=0)[-1]
+    else:
+        whole = len(rows) - len(rows) % lanes
+        folded = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
+        folded[: len(rows) - whole] += rows[whole:]
+        while len(folded) > 1:
+            folded = folded[: len(folded) // 2] + folded[len(folded) // 2 :]
+        found = folded[0]
+    return np.expand_dims(found, axis)
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    return product(a[..., 0], b[..., 0])[..., None]
 
 
 # NumPy has no `positive` of booleans, and its remainder 0 has another sign.
-_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder, "sigmoid": _sigmoid}
+_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder}
+_WHOLE = {"softmax": _softmax, "log_softmax": _log_softmax, "sigmoid": _sigmoid, "silu": lambda x: x / (1 + exp(-x))}
+_FLOAT32: dict[str, Callable[..., Array]] = {"matmul": _matmul, **_WHOLE}
 
 
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:

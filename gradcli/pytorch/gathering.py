@@ -11,7 +11,6 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.indexing import assigned, checked_places, flat, taken
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
@@ -49,6 +48,8 @@ def _slices(x: Tensor, dim: int, index: Tensor) -> Any:
 
 
 def _masked(input: Tensor, mask: Tensor) -> Tensor:
+    if mask._a.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     numbers = np.broadcast_to(np.arange(input.numel()).reshape(input.shape), shape)
     return taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")
@@ -77,7 +78,7 @@ def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> 
     if value._a.dtype != x._a.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, but got (self) "
-            f"{WORDS[x.dtype.name]} and (source) {WORDS[value.dtype.name]}"
+            f"{x.dtype.word} and (source) {value.dtype.word}"
         )
     own = Places.of(places.reshape(-1))
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _OPERATIONS = {
     "Abs": "absolute", "Acos": "arccos", "Acosh": "arccosh", "Asin": "arcsin", "Asinh": "arcsinh", "Atan": "arctan",
     "Atan2": "arctan2", "Atanh": "arctanh", "AvgPool2D": "avg_pool2d", "ClampBackward1": "clamp clip",
-    "Clone": "identity", "Convolution": "conv1d conv2d", "Deg2Rad": "deg2rad", "Div": "softsign sech", "Elu": "selu",
+    "Clone": "identity", "ConstantPadNd": "pad",
+    "Convolution": "conv1d conv2d", "Deg2Rad": "deg2rad", "Div": "softsign sech", "Elu": "selu",
     "Expand": "broadcast", "Hardtanh": "relu6", "HuberLoss": "huber", "Index": "take", "LinalgCross": "cross",
     "LinalgDet": "det", "LinalgInvEx": "inv inverse", "LinalgSolveEx": "solve", "LinalgVectorNorm": "norm",
     "Log1P": "log1p", "LogSigmoid": "logsigmoid", "MaxBackward1": "max", "MaxPool2DWithIndices": "max_pool2d",

@@ -10,16 +10,14 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float32, float64
 from gradcli.pytorch.record import Handle
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 
 class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        data = new(np.zeros((0, 1), np.float32)) if data is None else data
-        found = new(data._a, cls)
-        found._memory = data._memory
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
         found._requires = requires_grad
         return found
 
@@ -124,6 +122,10 @@ class Module:
             self.__dict__["_transient"].add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        if "." in name:
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
         self._modules[name] = module
 
     add_module = register_module
@@ -305,7 +307,18 @@ class Module:
         return list(self._modules.items())
 
 
+def _typename(x: Any) -> str:
+    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
+    own = x if hasattr(x, "__qualname__") else type(x)
+    home = getattr(own, "__module__", None) or "builtins"
+    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
+
+
 Module.__module__ = "torch.nn.modules.module"
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")
 
 
 def forget(parameters: Iterable[Tensor], set_to_none: bool) -> None:
@@ -322,5 +335,21 @@ def listed(names: dict[str, Any], own: str) -> list[str]:
     found = [n for n, v in names.items() if isinstance(v, type) and issubclass(v, Module) and n[0] != "_"]
     found = [n for n in found if names[n].__module__ == own]
     for name in found:
-        names[name].__module__ = "torch.nn.modules"
+        names[name].__module__ = f"torch.nn.modules.{HOMES.get(name, own.rpartition('.')[2])}"
     return found
+
+
+_HOMES = {
+    "linear": "Linear Bilinear Identity",
+    "conv": "Conv1d Conv2d",
+    "batchnorm": "BatchNorm1d BatchNorm2d",
+    "normalization": "LayerNorm GroupNorm",
+    "dropout": "Dropout Dropout2d",
+    "sparse": "Embedding",
+    "rnn": "RNN RNNCell",
+    "flatten": "Flatten Unflatten",
+    "activation": "PReLU",
+    "container": "Sequential ModuleList ModuleDict ParameterList",
+}
+# Where PyTorch defines a module, which `type` tells.
+HOMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -9,7 +9,9 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.creation import as_tensor
+from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
@@ -17,8 +19,16 @@ from gradcli.pytorch.tensor import Tensor, new
 # Arithmetic
 
 
-def _times(alpha: Any, x: Any) -> Any:
-    return x if alpha == 1 else x * (bool(alpha) if is_boolean(x) else alpha)
+def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
+    """Return a sum or a difference in one step, the second operand multiplied by a number."""
+    if alpha == 1:
+        return pointwise(op, input, other, name=name)
+    dtype = result_dtype((input, other))
+    if not dtype.is_floating_point and isinstance(alpha, float):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    factor = const(exact(alpha if dtype.name != "bool" else bool(alpha)), (), dtype.name)
+    build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
+    return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
 
 
 @both("add")
@@ -26,7 +36,7 @@ def add(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("add", (other, *more), {})
         alpha = own["alpha"]
-    return pointwise("add", input, _times(alpha, other))
+    return _scaled("add", input, other, alpha)
 
 
 @both("sub", "subtract")
@@ -35,15 +45,13 @@ def sub(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
         (other,), own = in_order("sub", (other, *more), {})
         alpha = own["alpha"]
     _no_booleans(input, other)
-    return pointwise("sub", input, _times(alpha, other))
+    return _scaled("sub", input, other, alpha)
 
 
 @both("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     _no_booleans(input, other)
-    return pointwise(
-        "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
-    )
+    return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
 
 
 def is_boolean(x: Any) -> bool:
@@ -208,7 +216,9 @@ def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
             return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{WORDS[dtype.name]}'")
+            common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
+            kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
+            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
         return new(function(*arrays))
 
@@ -237,8 +247,6 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
         if not tensor_like(other):
             if not isinstance(other, np.ndarray):
                 return NotImplemented
-            from gradcli.pytorch.creation import as_tensor
-
             other = as_tensor(other)
         return made(self, other)
 
@@ -284,8 +292,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
         raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{WORDS[condition.dtype.name]}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.word}"
         )
     dtype = result_dtype((input, other))
 
@@ -300,9 +307,13 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
     if mask._a.dtype != bool:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {WORDS[mask.dtype.name].lower()}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.word.lower()}"
         )
     dtype = input.dtype.name
     if isinstance(value, Tensor) and value.requires_grad:

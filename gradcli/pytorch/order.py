@@ -61,6 +61,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @both("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
+    if not 1 <= k <= (input.shape[at] if input.dim() else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
     order = np.take(order, [k - 1], axis=at)
     values = along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim:
@@ -125,6 +127,10 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 @both("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     own = None if weights is None else weights._a[..., 0]
+    if input._a.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.word}'")
+    if input.dim() != 1 or (input._a < 0).any():
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     counts = np.bincount(input._a[..., 0], own, minlength)
     return of_array(counts if own is None else counts.astype(own.dtype))
 

@@ -9,7 +9,6 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
@@ -20,7 +19,7 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
         kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     if a._a.dtype != b._a.dtype:
-        first, second = (WORDS[x.dtype.name] for x in (a, b))
+        first, second = (x.dtype.word for x in (a, b))
         if name == "DotBackward0":
             raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {first} and {second}")
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.lower()} != {second.lower()}")
@@ -68,6 +67,9 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 @both("bmm")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    for i, x in enumerate((input, mat2), 1):
+        if x.dim() != 3:
+            raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
@@ -96,10 +98,15 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 
 @both("addmm")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    for name, x in (("mat1", mat1), ("mat2", mat2)):
+        if x.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {x.dim()}-D tensor")
+    if (beta, alpha) != (1, 1):
+        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[operator,no-any-return]
     _check_matrices(mat1, mat2)
     if mat1._a.dtype != mat2._a.dtype:
-        first, second = (WORDS[x.dtype.name] for x in (mat1, mat2))
+        first, second = (x.dtype.word for x in (mat1, mat2))
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 

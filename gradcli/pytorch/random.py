@@ -11,10 +11,10 @@ import numpy as np
 from gradcli.pytorch.creation import _optional, check_room
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
-from gradcli.pytorch.inplace import refilled
+from gradcli.pytorch.inplace import in_memory, refilled
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.registry import TORCH, both, function, method
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
 manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
@@ -36,7 +36,9 @@ def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
         return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
 
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-        return make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found._a = in_memory(found._a.reshape(-1), input._a)
+        return found
 
     function(name)(make)
     return function(f"{name}_like")(like)
@@ -65,9 +67,12 @@ def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, A
     return int(low), int(high), size
 
 
-function("randint_like")(
-    lambda input, *bounds, dtype=None, **more: randint(*bounds, tuple(input.shape), dtype=dtype or input.dtype, **more)
-)
+@function("randint_like")
+def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
+    """Return whole numbers, in the shape and dtype of a tensor."""
+    found = randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    found._a = in_memory(found._a.reshape(-1), input._a)
+    return found
 
 
 @function("randperm")
@@ -81,6 +86,10 @@ def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
     g = generator or DEFAULT
+    if isinstance(std, Tensor) and not (std._a >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         own = mean if isinstance(mean, Tensor) else std
         kind = own._a.dtype
@@ -108,6 +117,11 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    if own.dtype.kind != "f":
+        word = input.dtype.word
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > own.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if (own < 0).any() or not np.isfinite(own).all():
@@ -171,8 +185,8 @@ for _name, _draw in _FILLED.items():
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
     if p == 0:
-        return x * 1.0
+        return x
     own = tuple(x.shape) if shape is None else shape
     u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
-    keep = (u < 1 - p).astype(np.float64) / (1 - p) if p < 1 else np.zeros(len(u))
-    return x * of_array(keep.reshape(own).astype(x._a.dtype))
+    keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
+    return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))

@@ -23,7 +23,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
-from gradcli.pytorch.digits import function_of
+from gradcli.pytorch.digits import function_of, is_whole
+from gradcli.pytorch.own_rules import RESULT, Rule, own_rules
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -40,7 +41,8 @@ class Program:
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
         self._op = op
         same = representatives(scheduled(wanted, inputs))
-        simpler = lower(scheduled([same[n] for n in wanted], inputs))
+        nodes = scheduled([same[n] for n in wanted], inputs)
+        simpler = {n: n for n in nodes} if all(is_whole(n) for n in nodes if n.args) else lower(nodes)
         kept = [simpler[same[n]] for n in wanted]
         nodes = scheduled(kept)
         fixed = [n for n in nodes if n.op == "const"]
@@ -96,10 +98,26 @@ class Pull:
             [*recipe.inputs, y, g],
             [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
         )
-        self.program = Program(*self.nodes)
-        count = len(recipe.inputs)
-        self.reads = frozenset(i for i in self.program.reads if i < count)
-        self.reads_result = count in self.program.reads
+        count, whole = len(recipe.inputs), Program(*self.nodes)
+        self.program: Callable[[Sequence[Any]], list[Array]] = whole
+        reads = whole.reads  # also of a derivative of the derivative, which is the graph's
+        own = own_rules(recipe.op, recipe.settings, recipe.inputs)
+        if own is not None and (rules := {i: own.rules[i] for i in active if i in own.rules}):
+            rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in rules]
+            self.program = _joined(rules, Program(self.nodes[0], rest), active)
+            reads |= {count if i == RESULT else i for i in own.reads}
+        self.reads = frozenset(i for i in reads if i < count)
+        self.reads_result = count in reads
+
+
+def _joined(rules: dict[int, Rule], rest: Program, active: tuple[int, ...]) -> Callable[[Sequence[Any]], list[Array]]:
+    """Return what computes by rules what they are for, and the rest by a program."""
+
+    def run(arrays: Sequence[Any]) -> list[Array]:
+        others = iter(rest(arrays))
+        return [rules[i](*arrays) if i in rules else next(others) for i in active]
+
+    return run
 
 
 def _names(nodes: Sequence[Node]) -> list[str]:
@@ -112,7 +130,7 @@ class Recipe:
     `name` is what PyTorch calls its `grad_fn`.
     """
 
-    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls", "settings")
+    __slots__ = ("inputs", "is_dense", "is_view", "name", "op", "output", "program", "pulls", "settings")
 
     def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
@@ -123,6 +141,10 @@ class Recipe:
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
+        # What is computed element by element stands in memory as its operands do, all else in order.
+        self.is_dense = not self.is_view and any(
+            n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
+        )
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
 

@@ -14,7 +14,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
-from gradcli.pytorch.dtypes import WORDS
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply, note_lost
 from gradcli.pytorch.registry import both, found, return_type
@@ -56,7 +56,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         if name == "mean" and x._a.dtype.kind != "f":
             raise RuntimeError(
                 "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                f"Got: {WORDS[x.dtype.name]}"
+                f"Got: {x.dtype.word}"
             )
         axes = axes_of(None if dim is ... else dim, x.dim())
         grad = f"{name.capitalize()}Backward{int(dim is not ...)}"
@@ -104,11 +104,9 @@ _spread("var")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = input if dtype is None else to(input, dtype)
     if x._a.dtype.kind != "f":
-        word = WORDS[x.dtype.name]
+        word = x.dtype.word
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
     if p == "nuc":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())
@@ -243,6 +241,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def _extreme_place(name: str) -> None:
     def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
         dim = axis if dim is None else dim
+        if is_boolean(input):
+            raise RuntimeError(f"{name}(): does not support bool input")
         _refuse_empty(name, input, dim, IndexError)
         whole = np.asarray(getattr(np, name)(input._a)) if dim is None else None
         at = axis_of(dim or 0, input.dim())

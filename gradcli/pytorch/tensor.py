@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.dtypes import CPU, OF_NUMPY, WORDS, Size, device, dtype
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of
+from gradcli.pytorch.printing import tensor_text
+from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
 from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
 Array = np.ndarray[Any, Any]
@@ -104,6 +105,11 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Step | None:
+        return shown(self._step)
+
+    @property
+    def _step(self) -> Step | None:
+        """The step that made it; of a view whose numbers were changed since, one that says so."""
         if self._base is not None and self._seen != self._memory.version:
             from gradcli.pytorch.views import refreshed
 
@@ -113,7 +119,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self.grad_fn is not None
+            return self._requires or self._step is not None
         return self._fn is not None or self._requires
 
     @requires_grad.setter
@@ -135,7 +141,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._step is None
 
     @property
     def grad(self) -> Tensor | None:
@@ -152,7 +158,7 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(GRAD_DTYPE.format(_word(value), _word(self)))
+            raise RuntimeError(GRAD_DTYPE.format(value.dtype.word.lower(), self.dtype.word.lower()))
         if value is not None and value._a.shape != self._a.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
@@ -167,7 +173,7 @@ class Tensor:
     def retain_grad(self) -> None:
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        step = self.grad_fn
+        step = self._step
         if step is not None:
             step.retained = weakref.ref(self)
 
@@ -259,8 +265,6 @@ class Tensor:
         return id(self)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from gradcli.pytorch.printing import tensor_text
-
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
@@ -286,7 +290,7 @@ class Tensor:
         return bool((self == element).any().item())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.grad_fn is not None:
+        if self._step is not None:
             raise RuntimeError(DEEPCOPY)
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
@@ -310,10 +314,6 @@ class Tensor:
 Tensor.__module__ = "torch"
 
 
-def _word(x: Tensor) -> str:
-    return WORDS[x.dtype.name].lower()
-
-
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor of an array that the engine has made."""
     found: Tensor = object.__new__(cls)
@@ -325,6 +325,13 @@ def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
 
 
 record.Make.tensor = new
+
+
+def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
+    """Return a tensor that shows the same memory and has no history."""
+    found = new(x._a, cls)
+    found._memory = x._memory
+    return found
 
 
 def of_array(values: Array) -> Tensor:

@@ -73,6 +73,7 @@ _SHOWN = {
     **dict.fromkeys(("MaxPool1d", "MaxPool2d"), _POOL + ", dilation={dilation}, ceil_mode={ceil_mode}"),
     **dict.fromkeys(("AvgPool1d", "AvgPool2d"), _POOL),
     **dict.fromkeys(("Hardshrink", "Softshrink"), "{lambd}"),
+    **dict.fromkeys(("Hardswish", "Hardsigmoid"), ""),
 }
 
 
@@ -85,6 +86,14 @@ class _Holder(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
+        if len(args) > len(self.settings):
+            least = 1 + sum(v is ... for v in self.settings.values())
+            most = (
+                f"from {least} to {len(self.settings) + 1} positional arguments"
+                if self.settings
+                else "1 positional argument"
+            )
+            raise TypeError(f"{type(self).__name__}.__init__() takes {most} but {len(args) + 1} were given")
         own = self.settings | dict(zip(self.settings, args, strict=False)) | kwargs
         _check(f"{type(self).__name__}.__init__()", self.settings, own)
         if own.get("stride", ...) is None:
@@ -134,8 +143,17 @@ class _Loss(_Holder):
         return ""
 
 
+def _home(name: str) -> str:
+    return "loss" if name.endswith("Loss") else "pooling" if "Pool" in name else "activation"
+
+
 for _name, (_function, _settings) in _ROWS.items():
-    _body = {"function": _function, "settings": _settings, "shown": _SHOWN.get(_name), "__module__": "torch.nn.modules"}
+    _body = {
+        "function": _function,
+        "settings": _settings,
+        "shown": _SHOWN.get(_name),
+        "__module__": f"torch.nn.modules.{_home(_name)}",
+    }
     _bases = (_Loss if _name.endswith("Loss") else _Holder,)
     globals()[_name] = type(_name, _bases, {**_body, "__doc__": f"`torch.nn.{_name}`."})
 

@@ -142,10 +142,15 @@ def test_formulas_of_a_point_have_no_more_digits(cli):
         ("s = w*x + b; y = sigmoid(s)", "y*(1 - y)"),
         ("y = tanh(w*x + b)", "1 - y**2"),
         ("s = w*x + b; y = tanh(s)", "1 - y**2"),
+        ("s = w*x + b; y = 1/s", "-1/s**2"),
     ],
 )
-def test_the_slope_of_an_activation_is_as_in_a_textbook(cli, system, slope):
+def test_a_slope_is_as_in_a_textbook(cli, system, slope):
     page = cli.done("backward", system, "--at", "w=1,x=2,b=3").out
     factor = f"({slope})"
     assert f"w.grad = v·∂y/∂w = 1·{factor}·x = " in " ".join(page.split())
     assert slope in cli.done("backward", system, "--at", "w=1,x=2,b=3", "--steps").out
+
+
+def test_the_slope_of_a_negative_quotient_has_no_two_signs(cli):
+    assert "·(E/(R*T)**2)·R" in cli.done("backward", "k=A*exp(-E/(R*T))", "--at", "A=1,E=1,R=1,T=2").out

@@ -20,6 +20,8 @@ from conftest import HANG, Outcome, environment, interruptible
 
 from gradcli.batch import cluster as engine
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
 Client = pytest.importorskip("distributed").Client
@@ -27,11 +29,6 @@ Client = pytest.importorskip("distributed").Client
 SYSTEM = ("h=sin(a*b)", "y=h*exp(-a**2)/(1+b**2)")
 PARTS = 12
 ROWS = 100_000  # in each part: as long as it takes to see a worker in the middle of one
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 class Processes:

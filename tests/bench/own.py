@@ -33,7 +33,8 @@ def engine(problem: Problem, name: str = "numpy", threads: int | None = None) ->
 
     def into() -> dict[str, Array]:
         results = run(problem.points, out=out)
-        out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
+        if not out:
+            out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
         return results
 
     return Ready(into, dict)

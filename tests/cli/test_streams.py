@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment, interruptible
+from conftest import ENDINGS, HANG, Outcome, environment, interruptible, needs
 
 from gradcli.cli import outcome
 from gradcli.cli.main import gradcli
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = ("-m", "gradcli")
@@ -27,11 +29,6 @@ ENTRY, _, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["proje
 SCRIPT = ("-c", f"import sys; from {ENTRY} import {FUNCTION}; sys.exit({FUNCTION}())")  # as pip writes it
 ONE = ("backward", "y=x**2", "--at", "x=3")
 CLOSED = "error: the result cannot be written: standard output is closed\n"
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def run(*arguments, python=MODULE, stub="", **options):
@@ -111,11 +108,10 @@ def test_where_both_streams_are_closed_the_status_tells():
     assert redirected(">&- 2>&-", *ONE, "-f", "json").returncode == 2
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_needs_no_streams(cli, ending):
     """A file that is opened while they are closed does not get their descriptors: some library may print there."""
-    if ending == "parquet":
-        pytest.importorskip("pyarrow")
+    needs(ending)
     given = (*points(), "--output", f"r.{ending}")
     assert cli.done(*given) == Outcome(0, "", "")
     expected = Path(f"r.{ending}").read_bytes()

@@ -99,7 +99,7 @@ def close(a, b):
 
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
-law = settings(max_examples=25, deadline=None)
+law = settings(max_examples=16, deadline=None)
 
 
 @systems

@@ -361,3 +361,8 @@ def test_v_of_a_function_s_own_output_goes_to_its_backward(run):
     assert "y = Double(t)   = [6, 12]" in out
     assert "L = sum(v*y)" in out
     assert "x.grad = 3*Double.backward(v) = [6, 60]" in out
+
+
+def test_a_product_of_many_sums_is_not_multiplied_out(run):
+    layers = "net = torch.nn.Sequential(*[torch.nn.Tanh() for _ in range(40)])\nnet(x).sum().backward()\n"
+    assert "net.39 = tanh(net.38)" in run(X + layers).out  # 2**40 terms would take until tomorrow

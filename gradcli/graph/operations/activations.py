@@ -33,7 +33,7 @@ ROWS: dict[str, Operation] = {
     # y·(1 - y) cancels where y is near 1.  The definition has full relative precision on both sides.
     "sigmoid": function(
         lambda y, x: y * call("sigmoid", -x),
-        textbook=lambda y, x: y * (1 - y),
+        textbook={0: lambda y, x: y * (1 - y)},
         lowered=lambda x: call("exp", -call("softplus", -x)),
     ),
     "softplus": function(lambda y, x: call("sigmoid", x)),

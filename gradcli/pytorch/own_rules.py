@@ -1,0 +1,154 @@
+"""What PyTorch's own rules pass on where the order of operations shows in the last digits.
+
+The gradients are those of the vocabulary's rows; a rule here computes the same number with the roundings of PyTorch's
+kernels, in float32.  Each is given the inputs, the result and its gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node
+from gradcli.pytorch.digits import added, exp, in_lanes, sums
+from gradcli.pytorch.product_order import product, turned
+
+Array = np.ndarray[Any, Any]
+Rule = Callable[..., Array]
+
+RESULT = -1
+
+
+class Own:
+    """Rules by the place of the input, and what they read: inputs, and the result as `RESULT`."""
+
+    def __init__(self, reads: Sequence[int], *rules: Rule | None) -> None:
+        self.reads = reads
+        self.rules = {i: rule for i, rule in enumerate(rules) if rule is not None}
+
+
+def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
+    """Return the rules of an operation on float32, or None where the graph's own do."""
+    make = _RULES.get(op)
+    if make is None or any(n.dtype != "float32" for n in inputs):
+        return None
+    return make(settings, [n.shape for n in inputs])
+
+
+def _plain(reads: Sequence[int], *rules: Rule) -> Callable[..., Own]:
+    own = Own(reads, *rules)
+    return lambda settings, shapes: own
+
+
+def _tanh(x: Array, y: Array, g: Array) -> Array:
+    return g * added(-y, y, np.float32(1))  # type: ignore[no-any-return]
+
+
+def _share(how: str, shape: tuple[int, ...]) -> np.float32:
+    return np.float32(math.prod(shape) if how == "mean" else 1)
+
+
+def _squares(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    if shapes[0] != shapes[1]:
+        return None
+    factor = np.float32(2 / math.prod(shapes[0]) if settings[0] == "mean" and math.prod(shapes[0]) else 2)
+    return Own((0, 1), lambda x, t, y, g: factor * (x - t) * g, lambda x, t, y, g: -(factor * (x - t) * g))
+
+
+def _crossed(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    count = _share(settings[0][3][1], shapes[0])
+    least = np.float32(1e-12)
+    rule = lambda p, t, y, g: g * (p - t) / np.maximum((1 - p) * p, least) / count  # noqa: E731
+    return Own((0, 1), rule) if len(shapes) == 2 else None
+
+
+def _crossed_logits(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    count, one = _share(settings[0], shapes[0]), np.float32(1)
+    return Own((0, 1), lambda x, t, y, g: (one / (one + exp(-x)) - t) * g / count) if len(shapes) == 2 else None
+
+
+def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    axis = _axis(settings)
+    return None if axis is None else Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y)))
+
+
+def _log_softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    axis = _axis(settings)
+    return None if axis is None else Own((RESULT,), lambda x, y, g: added(-exp(y), in_lanes(axis, g), g))
+
+
+def _axis(settings: Any) -> int | None:
+    """Return the axis that a function was given; a node of a gradient has other settings."""
+    given = [*settings[0][1:], *(value for _, value in settings[1])] if len(settings) == 2 else []
+    return given[0][1] if len(given) == 1 and isinstance(given[0][1], int) else None
+
+
+def _quotient(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    if len(shapes) != 2 or shapes[0] != shapes[1]:
+        return None
+    return Own((1, RESULT), None, lambda a, b, y, g: -g * (y / b))
+
+
+def _norm(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    p, axes, keepdim = settings if len(settings) == 3 else (None, (), False)
+
+    def rule(x: Array, y: Array, g: Array) -> Array:
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return g * np.where(y == 0, np.float32(0), x / y)
+
+    return Own((0, RESULT), rule) if p == 2 else None
+
+
+def _spread(name: str) -> Callable[..., Own | None]:
+    def make(settings: Any, shapes: Sequence[Any]) -> Own | None:
+        axes, keepdim, less = settings if len(settings) == 3 else ((), False, 1)
+        count = math.prod(shapes[0][a] for a in axes)
+        if count <= less:
+            return None
+
+        def rule(x: Array, y: Array, g: Array) -> Array:
+            mean = np.expand_dims(sums(axes, x), axes) / np.float32(count)
+            y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+            g = np.where(y == 0, np.float32(0), g / (y * 2)) if name == "std" else g
+            return np.float32(2 / (count - less)) * g * (x - mean)  # type: ignore[no-any-return]
+
+        return Own((0, RESULT), rule)
+
+    return make
+
+
+def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    """Return the rules of `mm`, and those of `addmm` for its factors: of a factor that lies turned, turned."""
+    if len(shapes) < 2 or len(shapes[-1]) != 2 or len(shapes[-2]) != 2:
+        return None
+
+    def left(*given: Array) -> Array:
+        a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
+        return (product(b, g.T).T if turned(a) else product(g, b.T))[..., None]
+
+    def right(*given: Array) -> Array:
+        a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
+        return (product(g.T, a).T if turned(b) else product(a.T, g))[..., None]
+
+    first = len(shapes) - 2
+    return Own((first, first + 1), *[None] * first, left, right)
+
+
+_RULES: dict[str, Callable[..., Own | None]] = {
+    "tanh": _plain((RESULT,), _tanh),
+    "sigmoid": _plain((RESULT,), lambda x, y, g: g * (1 - y) * y),
+    "mse_loss": _squares,
+    "binary_cross_entropy": _crossed,
+    "binary_cross_entropy_with_logits": _crossed_logits,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "div": _quotient,
+    "norm": _norm,
+    "std": _spread("std"),
+    "var": _spread("var"),
+    "matmul": _product,
+    "addmm": _product,
+}
