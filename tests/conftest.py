@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,9 @@ sys.dont_write_bytecode = False
 
 ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
 HANG = 30  # seconds after which a command counts as hanging
+
+
+GRADCLI = (sys.executable, "-m", "gradcli")
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,12 @@ def interruptible() -> None:
     """Hear the signals, in a process about to be: a shell's `&` ignores SIGINT, and `nohup` SIGHUP."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+
+
+def start(*arguments: str | Path, command: Sequence[str | Path] = GRADCLI, **options: Any) -> subprocess.Popen[bytes]:
+    """Start gradcli; where no signal is sent and nothing limited, the `command` may be the one that is forked."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(TERM="xterm")}
+    return subprocess.Popen([*command, *arguments], **(streams | options))
 
 
 def run_process(

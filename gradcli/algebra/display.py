@@ -20,7 +20,6 @@ _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is 
 _MANY = 200  # terms: of what is multiplied out, hardly any cancel
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
-
 # What an activation of an argument, multiplied out, is called.
 Shorthands = Mapping[tuple[Any, sympy.Expr], sympy.Symbol]
 
@@ -66,14 +65,19 @@ def _activation(expr: sympy.Expr) -> tuple[Any, sympy.Expr]:
 def _activations(expr: sympy.Expr, known: Shorthands) -> sympy.Expr:
     """Return the expression with names for activations, and 1 - sigmoid(x) for sigmoid(-x) where sigmoid(x) is read."""
     sigmoid = function("sigmoid")
-    found = {_activation(f): f for f in expr.atoms(sigmoid, function("tanh"))} if expr.args else {}
-    read = {**found, **known}
-    written = {f: known[key] for key, f in found.items() if key in known}
-    for (func, x), f in found.items():
+    found = {f: _activation(f) for f in _ordered(expr.atoms(sigmoid, function("tanh")))}
+    read = {key: f for f, key in found.items()} | dict(known)
+    written = {f: known[key] for f, key in found.items() if key in known}
+    for f, (func, x) in found.items():
         opposite = read.get((sigmoid, sympy.expand_mul(-x))) if func is sigmoid else None
         if f not in written and opposite is not None and (opposite.is_Symbol or x.could_extract_minus_sign()):
             written[f] = 1 - opposite
     return expr.xreplace(written)
+
+
+def _ordered(exprs: set[sympy.Expr]) -> list[sympy.Expr]:
+    """Return expressions in an order that is the same each time."""
+    return sorted(exprs, key=sympy.default_sort_key)
 
 
 def length(expr: Any) -> int:
@@ -108,8 +112,8 @@ def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
     """Return what the squares of sines and cosines are by each other, where both are read."""
     other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
     waves = expr.atoms(*other)
-    found = {w: other[w.func](*w.args) for w in waves if other[w.func](*w.args) in waves}
-    return {w**2: 1 - o**2 for w, o in found.items() if expr.has(w**2)}
+    found = {w: other[w.func](*w.args) for w in _ordered(waves)}
+    return {w**2: 1 - o**2 for w, o in found.items() if o in waves and expr.has(w**2)}
 
 
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:

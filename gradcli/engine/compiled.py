@@ -75,7 +75,7 @@ class Compiled:
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
         if not _are_rows(points.values()):
-            points = {name: np.ascontiguousarray(a, dtype=float) for name, a in points.items()}
+            points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
         count = next((a.shape[-1] for a in points.values()), 1)
         results = {name: out[name] for name in self._shapes} if out else self._new(count)
         if _are_rows(results.values()):

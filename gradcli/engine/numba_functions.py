@@ -1,4 +1,4 @@
-"""The exponential, the hyperbolic and the circular functions of vectors: polynomials, at most 2 ulp from the value.
+"""The exponential, the logarithm, hyperbolic and circular functions of vectors: polynomials, within 2 ulp.
 
 An argument is brought to the neighbourhood of 0, where Taylor's polynomial of that degree is exact to a tenth of an
 ulp.  Products that are added are rounded once (`contract`) where the processor has an instruction for that; where one
@@ -8,6 +8,7 @@ must be rounded by itself, it is not said.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from gradcli.engine.numba_writer import Writer, vector_function
 # Added to a number, it leaves the nearest whole number in the lowest bits.
 _MAGIC = 1.5 * 2.0**52
 _BIAS, _EXPONENT = 1023, 52
+_ROOT = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]  # the bits of √½
 _BITS = 32  # of a part of a constant: its product with a whole number of 20 bits is exact
 _TURNS = 2.0**19  # quarter turns, beyond which C's functions take an angle apart
 
@@ -27,8 +29,9 @@ _QUARTER = Fraction("1.5707963267948966192313216916397514420985846997")
 def _parts(number: Fraction, count: int) -> list[float]:
     """Return numbers that add up to a constant: all but the last have so few bits that their products are exact.
 
-    >>> [n.hex() for n in _parts(_LN2, 2)]
-    ['0x1.62e42fefc0000p-1', '-0x1.c610ca86c3899p-37']
+    >>> parts = _parts(_LN2, 2)
+    >>> parts[0].hex(), abs(sum(map(Fraction, parts)) - _LN2) < Fraction(1, 2**85)
+    ('0x1.62e42ff000000p-1', True)
     """
     found = []
     for _ in range(count - 1):
@@ -98,6 +101,43 @@ def _tanh(w: Writer, x: str) -> str:
     return w.call("llvm.copysign", w.do("fdiv", m, w.do("fadd", m, w.number(2))), x)
 
 
+def _log(w: Writer, x: str) -> str:
+    """Write n·ln 2 + log(1 + f), x = 2**n·(1 + f), by the series of artanh in f/(2 + f)."""
+    zero, one = w.number(0), w.number(1)
+    small = w.compare("olt", x, w.number(2.0**-1022))
+    bits = w.bits(w.select(small, w.do("fmul", x, w.number(2.0**54)), x))
+    # From √½ to √2, where the logarithm's own digits are f's.
+    shifted = w.whole("sub", bits, w.integer(_ROOT))
+    n = _whole_number(w, w.whole("ashr", shifted, w.integer(_EXPONENT)))
+    n = w.do("fsub", n, w.select(small, w.number(54), zero))
+    mantissa = w.whole("and", shifted, w.integer(2**_EXPONENT - 1))
+    f = w.do("fsub", w.numbers(w.whole("add", mantissa, w.integer(_ROOT))), one)
+    s = w.do("fdiv", f, w.do("fadd", f, w.number(2)))
+    square, half = w.do("fmul", s, s), w.do("fmul", w.do("fmul", f, f), w.number(0.5))
+    series = w.do("fmul", square, _series(w, square, [Fraction(2, 2 * k + 1) for k in range(1, 11)]))
+    high, low = (w.do("fmul", n, w.number(part)) for part in _parts(_LN2, 2))
+    lost = w.do("fsub", half, w.do("fadd", w.do("fmul", s, w.do("fadd", half, series)), low))
+    found = w.do("fadd", high, w.do("fsub", f, lost))
+    found = w.select(w.compare("oeq", x, w.number(math.inf)), x, found)
+    found = w.select(w.compare("oeq", x, zero), w.number(-math.inf), found)
+    return w.select(w.compare("oge", x, zero), found, w.number(math.nan))
+
+
+def _whole_number(w: Writer, integer: str) -> str:
+    """Return a whole number of few bits as a number: they are the lowest bits of one that is large."""
+    magic = w.whole("add", integer, w.bits(w.number(_MAGIC)))
+    return w.do("fsub", w.numbers(magic), w.number(_MAGIC))
+
+
+def _log1p(w: Writer, x: str) -> str:
+    """Write the logarithm of 1 + x as it is rounded, and what was lost thereby."""
+    whole = w.do("fadd", x, w.number(1))
+    lost = w.do("fdiv", w.do("fsub", x, w.do("fsub", whole, w.number(1))), whole)
+    lost = w.select(w.compare("ord", lost, lost), lost, w.number(0))
+    found = w.do("fadd", _log(w, whole), lost)
+    return w.select(w.compare("oeq", x, w.number(0)), x, found)  # of -0 it is -0
+
+
 def _circular(ahead: int) -> Callable[[Writer, str], str]:
     """Return what writes the sine of an angle that many quarter turns ahead: of 1 it is the cosine."""
 
@@ -145,6 +185,8 @@ def _cosine(w: Writer, r: str, tail: str, square: str) -> str:
 # Each with the size up to which it is so computed; beyond, C's function does it, number by number.
 FUNCTIONS: dict[str, tuple[Callable[[Writer, str], str], float]] = {
     "exp": (_exp, math.inf),
+    "log": (_log, math.inf),
+    "log1p": (_log1p, math.inf),
     "cosh": (_cosh, math.inf),
     "tanh": (_tanh, math.inf),
     "sin": (_circular(0), _TURNS),

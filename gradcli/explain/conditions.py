@@ -38,9 +38,18 @@ def by_sign(e: Evidence) -> str:
             seen.append([good, spread > 0, spread < 0])
         for right, positive, negative in seen:
             for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
-                if inside.any() and outside.any() and right[inside].all() and not right[outside].any():
+                some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
+                if some and _is_of(e, name, -1 if sign == "negative" else 1):
                     return f"right only for {sign} {name}"
     return ""
+
+
+def _is_of(e: Evidence, name: str, sign: int) -> bool:
+    """Tell whether it is the sign of this input that counts: the others may have their other signs."""
+    points = {n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()}
+    truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
+    defined = np.isfinite(truth).all(axis=0)
+    return e.equal(truth[:, defined], yours[:, defined])
 
 
 def by_condition(e: Evidence) -> str:

@@ -287,7 +287,10 @@ def _factored(e: Evidence) -> str:
 
 
 def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
-    for text, node in repairs(e.case.yours, e.case.graph, scheduled([e.case.base]), e.write, kinds):
+    nodes = scheduled([e.case.base])
+    active = active_nodes(Graph(nodes, {}, {}), [e.case.by])
+    system = {n: n in active for n in nodes}
+    for text, node in repairs(e.case.yours, e.case.graph, system, e.write, kinds):
         if e.right(e.evaluate(node)[0]):
             return text
     return ""

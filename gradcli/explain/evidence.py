@@ -16,6 +16,13 @@ from gradcli.graph.construct import index
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation
 
+# Powers of numbers that are simple fractions of units, and how those numbers are written.
+_FORMS = (
+    (1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi"),
+    (1, math.log(10), "{}*log(10)"), (1, 1 / math.log(10), "{}/log(10)"),
+    (1, math.log(2), "{}*log(2)"), (1, 1 / math.log(2), "{}/log(2)"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -105,11 +112,11 @@ def number(value: float, tolerance: float) -> str:
 
 
 def exact(value: float, tolerance: float) -> str | None:
-    """Return a number as a simple fraction, a root of one, or one times π, if it is near one."""
-    for power, unit, form in ((1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi")):
+    """Return a number as a simple fraction, a root of one, or one times π or a logarithm, if it is near one."""
+    for power, unit, form in _FORMS:
         scaled = abs(value) ** power / unit
         near = Fraction(scaled).limit_denominator(60)
         if near and abs(float(near) - scaled) <= tolerance * max(1, scaled):
-            text = "pi" if near == 1 and unit == math.pi else form.format(near)
+            text = form.format(near).removeprefix("1*")
             return f"-{text}" if value < 0 else text
     return None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.node import Node, const, elementwise, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.graph.substitute import substituted
@@ -30,11 +30,11 @@ Write = Callable[[Node], str]
 Kind = Callable[[Node, Graph, Write], Changes]
 
 
-def repairs(claim: Node, graph: Graph, system: Sequence[Node], write: Write, kinds: Sequence[Kind]) -> Changes:
+def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write, kinds: Sequence[Kind]) -> Changes:
     """Yield claims in which one node is changed, everywhere or at one place, each with what was wrong if it is right.
 
-    The `kinds` of changes are one of the lists below.  `system` are the nodes that the claim is about.  What the claim
-    calls by its name is one quantity, whatever it is made of.
+    The `kinds` of changes are one of the lists below.  `system` are the nodes that the claim is about, and whether they
+    depend on the variable.  What the claim calls by its name is one quantity, whatever it is made of.
     """
     called = {n for name, n in graph.names.items() if "[" not in name and n is not claim}
     nodes = [n for n in scheduled([claim], called) if n not in called]
@@ -48,7 +48,7 @@ def repairs(claim: Node, graph: Graph, system: Sequence[Node], write: Write, kin
     for kind in kinds:
         for node in (*nodes, *read):
             own = readers.get(node, [])
-            changes = [*kind(node, graph, write), *(_forgotten(node, system, write) if kind is _functions else ())]
+            changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
             for text, other in changes:
                 if _fits(other, node, own):
                     yield text, substituted([claim], {node: other}, called)[0]
@@ -71,13 +71,20 @@ def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
     return bool(readers)
 
 
-def _forgotten(node: Node, system: Sequence[Node], write: Write) -> Changes:
-    """Yield what the system has as a function of a node: the function may be forgotten; and the other way round."""
+def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes:
+    """Yield what the system has as a function of a node, and the node times the slope of one of the system's functions.
+
+    Either may be forgotten.
+    """
     for other in system:
         if len(other.args) == 1 and other.args[0] is node and OPERATIONS[other.op].broadcasts:
             yield f"a function is forgotten: {write(node)} should be {write(other)}", other
-    if len(node.args) == 1 and node in system and OPERATIONS[node.op].broadcasts:
-        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
+    for other in (n for n, depends in system.items() if depends and len(n.args) == 1 and n.shape == node.shape):
+        if slopes := OPERATIONS[other.op].slopes:
+            slope = slopes[0](other, other.args[0])
+            if isinstance(slope, Node) and slope.op != "const" and slope.shape == node.shape:
+                whole = slope if is_const(node, 1) else node * slope
+                yield f"the derivative of {write(other)} is forgotten: {write(node)} should be {write(whole)}", whole
 
 
 def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
@@ -138,6 +145,8 @@ def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:
+    if len(node.args) == 1 and node.op != "neg" and OPERATIONS[node.op].broadcasts:
+        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
     if node.op in _TAKEN:
         other = elementwise(_TAKEN[node.op], *node.args)
         yield f"{write(node)} should be {write(other)}", other
@@ -191,6 +200,13 @@ def _too_many(node: Node, graph: Graph, write: Write) -> Changes:
         yield f"a factor too many: {write(node)} should be {write(other)}", other
 
 
+def _squares(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield the square of a quantity that has a name, or of an element of it."""
+    whole = node.args[0] if node.op == "index" else node
+    if any(n is whole for n in (*graph.inputs.values(), *graph.names.values())):
+        yield f"an exponent is forgotten: {write(node)} should be {write(node**2)}", node**2
+
+
 def _missing(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield a node with an input as a factor or divisor more."""
     inputs = [x for x in graph.inputs.values() if not x.shape and x is not node]
@@ -201,4 +217,4 @@ def _missing(node: Node, graph: Graph, write: Write) -> Changes:
 
 LIKELY: Sequence[Kind] = (_brackets, _exponents, _axes, _transposes, _inputs, _indices)
 UNLIKELY: Sequence[Kind] = (_functions, _terms, _signs, _constants, _products)
-FACTORS: Sequence[Kind] = (_too_many, _missing)
+FACTORS: Sequence[Kind] = (_squares, _too_many, _missing)

@@ -13,7 +13,7 @@ from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias
 
 __all__ = ["Variable", "backward", "grad"]
 ELSEWHERE = {"Function": "functions", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck"}
@@ -187,8 +187,7 @@ class Variable(metaclass=_VariableType):
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        found = new(data._a)  # a leaf that shows the same memory
-        found._memory = data._memory
+        found = alias(data)
         if requires_grad:
             found.requires_grad_()
         return found

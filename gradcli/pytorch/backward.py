@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.pytorch import record
+from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
@@ -281,8 +282,6 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
             "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
             "question was changed in there or anywhere later. Good luck!"
         )
-    from gradcli.pytorch.dtypes import OF_NUMPY
-
     size = ", ".join(map(str, array.shape[:-1]))
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

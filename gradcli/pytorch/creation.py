@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
+from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -79,7 +81,9 @@ def _unreadable(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
-def _dtype(wanted: Any) -> dtypes.dtype:
+def _dtype(wanted: Any, usual: dtypes.dtype | None = None) -> dtypes.dtype:
+    if wanted is None and usual is not None:
+        return usual
     if isinstance(wanted, dtypes.dtype):
         return wanted
     if wanted in (float, int, builtins.bool):
@@ -123,8 +127,6 @@ def tensor(
 
 def _note_cut(found: Tensor, data: Any, how: str) -> None:
     """Remember that a tensor was made of the numbers of others, without their history."""
-    from gradcli.pytorch.record import Recorder, script_line
-
     if Recorder.explains:
         parts = data if isinstance(data, list | tuple) else [data]
         if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
@@ -134,8 +136,6 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
-        from gradcli.pytorch.conversion import to
-
         return data if dtype is None else to(data, dtype)
     return made(_values(data, dtype), dtype, device=device)
 
@@ -158,27 +158,20 @@ def check_room(count: Any, kind: Any) -> None:
 
 
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    wanted = _dtype(dtype) if dtype is not None else None
-    if wanted is None:
-        wanted = default_dtype() if isinstance(value, float) else dtypes.of_number(value)
-    shape = shape_of(size)
+    wanted, shape = _dtype(dtype, dtypes.of_number(value)), shape_of(size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
-        )
+        least = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {list(shape)}")
     check_room(math.prod(shape), wanted.numpy)
     return _optional(np.full(shape, value, wanted.numpy), **options)
 
 
-def _optional(
-    array: Array,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-    out: Any = None,
-) -> Tensor:
+_UNUSED = frozenset(("layout", "pin_memory", "memory_format", "out"))
+
+
+def _optional(array: Array, requires_grad: bool = False, device: Any = None, **others: Any) -> Tensor:
+    for name in others.keys() - _UNUSED:
+        raise TypeError(f"_optional() got an unexpected keyword argument '{name}'")
     return made(array, None, requires_grad, device)
 
 
@@ -230,7 +223,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         start, end = 0, start
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
-    wanted = _dtype(dtype) if dtype is not None else dtypes.int64 if whole else default_dtype()
+    wanted = _dtype(dtype, dtypes.int64 if whole else default_dtype())
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
@@ -241,7 +234,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    wanted = (_dtype(dtype) if dtype is not None else default_dtype()).numpy
+    wanted = _dtype(dtype, default_dtype()).numpy
     a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
     check_room(steps, wanted)
     step = (b - a) / wanted.type(max(1, steps - 1))

@@ -102,21 +102,8 @@ ELEMENTWISE: dict[str, Build] = {
     ),
 }
 # Of whole numbers, these make whole numbers.
-_WHOLE = frozenset(
-    (
-        "addcmul",
-        "clamp",
-        "clip",
-        "hardtanh",
-        "clamp_min",
-        "clamp_max",
-        "fmax",
-        "fmin",
-        "nan_to_num",
-        "relu6",
-        "threshold",
-    )
-)
+_WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
+_WHOLE |= {"relu6", "threshold"}
 
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, reshape, scatter
-from gradcli.graph.node import Node, compare, const, elementwise
+from gradcli.graph.construct import call, reshape
+from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
 from gradcli.pytorch.calls import called, exact, named
@@ -351,31 +351,18 @@ _NAMES = {
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    if mode == "constant":
+        return named("pad", input, tuple(pad), mode, value or 0)
     axes = len(pad) // 2
     ends = [(0, 0)] * (input.dim() - axes) + [(pad[i], pad[i + 1]) for i in range(2 * axes - 2, -1, -2)]
-    shape = tuple(n + a + b for (a, b), n in zip(ends, input.shape, strict=True))
-    if mode != "constant":
-        places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
-
-        def repeated(x: Node) -> Node:
-            for axis, own in enumerate(places):
-                x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
-            return x
-
-        return apply("pad", repeated, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
-    inner = [range(max(0, -a), n + min(0, b)) for (a, b), n in zip(ends, input.shape, strict=True)]
-    key = tuple(range(max(0, a), max(0, a) + len(r)) for (a, _), r in zip(ends, inner, strict=True))
-    fill = exact(value or 0)
+    places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
 
     def build(x: Node) -> Node:
-        cut = Node("index", (x,), tuple(map(len, inner)), (tuple(inner),))
-        found = scatter(shape, [(key, cut)])
-        if not fill:
-            return found
-        inside = scatter(shape, [(key, const(1, cut.shape, x.dtype))])
-        return elementwise("where", compare("gt", inside, const(0)), found, const(fill, (), x.dtype))
+        for axis, own in enumerate(places):
+            x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
+        return x
 
-    return apply("pad", build, (input,), (key, shape, repr(fill), tuple(inner)), "ConstantPadNdBackward0")
+    return apply("pad", build, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
 
 
 def scaled_dot_product_attention(

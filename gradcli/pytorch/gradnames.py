@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _OPERATIONS = {
     "Abs": "absolute", "Acos": "arccos", "Acosh": "arccosh", "Asin": "arcsin", "Asinh": "arcsinh", "Atan": "arctan",
     "Atan2": "arctan2", "Atanh": "arctanh", "AvgPool2D": "avg_pool2d", "ClampBackward1": "clamp clip",
-    "Clone": "identity", "Convolution": "conv1d conv2d", "Deg2Rad": "deg2rad", "Div": "softsign sech", "Elu": "selu",
+    "Clone": "identity", "ConstantPadNd": "pad",
+    "Convolution": "conv1d conv2d", "Deg2Rad": "deg2rad", "Div": "softsign sech", "Elu": "selu",
     "Expand": "broadcast", "Hardtanh": "relu6", "HuberLoss": "huber", "Index": "take", "LinalgCross": "cross",
     "LinalgDet": "det", "LinalgInvEx": "inv inverse", "LinalgSolveEx": "solve", "LinalgVectorNorm": "norm",
     "Log1P": "log1p", "LogSigmoid": "logsigmoid", "MaxBackward1": "max", "MaxPool2DWithIndices": "max_pool2d",
@@ -46,7 +47,8 @@ _RESULT = "y"
 _KEPT = {
     "": "cumsum mean sum", "0": "cummax cummin", "y": "relu sigmoid tanh tan exp expm1 sqrt reciprocal rsqrt softmax "
     "log_softmax cross_entropy", "0y": "norm std logsumexp prod amax amin max min median cumprod", "1,01": "div",
-    "01,01": "logaddexp", "01y": "PowBackward1", "01y,01y": "hypot", ",1y": "PowBackward2",
+    "01,01": "logaddexp", "1,0": "matmul", ",2,1": "addmm", "01y": "PowBackward1", "01y,01y": "hypot",
+    ",1y": "PowBackward2",
     "-": "max_dim min_dim median_dim sort topk index_places index_select gather masked_select take_flat embedding "
     "tanhshrink",
 }  # fmt: skip

@@ -179,9 +179,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     places = Places.of(numbers.reshape(-1))
     new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
     if new.dtype is not self.dtype:
+        there, here = self.dtype.word, new.dtype.word
         raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {_word(self)} for the destination and "
-            f"{_word(new)} for the source."
+            f"Index put requires the source and destination dtypes match, got {there} for the destination and {here} "
+            "for the source."
         )
     while new.dim() > numbers.ndim and new.shape[0] == 1:
         new = new[0]
@@ -196,11 +197,6 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:
     """Tell whether an array of a shape can be repeated to another one."""
     return len(own) <= len(there) and all(m in (1, n) for m, n in zip(own[::-1], there[::-1], strict=False))
-
-
-def _word(x: Tensor) -> str:
-
-    return x.dtype.word
 
 
 def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:

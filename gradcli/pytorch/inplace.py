@@ -12,12 +12,15 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.indexing import assigned
+from gradcli.pytorch.lookup import method_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
+from gradcli.pytorch.views import check_repeated
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -131,8 +134,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
     places = Places.of(numbers.reshape(-1).astype(np.int64))
-    from gradcli.pytorch.indexing import assigned
-
     old = _as_it_was(base)
     whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
     base._fn = whole._fn
@@ -141,8 +142,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 
 def _as_it_was(base: Tensor) -> Tensor:
     """Return a base with the history that it had, for the step that changes it; its numbers are not read."""
-    from gradcli.pytorch.tensor import new
-
     old = new(base._a)
     old._fn, old._requires = base._fn, base._requires
     return old
@@ -156,19 +155,8 @@ def copied_into(x: Tensor, value: Tensor) -> Tensor:
 
 def check_assigned(value: Tensor, x: Tensor) -> None:
     """Refuse to assign to a part what does not have its shape."""
-    own, there = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.dim()) :], x.shape
-    if len(own) > len(there):
-        raise RuntimeError(
-            f"expand(torch.{value.dtype.tensor}{{{list(own)}}}, size={list(there)}): the number of sizes provided "
-            f"({len(there)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
-        )
-    for k in range(1, len(own) + 1):
-        n = there[-k]
-        if own[-k] not in (1, n):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own[-k]}) at non-singleton "
-                f"dimension {len(there) - k}.  Target sizes: {list(there)}.  Tensor sizes: {list(own)}"
-            )
+    own = tuple(value.shape)
+    check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
 def fill(x: Tensor, value: Any) -> Tensor:
@@ -259,8 +247,6 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
     if made is None:
-        from gradcli.pytorch.lookup import method_named
-
         made = method_named(name.removesuffix("_"))
     if made is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -241,14 +242,10 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @function("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
-        import warnings
-
         warnings.warn(_INDEXING, UserWarning, stacklevel=2)
     parts = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
     sizes = [p.numel() for p in parts]
-    found = []
-    for i, p in enumerate(parts):
-        found.append(expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes))
+    found = [expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes) for i, p in enumerate(parts)]
     return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
 
 

@@ -39,6 +39,7 @@ class _Layer(Module):
     """A module that keeps its arguments, and shows some of them in its text: `m` is the module."""
 
     shown = ""
+    calls = ""  # a function of `torch.nn.functional`, and the attributes that it takes
 
     def _build(self, empty: Callable[..., Any]) -> None:
         """Make the parameters; `empty` makes one of a shape."""
@@ -48,15 +49,16 @@ class _Layer(Module):
         self.register_parameter("weight", init.ones_(empty(*shape)) if weight else None)  # type: ignore[arg-type]
         self.register_parameter("bias", empty(*shape) if bias else None)
 
+    def forward(self, *given: Any) -> Any:
+        function, *names = self.calls.split()
+        return getattr(F, function)(*given, *(getattr(self, name) for name in names))
+
     def extra_repr(self) -> str:
         return self.shown.format(m=self, bias=getattr(self, "bias", None) is not None)
 
 
 class Identity(Module):
     """What changes nothing."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__()
 
     def forward(self, input: Any) -> Any:
         return input
@@ -85,6 +87,11 @@ class Unflatten(_Layer):
 class _Linear(_Layer):
     """What multiplies by weights, which begin small where there are many of them."""
 
+    def _weights(self, empty: Callable[..., Any], *shape: int) -> None:
+        self.weight = empty(*shape)
+        self.register_parameter("bias", empty(shape[0]) if self.bias else None)
+        self.reset_parameters()
+
     def reset_parameters(self) -> None:
         init.kaiming_uniform_(self.weight, math.sqrt(5))
         if self.bias is not None:
@@ -100,9 +107,7 @@ class Linear(_Linear):
     shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
-        self.weight = empty(self.out_features, self.in_features)
-        self.register_parameter("bias", empty(self.out_features) if self.bias else None)
-        self.reset_parameters()
+        self._weights(empty, self.out_features, self.in_features)
 
     def forward(self, input: Any) -> Any:
         return F.linear(input, self.weight, self.bias)
@@ -122,13 +127,10 @@ class _Conv(_Linear):
         for which in ("in_channels", "out_channels"):
             if getattr(self, which) % self.groups:
                 raise ValueError(f"{which} must be divisible by groups")
-        self.weight = empty(self.out_channels, self.in_channels // self.groups, *self.kernel_size)
-        self.register_parameter("bias", empty(self.out_channels) if self.bias else None)
-        self.reset_parameters()
+        self._weights(empty, self.out_channels, self.in_channels // self.groups, *self.kernel_size)
 
     def forward(self, input: Any) -> Any:
-        convolve = F.conv1d if self.axes == 1 else F.conv2d
-        padding = self.padding
+        padding, convolve = self.padding, (F.conv1d, F.conv2d)[self.axes - 1]
         if self.padding_mode != "zeros" and not isinstance(padding, str):
             ends = [n for own in padding[::-1] for n in (own, own)]
             input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
@@ -156,6 +158,7 @@ class Bilinear(_Layer):
     """`x1 @ weight @ x2 + bias`, a matrix for each output."""
 
     __init__ = _kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
+    calls = "bilinear weight bias"
     shown = "in1_features={m.in1_features}, in2_features={m.in2_features}, out_features={m.out_features}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
@@ -163,26 +166,22 @@ class Bilinear(_Layer):
         self.weight = init.uniform_(empty(self.out_features, self.in1_features, self.in2_features), -bound, bound)
         self.register_parameter("bias", init.uniform_(empty(self.out_features), -bound, bound) if self.bias else None)  # type: ignore[arg-type]
 
-    def forward(self, input1: Any, input2: Any) -> Any:
-        return F.bilinear(input1, input2, self.weight, self.bias)
-
 
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
     __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
+    calls = "prelu weight"
     shown = "num_parameters={m.num_parameters}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
         self.weight = init.constant_(empty(self.num_parameters), self.init)
 
-    def forward(self, input: Any) -> Any:
-        return F.prelu(input, self.weight)
-
 
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
+    calls = "embedding weight padding_idx"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -204,17 +203,13 @@ class Embedding(_Layer):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
-        rows, columns = embeddings.shape
-        found = cls(rows, columns, padding_idx)
+        found = cls(*embeddings.shape, padding_idx)
         found.weight = Parameter(embeddings, requires_grad=not freeze)
         return found
 
-    def forward(self, input: Any) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx)
-
     def extra_repr(self) -> str:
-        found = f"{self.num_embeddings}, {self.embedding_dim}"
-        return found + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        padding = f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
 # Normalisation
@@ -243,9 +238,9 @@ class _BatchNorm(_Layer):
             raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
-        uses_batch = self.training or self.running_mean is None
+        own = self.training or self.running_mean is None
         return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, uses_batch, self.momentum, self.eps
+            input, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
         )
 
 
@@ -264,6 +259,7 @@ class LayerNorm(_Layer):
 
     normalized_shape: Any
     __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    calls = "layer_norm normalized_shape weight bias eps"
     shown = "{m.normalized_shape}, eps={m.eps}, elementwise_affine={m.elementwise_affine}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
@@ -271,23 +267,18 @@ class LayerNorm(_Layer):
         self.normalized_shape = (own,) if isinstance(own, int) else tuple(own)
         self._affine(empty, self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
-    def forward(self, input: Any) -> Any:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
 
 class GroupNorm(_Layer):
     """Normalisation in groups of channels."""
 
     __init__ = _kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
+    calls = "group_norm num_groups weight bias eps"
     shown = "{m.num_groups}, {m.num_channels}, eps={m.eps}, affine={m.affine}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
         if self.num_channels % self.num_groups:
             raise ValueError(f"num_channels ({self.num_channels}) must be divisible by num_groups ({self.num_groups})")
         self._affine(empty, (self.num_channels,), self.affine, self.affine)
-
-    def forward(self, input: Any) -> Any:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
 class Dropout(_Layer):

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
-from gradcli.pytorch.products import matmul as _matmul
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
 
-__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
-matmul = _matmul
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+ELSEWHERE = {"matmul": "products"}
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -66,8 +66,6 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     if A.dim() == 2 and dim is None and ord not in (None, "fro"):
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.norm(ord={ord!r}) of a matrix")
     return _norm(A, 2 if ord is None else ord, dim, keepdim)
 
@@ -78,7 +76,5 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     if ord != "fro":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)

@@ -10,16 +10,14 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float32, float64
 from gradcli.pytorch.record import Handle
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 
 class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        data = new(np.zeros((0, 1), np.float32)) if data is None else data
-        found = new(data._a, cls)
-        found._memory = data._memory
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
         found._requires = requires_grad
         return found
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
+from gradcli.pytorch.creation import as_tensor
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
@@ -246,8 +247,6 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
         if not tensor_like(other):
             if not isinstance(other, np.ndarray):
                 return NotImplemented
-            from gradcli.pytorch.creation import as_tensor
-
             other = as_tensor(other)
         return made(self, other)
 

@@ -24,11 +24,7 @@ class Options:
     sci_mode: bool | None = None
 
 
-_PROFILES = {
-    "default": (4, 1000, 3, 80),
-    "short": (2, 1000, 2, 80),
-    "full": (4, math.inf, 3, 80),
-}
+_PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
 def set_printoptions(

@@ -16,6 +16,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import grad_name, saved
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+from gradcli.pytorch.words import INFERENCE
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -159,20 +160,9 @@ class Step(Edge):
     is_own: ClassVar[bool] = False  # whether a script's own function made it
 
     __slots__ = (
-        "arose",
-        "checks",
-        "edges",
-        "freed",
-        "keeps",
-        "line",
-        "module",
-        "operands",
-        "pull",
-        "recipe",
-        "result",
-        "retained",
-        "values",
-    )
+        "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "pull", "recipe", "result",
+        "retained", "values",
+    )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
         self.edges = edges
@@ -304,11 +294,7 @@ def _constant(node: Node) -> Tensor:
 
 
 def apply(
-    op: str,
-    build: Callable[..., Node],
-    operands: Sequence[Any],
-    settings: Any = (),
-    name: str | None = None,
+    op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
 ) -> Tensor:
     """Return the tensor that an operation gives, recorded where one of its operands requires a gradient.
 
@@ -375,14 +361,14 @@ def record(
         x = operands[i]
         if not isinstance(x, np.ndarray):
             if x._inference:
-                raise RuntimeError(_INFERENCE)
+                raise RuntimeError(INFERENCE)
             step.checks.append((x._memory, x._memory.version, arrays[i], x))
     if needs_result:
         step.checks.append((out._memory, out._memory.version, out._a, None))
     if pull.reads:
         step.values = [
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy()
+            None if i not in pull.reads else a if i in needed else a.copy("K")
             for i, a in enumerate(arrays)
         ]
     if pull.reads_result:
@@ -398,13 +384,6 @@ def record(
 def finite(a: Array) -> bool:
     """Tell whether all numbers of an array are finite."""
     return a.dtype.kind != "f" or bool(np.isfinite(a).all())
-
-
-_INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)
 
 
 def edge_of(x: Tensor) -> Edge:

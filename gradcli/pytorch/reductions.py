@@ -14,6 +14,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply, note_lost
 from gradcli.pytorch.registry import both, found, return_type
@@ -106,8 +107,6 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         word = x.dtype.word
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
     if p == "nuc":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())

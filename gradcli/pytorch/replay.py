@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, const
+from gradcli.pytorch import functions
 from gradcli.pytorch.autograd import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.functions import Context
@@ -115,13 +116,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
 
 def forward(cls: Any, given: list[Any], needed: tuple[bool, ...]) -> tuple[Context, list[Any]]:
     """Run a forward, in the mode that holds."""
-    context = Context()
-    context.needs_input_grad = needed
-    if hasattr(cls, "setup_context"):
-        found = cls.forward(*given)
-        cls.setup_context(context, tuple(given), found)
-    else:
-        found = cls.forward(context, *given)
+    context, found = functions.forward(cls, given, {}, needed)
     return context, list(found) if isinstance(found, tuple) else [found]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
 from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
@@ -158,7 +159,7 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(GRAD_DTYPE.format(_word(value), _word(self)))
+            raise RuntimeError(GRAD_DTYPE.format(value.dtype.word.lower(), self.dtype.word.lower()))
         if value is not None and value._a.shape != self._a.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
@@ -269,8 +270,6 @@ class Tensor:
         return id(self)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from gradcli.pytorch.printing import tensor_text
-
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
@@ -320,10 +319,6 @@ class Tensor:
 Tensor.__module__ = "torch"
 
 
-def _word(x: Tensor) -> str:
-    return x.dtype.word.lower()
-
-
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor of an array that the engine has made."""
     found: Tensor = object.__new__(cls)
@@ -335,6 +330,13 @@ def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
 
 
 record.Make.tensor = new
+
+
+def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
+    """Return a tensor that shows the same memory and has no history."""
+    found = new(x._a, cls)
+    found._memory = x._memory
+    return found
 
 
 def of_array(values: Array) -> Tensor:

@@ -15,9 +15,9 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.modes import Mode, enable_grad
-from gradcli.pytorch.record import Make, Recorder, apply, script_line
+from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
 def refreshed(view: Tensor) -> None:
@@ -221,23 +221,30 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
 
 
+def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
+    if len(own) > len(shape):
+        raise RuntimeError(
+            f"expand(torch.{x.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
+    if -1 in shape[: len(shape) - len(own)]:
+        where = f"a leading, non-existing dimension {shape.index(-1)}"
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in {where}")
+    for k in range(1, len(own) + 1):
+        if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-k]}) must match the existing size ({own[-k]}) at "
+                f"non-singleton dimension {len(shape) - k}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
+            )
+
+
 @method("expand")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    shape = shape_of(sizes)
-    new = len(shape) - self.dim()
-    own = self.shape
-    if new < 0:
-        raise RuntimeError(
-            f"expand(torch.{self.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
-            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
-        )
+    shape, own = shape_of(sizes), self.shape
+    check_repeated(self, own, shape)
+    new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
-    for i, n in reversed(list(enumerate(full))):
-        if i >= new >= 0 and own[i - new] not in (1, n):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own[i - new]}) at non-singleton "
-                f"dimension {i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-            )
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
@@ -275,8 +282,7 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
-    found = Make.tensor(x._a)
-    found._memory = x._memory
+    found: Tensor = alias(x)
     if Recorder.explains and x.requires_grad:
         found._detached = (script_line(), how)
     return found

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment, interruptible
+from conftest import GRADCLI, HANG, Outcome, environment, interruptible
 
 from gradcli.batch import cluster as engine
 
@@ -110,7 +110,7 @@ def on(cluster):
 
 
 def start(processes, *options, **more):
-    command = [sys.executable, "-m", "gradcli", "backward", *SYSTEM, "--output", "result.parquet", *options]
+    command = [*GRADCLI, "backward", *SYSTEM, "--output", "result.parquet", *options]
     return processes.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
@@ -201,7 +201,7 @@ def test_two_runs_at_once(cli, cluster, processes):
         for worker in cluster.workers:
             worker.send_signal(signal.SIGSTOP)
             stack.callback(worker.send_signal, signal.SIGCONT)
-        command = [sys.executable, "-m", "gradcli", "backward"]
+        command = [*GRADCLI, "backward"]
         runs = [
             processes.start(*command, system, *given, "--output", f"{name}.parquet", *on(cluster))
             for name, system in systems.items()

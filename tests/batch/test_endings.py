@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, environment, interruptible, needs
+from conftest import ENDINGS, HANG, interruptible, needs, start
 
 from gradcli.batch import cluster
 from gradcli.data import replacement
@@ -29,12 +29,6 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 OLD = b"the old file"
 ROWS = 20_000
 HEAD = b"a,b\n" + b"1,2\n" * ROWS  # more than a pipe holds, and than gradcli reads at first
-
-
-def start(*arguments, command=(sys.executable, "-m", "gradcli"), **options):
-    """Start gradcli; where no signal is sent and nothing limited, the `command` may be the one that is forked."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen([*command, *arguments], env=environment(TERM="xterm"), **pipes)
 
 
 def limited():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -24,8 +24,8 @@ _COLOURS = {
     "SymPy lambdify": "#1b9aaa",
     "memory copy": "currentColor",
 }
-_WIDTH, _HEIGHT, _MARGIN, _LEGEND = 360, 250, 44, 60  # of a panel, what is around it, and the legend
-_PAD = 18
+_WIDTH, _HEIGHT, _MARGIN, _PAD = 360, 250, 44, 18  # of a panel, what is around it, and of a line of text
+_LABEL = 150  # the width of a line of the legend
 _STYLE = """\
 svg{color:#1f2328;background:#fff}text{font:11px sans-serif;fill:currentColor}.t{font-weight:bold}
 path{fill:none;stroke-width:1.3}.own{stroke-width:2.8}.copy{stroke-dasharray:5 3}.grid{stroke:#8b949e;opacity:.3}
@@ -63,7 +63,10 @@ def picture(growths: Mapping[str, Growth]) -> str:
     """Return the SVG."""
     columns = min(2, len(growths))
     lines = -(-len(growths) // columns)
-    width, height = columns * (_WIDTH + _MARGIN) + _PAD, lines * (_HEIGHT + _MARGIN) + _LEGEND
+    drawn = [label for label in _COLOURS if any(label in _fastest(growth) for growth in growths.values())]
+    width, bottom = columns * (_WIDTH + _MARGIN) + _PAD, lines * (_HEIGHT + _MARGIN)
+    in_a_line = (width - _MARGIN) // _LABEL
+    height = bottom + _PAD * (1 + -(-len(drawn) // in_a_line))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         "<title>Nanoseconds a point against points</title>",
@@ -72,13 +75,7 @@ def picture(growths: Mapping[str, Growth]) -> str:
     for i, (name, growth) in enumerate(growths.items()):
         x, y = (i % columns) * (_WIDTH + _MARGIN), (i // columns) * (_HEIGHT + _MARGIN)
         parts += [f'<g transform="translate({x} {y})">', *_panel(name, _fastest(growth)), "</g>"]
-    drawn = {label for growth in growths.values() for label in _fastest(growth)}
-    parts += [
-        f'<g transform="translate({_MARGIN} {height - _LEGEND + _PAD})">',
-        *_legend(drawn, width),
-        "</g>",
-        "</svg>",
-    ]
+    parts += [f'<g transform="translate({_MARGIN} {bottom + _PAD})">', *_legend(drawn, in_a_line), "</g>", "</svg>"]
     return "\n".join(parts) + "\n"
 
 
@@ -130,11 +127,9 @@ def _power(power: int) -> str:
     return "10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _legend(drawn: Iterable[str], width: int) -> Iterable[str]:
-    each = 150
-    place = max(1, (width - _MARGIN) // each)
-    for i, label in enumerate(label for label in _COLOURS if label in set(drawn)):
-        x, y = each * (i % place), _PAD * (i // place)
+def _legend(labels: Sequence[str], columns: int) -> Iterable[str]:
+    for i, label in enumerate(labels):
+        x, y = _LABEL * (i % columns), _PAD * (i // columns)
         yield f'<path class="{_kind(label)}" stroke="{_COLOURS[label]}" d="M{x} {y}h24"/>'
         yield f'<text x="{x + 30}" y="{y + 4}">{label}</text>'
 

@@ -28,6 +28,8 @@ BUDGET = 20.0  # seconds of rounds, after which there are no more than the fewes
 SLOWEST, LONGEST = 20.0, 60.0  # predicted seconds of a run, and until the first result, beyond which one is left out
 LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
 
+clock = time.perf_counter  # `--busy` takes time of the processor
+
 FORK = multiprocessing.get_context("fork")  # the points are there already
 
 LEFT_OUT, NO_MEMORY = "–", "not enough memory"
@@ -158,10 +160,10 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
     """Run a competitor as often as the pipe asks for it; answer with the seconds, or with why there are none."""
     try:
         import_module(competitor.package)
-        start = time.perf_counter()
+        start = clock()
         entrant = competitor.prepare(problem)
         results = entrant.run()
-        first = time.perf_counter() - start
+        first = clock() - start
         if entrant.named is not None and (mistake := difference(entrant.named(results), expected, problem.agreement)):
             print(f"*** {competitor.name} does not agree: {mistake}", file=sys.stderr, flush=True)
             pipe.send("WRONG")
@@ -170,9 +172,9 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         pipe.send(first)
         while pipe.recv():
             entrant.run()  # in the cache is what another has left there, and a core may be asleep
-            start = time.perf_counter()
+            start = clock()
             results = entrant.run()
-            pipe.send(time.perf_counter() - start)
+            pipe.send(clock() - start)
             del results
     except ImportError:
         pipe.send("not installed")

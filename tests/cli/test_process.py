@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import HANG, environment, interruptible
+from conftest import GRADCLI, HANG, environment, interruptible, start
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,10 @@ def test_the_process_prints_what_the_fixture_captures(process, cli):
     assert process(*arguments) == cli(*arguments)
 
 
-def start(*command, **options) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, **options)
-
-
 @pytest.mark.parametrize(("style", "count"), [("table", 300), ("json", 1000)])
 def test_a_closed_pipe_ends_quietly(forked, style, count):
     points = [option for k in range(count) for option in ("--at", f"x={k}")]  # more than a pipe holds
-    with start(forked, "backward", "y=sin(x)+x**2", *points, "-f", style, stdout=subprocess.PIPE) as process:
+    with start("backward", "y=sin(x)+x**2", *points, "-f", style, command=[forked]) as process:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -104,8 +100,7 @@ def test_a_closed_pipe_ends_quietly(forked, style, count):
 def test_an_interrupt_ends_with_130(tmp_path):
     path = tmp_path / "endless.grad"
     os.mkfifo(path)
-    command = (sys.executable, "-m", "gradcli", "jacobian", "-F", path)
-    with start(*command, stdout=subprocess.PIPE, preexec_fn=interruptible) as process:
+    with start("jacobian", "-F", path, preexec_fn=interruptible) as process:
         with open(path, "wb"):  # waits until gradcli reads
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=HANG)
@@ -120,7 +115,7 @@ def test_an_interrupt_ends_with_130(tmp_path):
 )
 def test_a_stream_that_is_closed_is_no_fault_of_ours(arguments, redirection):
     script = f'exec "$@" {redirection}'
-    command = ["sh", "-c", script, "sh", sys.executable, "-m", "gradcli", *arguments]
+    command = ["sh", "-c", script, "sh", *GRADCLI, *arguments]
     done = subprocess.run(command, env=environment(), stderr=subprocess.PIPE, timeout=HANG, check=False)
     assert done.returncode in (0, 2)
     assert b"Traceback" not in done.stderr
@@ -129,7 +124,7 @@ def test_a_stream_that_is_closed_is_no_fault_of_ours(arguments, redirection):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
 def test_a_full_disk_is_told(forked):
-    with open("/dev/full", "wb") as full, start(forked, "jacobian", "y=x", stdout=full) as process:
+    with open("/dev/full", "wb") as full, start("jacobian", "y=x", command=[forked], stdout=full) as process:
         err = process.stderr.read().decode()
         assert process.wait(HANG) == 2
     assert err == "error: the result cannot be written: no space left on device\n"
@@ -142,7 +137,7 @@ def terminal(forked):
     def run(*arguments, **env):
         reader, writer = pty.openpty()
         streams = {"stdin": writer, "stdout": writer, "stderr": writer}
-        with subprocess.Popen([forked, *arguments], env=environment(TERM="xterm", **env), **streams):
+        with start(*arguments, command=[forked], env=environment(TERM="xterm", **env), **streams):
             os.close(writer)
             printed = b""
             try:

@@ -112,7 +112,7 @@ DERIVATIONS = [
         "r = x - m; L = where(abs(r) <= 1, r**2/2, abs(r) - 1/2)",
         {},
         ("dL/dx = clamp(r, -1, 1)", "dL/dm = -clamp(r, -1, 1)"),
-        (("dL/dx = where(abs(r) <= 1, r, 1)", "it is yours + (where(abs(x - m) <= 1, 0, sign(x - m) - 1))"),),
+        (("dL/dx = where(abs(r) <= 1, r, 1)", "the derivative of abs(r) is forgotten: 1 should be sign(r)"),),
     ),
     Derivation(
         "Partial likelihood of survival times: Cox, Regression Models and Life-Tables (1972)",
@@ -297,5 +297,36 @@ DERIVATIONS = [
             ("df/dI = [b*S/N - g, -b*S/N]", "indices exchanged: yours has at 0 what belongs at 1"),
             ("df/dI = [-b*S/N, b*S/N]", "in [1] missing: - g"),
         ),
+    ),
+    Derivation(
+        "Backpropagation through a layer: Rumelhart, Hinton and Williams (1986)",
+        "Z = X @ W + b; A = tanh(Z); L = sum((A - T)**2)/2",
+        {"X": (3, 3), "W": (3, 3), "b": (3,), "T": (3, 3)},
+        ("dL/dW = X.T @ ((A - T)*(1 - A**2))", "dL/db = sum((A - T)*(1 - A**2), axis=0)"),
+        (
+            ("dL/dW = X.T @ (A - T)", "the derivative of A is forgotten: A - T should be (A - T)*"),
+            ("dL/dX = ((A - T)*(1 - A)) @ W.T", "an exponent is forgotten: A should be A**2"),
+        ),
+    ),
+    Derivation(
+        "Rectified linear units: Nair and Hinton (2010)",
+        "Z = X @ W; A = relu(Z); Y = A @ V",
+        {"X": (2, 3), "W": (3, 4), "V": (4, 2)},
+        ("W.grad = X.T @ (v @ V.T*where(Z > 0, 1, 0))",),
+        (("W.grad = X.T @ (v @ V.T)", "the derivative of A is forgotten"),),
+    ),
+    Derivation(
+        "Poisson regression: McCullagh and Nelder, Generalized Linear Models (1989), 6.2",
+        "m = exp(X @ b); l = sum(y*log(m) - m)",
+        {"X": (4, 2), "y": (4,), "b": (2,)},
+        ("dl/db = X.T @ (y - m)", "d2l/db2 = -X.T @ (m[:, None]*X)"),
+        (("dl/db = X.T @ (y - log(m))", "a function too many: log(m) should be m"),),
+    ),
+    Derivation(
+        "Vapour pressure: Antoine (1888)",
+        "P = 10**(A - B/(C + T))",
+        {},
+        ("dP/dT = P*log(10)*B/(C + T)**2", "dP/dA = P*log(10)"),
+        (("dP/dT = P*B/(C + T)**2", "yours is 1/log(10) of it"),),
     ),
 ]  # fmt: skip
