@@ -19,7 +19,7 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     reductions,
     views,
 )
-from gradcli.pytorch.dtypes import Size, bool_, device, dtype
+from gradcli.pytorch.dtypes import Size, bool_, device, dtype, strided
 from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.registry import TORCH
@@ -41,7 +41,7 @@ TORCH.update(
         "e": 2.718281828459045,
         "inf": float("inf"),
         "nan": float("nan"),
-        "strided": "torch.strided",
+        "strided": strided,
         "contiguous_format": "torch.contiguous_format",
         "preserve_format": "torch.preserve_format",
         "newaxis": None,
