@@ -101,7 +101,8 @@ def _loss(name: str, function: str, settings: dict[str, Any]) -> type[Module]:
                 self.register_buffer(key, value)
             else:
                 setattr(self, key, value)
-        self.reduction = reduction_of(size_average, reduce, reduction) if reduction != "batchmean" else reduction
+        old = size_average is not None or reduce is not None
+        self.reduction = reduction_of(size_average, reduce, reduction) if old else reduction
 
     def forward(self: Any, *given: Any) -> Any:
         return getattr(F, function)(*given, reduction=self.reduction, **{k: getattr(self, k) for k in settings})

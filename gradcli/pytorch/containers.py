@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.module import Module, Parameter, listed
 
 
@@ -121,6 +122,58 @@ class ParameterList(Module):
 
     def __getitem__(self, key: int) -> Any:
         return list(self._parameters.values())[key]
+
+    def __repr__(self) -> str:
+        return _shown(self, {name: x.dtype.name for name, x in self._parameters.items()})
+
+
+class ParameterDict(Module):
+    """Parameters by name."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def update(self, parameters: Any) -> None:
+        """Take parameters in, by name or as pairs."""
+        for name, value in dict(parameters).items():
+            self[name] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return self._parameters[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.register_parameter(key, value if isinstance(value, Parameter) else Parameter(value))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parameters
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def keys(self) -> Any:
+        return self._parameters.keys()
+
+    def items(self) -> Any:
+        return self._parameters.items()
+
+    def values(self) -> Any:
+        return self._parameters.values()
+
+    def __repr__(self) -> str:
+        return _shown(self, {name: OF_NUMPY[x._a.dtype].tensor for name, x in self.items()})
+
+
+def _shown(module: Any, kinds: dict[str, str]) -> str:
+    """Return the lines that tell a container's parameters, with what their kinds are called there."""
+    own = module._parameters.items()
+    lines = [
+        f"    ({k}): Parameter containing: [torch.{kinds[k]} of size {'x'.join(map(str, x.shape))}]" for k, x in own
+    ]
+    return "\n".join([f"{type(module).__name__}(", *lines, ")"]) if lines else f"{type(module).__name__}()"
 
 
 class DataParallel(Module):

@@ -234,6 +234,13 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **o
     return _filled((size,), fill_value, dtype or self.dtype, options)
 
 
+@method("new")
+def new_of(self: Tensor, *given: Any) -> Tensor:
+    """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
+    numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
+    return new_tensor(self, given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})
+
+
 @method("new_tensor")
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
     return _optional(np.array(_values(data, dtype or self.dtype)).astype((dtype or self.dtype).numpy), **options)

@@ -90,7 +90,11 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 @both("matmul")
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is not None:
+        from gradcli.pytorch.inplace import into
+
+        return into(out, "matmul", lambda: matmul(input, other), (input, other))
     ranks = (input.dim(), other.dim())
     if ranks == (1, 1):
         return dot(input, other)
