@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +23,19 @@ from gradcli.cli.outcome import run
 
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.
-settings.register_profile("desk", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("desk", deadline=None, max_examples=50)
+settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Modules are compiled once, and not again for each of the hundreds of processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
 HANG = 30  # seconds after which a command counts as hanging
+
+
+GRADCLI = (sys.executable, "-m", "gradcli")
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,18 @@ def environment(**more: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in unwanted} | more
 
 
+def interruptible() -> None:
+    """Hear the signals, in a process about to be: a shell's `&` ignores SIGINT, and `nohup` SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def start(*arguments: str | Path, command: Sequence[str | Path] = GRADCLI, **options: Any) -> subprocess.Popen[bytes]:
+    """Start gradcli; where no signal is sent and nothing limited, the `command` may be the one that is forked."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(TERM="xterm")}
+    return subprocess.Popen([*command, *arguments], **(streams | options))
+
+
 def run_process(
     *arguments: str, stdin: str = "", env: dict[str, str] | None = None, python: tuple[str, ...] = ()
 ) -> Outcome:
@@ -148,6 +164,18 @@ def run_process(
     return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
 
 
+def needs(ending: str) -> None:
+    """Skip the test of a kind of file whose library is not installed."""
+    if ending in ("parquet", "folder"):
+        pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def cli() -> Command:
     return Command()
@@ -155,17 +183,19 @@ def cli() -> Command:
 
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a command `gradcli` that is quick to start."""
+    """A command `gradcli` that is a process of its own, and quick to start."""
     from forked import server
 
-    with server(tmp_path_factory.mktemp("forked")) as folder:
-        yield folder
+    with server(tmp_path_factory.mktemp("forked")) as command:
+        yield command
 
 
 @pytest.fixture
 def quick(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shell scripts find that command."""
-    monkeypatch.setenv("QUICK_GRADCLI", str(forked))
+    """Shell scripts of documents find that command."""
+    from documents import QUICK
+
+    monkeypatch.setenv(QUICK, str(forked.parent))
 
 
 @pytest.fixture(scope="session")

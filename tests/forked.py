@@ -33,7 +33,7 @@ with socket.socket(socket.AF_UNIX) as server:
 
 @contextmanager
 def server(folder: Path) -> Iterator[Path]:
-    """Start a server, and give the folder in which the command `gradcli` is that it serves."""
+    """Start a server, and give the command `gradcli` that it serves, which is alone in its folder."""
     address = folder / "server"
     command = folder / "bin" / "gradcli"
     command.parent.mkdir()
@@ -44,7 +44,7 @@ def server(folder: Path) -> Iterator[Path]:
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()
-        yield command.parent
+        yield command
         process.stdin.close()  # at which it ends, as it does where tests are killed
 
 

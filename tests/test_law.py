@@ -108,7 +108,7 @@ def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", WIDE)
 
 
-@law(40)
+@law(25)
 @given(system=SYSTEMS, point=POINTS)
 @example(system="y0 = exp(x)*x - x*exp(x) + 0*z; y1 = u[0]+u[1]", point={"x": "1000", "z": "1", "u": ("1", "1")})
 @example(system="y0 = ((x)-(x))**-1 + 0*z; y1 = x/x + u[0]+u[1]", point={"x": "0", "z": "1", "u": ("1", "1")})
@@ -139,7 +139,8 @@ def typed_back(cli, found, place):
     for name, plain in named.items():
         text = text.replace(name, plain)
     text += "\nall_leaves = x + z + sum(u)"
-    value = cli.json("jacobian", text, "--at", place, "--outputs", ",".join([*entries, "all_leaves"]))["value"]
+    wanted = ",".join([*entries, "all_leaves"])
+    value = cli.json("backward", text, "--at", place, "--outputs", wanted, "--v", "ones")["value"]
     return np.array([[float(value[f"entry_{i}_{j}"]) for j in range(4)] for i in range(2)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -13,12 +14,14 @@ import sympy
 from gradcli.algebra.functions import function
 
 READABLE = 50  # operations in a formula that a person still reads
+_MUCH_SHORTER = 0.6  # what makes it better to read with sin² + cos² as 1
 _DIVISION = 2  # what a fraction is longer than a product
 _LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
+_MANY = 200  # terms: of what is multiplied out, hardly any cancel
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
-
-Shorthands = Mapping[sympy.Expr, sympy.Expr]
+# What an activation of an argument, multiplied out, is called.
+Shorthands = Mapping[tuple[Any, sympy.Expr], sympy.Symbol]
 
 
 def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Expr:
@@ -32,27 +35,49 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     """
     if _is_plain(expr):
         return expr
-    expr = _rewrite(expr).xreplace(known)
+    expr = _activations(_rewrite(expr), known)
     if expr.is_Atom or length(expr) > 2 * READABLE:
         return expr
-    return min(_forms(expr), key=length)
+    shortest = min(_forms(expr), key=length)
+    for square, rest in _squares(expr).items():
+        other = min(_forms(expr.xreplace({square: rest})), key=length)
+        if length(other) < _MUCH_SHORTER * length(shortest):
+            shortest = other
+    return shortest
 
 
 def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
-    """Return what the values of activations, where they have names, are used for in derivatives.
+    """Return the names of the values of activations, which derivatives are written with.
 
     >>> x, p = sympy.symbols("x p")
     >>> sigmoid = function("sigmoid")
-    >>> tidy(sigmoid(x) * sigmoid(-x), shorthands({p: sigmoid(x)}))
-    p*(1 - p)
+    >>> tidy(sigmoid(x) * sigmoid(-x), shorthands({p: sigmoid(x)})), tidy(sigmoid(x) * sigmoid(-x))
+    (p*(1 - p), (1 - sigmoid(x))*sigmoid(x))
     """
-    known = {}
-    for symbol, expr in definitions.items():
-        if isinstance(expr, function("tanh")):
-            known[expr] = symbol
-        elif isinstance(expr, function("sigmoid")):
-            known |= {expr: symbol, function("sigmoid")(-expr.args[0]): 1 - symbol}
-    return known
+    activations = (function("sigmoid"), function("tanh"))
+    return {_activation(expr): symbol for symbol, expr in definitions.items() if isinstance(expr, activations)}
+
+
+def _activation(expr: sympy.Expr) -> tuple[Any, sympy.Expr]:
+    return expr.func, sympy.expand_mul(expr.args[0])
+
+
+def _activations(expr: sympy.Expr, known: Shorthands) -> sympy.Expr:
+    """Return the expression with names for activations, and 1 - sigmoid(x) for sigmoid(-x) where sigmoid(x) is read."""
+    sigmoid = function("sigmoid")
+    found = {f: _activation(f) for f in _ordered(expr.atoms(sigmoid, function("tanh")))}
+    read = {key: f for f, key in found.items()} | dict(known)
+    written = {f: known[key] for f, key in found.items() if key in known}
+    for f, (func, x) in found.items():
+        opposite = read.get((sigmoid, sympy.expand_mul(-x))) if func is sigmoid else None
+        if f not in written and opposite is not None and (opposite.is_Symbol or x.could_extract_minus_sign()):
+            written[f] = 1 - opposite
+    return expr.xreplace(written)
+
+
+def _ordered(exprs: set[sympy.Expr]) -> list[sympy.Expr]:
+    """Return expressions in an order that is the same each time."""
+    return sorted(exprs, key=sympy.default_sort_key)
 
 
 def length(expr: Any) -> int:
@@ -68,21 +93,47 @@ def length(expr: Any) -> int:
 
 
 def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
-    """Return other ways to write an expression."""
-    if not (expr.is_Add or expr.is_Mul):
-        return [expr]
+    """Return other ways to write an expression, itself among them."""
     forms = [expr]
-    divided = any(_divides(f) for term in sympy.Add.make_args(expr) for f in term.atoms(sympy.Pow))
-    if expr.has(sympy.Add) and length(expanded := sympy.expand_mul(expr)) < length(expr) - 1:
-        forms.append(expanded)
-    if divided and expr.has(sympy.Add) and not expr.has(function("where")):
-        numerator, denominator = sympy.fraction(sympy.together(expr))
-        expanded = sympy.expand_mul(numerator)
-        forms += [numerator / denominator, sympy.factor_terms(expanded) / denominator]
-        forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
-        if all(_small(power.exp) for power in expr.atoms(sympy.Pow)):
-            forms.append(sympy.cancel(expr))
+    if not (expr.is_Add or expr.is_Mul):
+        return forms
+    if expr.is_Mul and expr.args[0] == -1 and expr.args[1].is_Add and len(expr.args[1].args) == len(expr.args) == 2:
+        forms.append(sympy.expand_mul(expr))  # b - a for -(a - b)
+    if not expr.has(sympy.Add):
+        return forms
+    if length(expanded := _multiplied_out(expr)) < length(expr) - 1:
+        forms += [expanded, sympy.factor_terms(expanded)]
+    if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
+        forms += _fractions(expr)
     return forms
+
+
+def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
+    """Return what the squares of sines and cosines are by each other, where both are read."""
+    other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
+    waves = expr.atoms(*other)
+    found = {w: other[w.func](*w.args) for w in _ordered(waves)}
+    return {w**2: 1 - o**2 for w, o in found.items() if o in waves and expr.has(w**2)}
+
+
+def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
+    """Return the ways to write an expression as one fraction, or as a sum of fractions below which the same stands."""
+    numerator, denominator = sympy.fraction(sympy.together(expr))
+    expanded = _multiplied_out(numerator)
+    forms = [numerator / denominator, sympy.factor_terms(expanded) / denominator]
+    forms += [sympy.Add(*(term / denominator for term in sympy.Add.make_args(n))) for n in (numerator, expanded)]
+    return [*forms, sympy.cancel(expr)] if _may_cancel(expr, denominator) else forms
+
+
+def _multiplied_out(expr: sympy.Expr) -> sympy.Expr:
+    """Return an expression as a sum of products; as it is, if that would be longer than anyone reads."""
+    return sympy.expand_mul(expr) if _terms(expr) <= _MANY else expr
+
+
+def _terms(expr: sympy.Expr) -> int:
+    """Return how many terms an expression has when it is multiplied out."""
+    found = [_terms(a) for a in expr.args]
+    return math.prod(found) if expr.is_Mul else sum(found) if expr.is_Add else max(found, default=1)
 
 
 def _is_plain(expr: sympy.Expr) -> bool:
@@ -92,6 +143,13 @@ def _is_plain(expr: sympy.Expr) -> bool:
 
 def _divides(power: sympy.Pow) -> bool:
     return bool(power.exp.could_extract_minus_sign())
+
+
+def _may_cancel(expr: sympy.Expr, denominator: sympy.Expr) -> bool:
+    """Tell whether a division of polynomials may find more than common factors, and does not take forever."""
+    powers = expr.atoms(sympy.Pow)
+    sums = any(p.base.is_Add for p in powers) or any(f.is_Add for f in sympy.Mul.make_args(denominator))
+    return sums and all(_small(p.exp) for p in powers)
 
 
 def _small(exponent: sympy.Expr) -> bool:

@@ -100,19 +100,28 @@ def is_zero(expr: Any, patient: bool = True) -> bool:
 
 
 def _numerator(expr: Any) -> Any:
-    """Return the numerator of the formula as one fraction, in which exponentials of sums are products of variables."""
-    bases: dict[Any, Any] = {}
+    """Return the numerator of the formula as one fraction, in which powers to sums are products of variables.
 
-    def product(argument: Any) -> Any:
+    >>> x, a = sympy.symbols("x a")
+    >>> _numerator(x * x**a - x ** (a + 1)), _numerator(sympy.exp(x) ** 2 - sympy.exp(2 * x))
+    (0, 0)
+    """
+    powers: dict[Any, Any] = {}
+
+    def product(base: Any, exponent: Any) -> Any:
         factors = []
-        for term in sympy.Add.make_args(sympy.expand(argument)):
+        for term in sympy.Add.make_args(sympy.expand(exponent)):
             count, rest = term.as_coeff_Mul()
+            if rest == 1 and base is not sympy.E:
+                factors.append(base**count)
+                continue
             if not count.is_Integer:
                 count, rest = sympy.S.One, term
-            factors.append(bases.setdefault(rest, sympy.Dummy()) ** count)
+            factors.append(powers.setdefault((base, rest), sympy.Dummy()) ** count)
         return sympy.Mul(*factors)
 
-    whole = expr.replace(sympy.exp, product)
+    whole = expr.replace(sympy.exp, lambda exponent: product(sympy.E, exponent))
+    whole = whole.replace(lambda e: e.is_Pow and bool(e.exp.free_symbols), lambda e: product(*e.args))
     left = [n for part in _parts(whole) if (n := sympy.expand(sympy.fraction(sympy.together(part))[0])) != 0]
     if len(left) < 2:
         return sympy.Add(*left)
@@ -146,6 +155,7 @@ def is_refuted(expr: Any) -> bool:
     names = sorted(expr.free_symbols, key=str)
     for start, step, sign in _POINTS:
         numbers = {s: sympy.Float((start + step * k) * sign**k) for k, s in enumerate(names)}
+        numbers |= {s: abs(n) for s, n in numbers.items() if s.is_positive}
         value = expr.xreplace(numbers).replace(_STEP, _step).evalf(15)
         if value.is_number and value.is_real and abs(value) > _OFF:
             return True

@@ -50,7 +50,7 @@ class Limits(NamedTuple):
     What is shown itself is not cut before it is unreadable.
     """
 
-    named: int = 3
+    named: int = 2
     again: int = 8
     other: int = 20
 

@@ -1,7 +1,7 @@
 """The operations of the table as SymPy functions.
 
-An operation that asks SymPy for its derivative is SymPy's own function.  One that states its slopes becomes a
-SymPy function here, with those slopes, so that a formula says what the engine computes.
+One that SymPy has algebra for is SymPy's own function.  Any other becomes a function here that SymPy leaves as it is,
+so that a formula says what the engine computes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.core.parameters import distribute
 
-from gradcli.algebra.display import READABLE, length, shorthands, tidy
+from gradcli.algebra.display import READABLE, Shorthands, length, shorthands, tidy
 from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
@@ -92,21 +92,14 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
     outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
     derivative.check_length()
-    best: _Written | None = None
-    with suppress(TooDeepError, RecursionError):
-        best = derivative.written({})
-        if max(map(length, best.entries.values()), default=0) <= _SHORT:
-            return best
-    ways: list[tuple[Mapping[Node, str], Limits | None, float]] = [
-        *([(intermediates, None, _SHORTER)] if intermediates else []),
-        (named, None, _SHORTER),
-        (named, Limits(), _MUCH_SHORTER),
-    ]
-    for names, cut, share in ways:
-        with suppress(TooDeepError, RecursionError):
-            other = derivative.written(names, cut)
-            if best is None or other.length < share * best.length:
-                best = other
+    best = derivative.tried({})
+    if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
+        return best
+    by_names = [derivative.tried(names) for names in ((intermediates, named) if intermediates else (named,))]
+    for ways, share in ((by_names, _SHORTER), ([derivative.tried(named, Limits())], _MUCH_SHORTER)):
+        other = min((way for way in ways if way is not None), key=lambda way: way.length, default=None)
+        if other is not None and (best is None or other.length < share * best.length):
+            best = other
     assert best is not None  # formulas that are cut are never too deep
     return best
 
@@ -131,23 +124,31 @@ class _Derivative:
         if written.length * len(self.nodes) > 2 * _SAMPLE * MAX_OPERATIONS:
             raise _too_long()
 
+    def tried(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written | None:
+        """Return the entries, as `written` does, unless they are too deep."""
+        with suppress(TooDeepError, RecursionError):
+            return self.written(names, cut)
+        return None
+
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
         known = shorthands(found.definitions)
         exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
-        written = _entries({place: tidy(e, known) for place, e in exprs.items()}, None if cut else READABLE)
+        written = _tidied(exprs, known, None if cut else READABLE)
         return _Written(written, _mentioned(written, found.definitions))
 
 
-def _entries(exprs: Entries, limit: int | None) -> Entries:
-    """Return the entries without those that are 0.
+def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
+    """Return the entries as they are shown, without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
     found: Entries = {}
     total = 0
-    for place, entry in exprs.items():
+    # The longest comes first: where it is too long, none of the others is looked at.
+    for place, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
+        entry = tidy(expr, known)
         total += (operations := length(entry))
         if limit is not None and operations > limit:
             raise TooDeepError
@@ -155,7 +156,7 @@ def _entries(exprs: Entries, limit: int | None) -> Entries:
             raise _too_long()
         if entry != 0:
             found[place] = entry
-    return found
+    return dict(sorted(found.items()))
 
 
 def _too_long() -> InputError:

@@ -99,7 +99,7 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
     if unread:
         raise InputError(f"`{unread[0]}` is not a cotangent here", claim.span)
     yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
-    return Case(claim.text, claim.said, whole, base, x, keys, truth, yours)
+    return Case(claim.text, claim.said, whole, base, x, keys, truth, yours, tuple(shown))
 
 
 def _shown(name: str, by_output: Mapping[str, str], alias: str) -> str:

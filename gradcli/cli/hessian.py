@@ -33,6 +33,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.corners import note_all_corners
     from gradcli.explain.hessian import hessian as explained
     from gradcli.explain.hessian import hvp
     from gradcli.explain.hessian_page import hessian_pages, hvp_pages
@@ -54,6 +55,8 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
         tell_notes(notes)
         return
     situation = read_situation(system, asked)
+    if asked.page:
+        note_all_corners(situation.graph, situation.points, notes)
     graph, points, look = situation.graph, situation.points, pages.look(asked.style or "table")
     scalar_output(graph)
     if not tangent:

@@ -39,6 +39,7 @@ def jvp(
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.corners import note_all_corners
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
     from gradcli.report.data_lines import render_lines
@@ -58,6 +59,8 @@ def jvp(
         tell_notes(notes)
         return
     situation = read_situation(system, asked)
+    if asked.page:
+        note_all_corners(situation.graph, situation.points, notes)
     graph, points = situation.graph, situation.points
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")

@@ -47,7 +47,9 @@ class Calls:
 
     def result(self) -> CheckResult:
         """Return a verdict for each argument of each function; what they print when they are run again is not shown."""
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        from gradcli.pytorch.replay import double_by_default
+
+        with redirect_stdout(io.StringIO()), warnings.catch_warnings(), double_by_default():
             warnings.simplefilter("ignore")
             found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
         empty = Graph.of({}, {})
@@ -136,7 +138,7 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
         yours = Node("broadcast", (_zero(),), truth.shape, (truth.shape,)) if yours is None else yours
         if yours.shape == truth.shape:
             said = _said(call, len(replay.weights), place)
-            yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours)
+            yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
 
 
 def _zero() -> Node:

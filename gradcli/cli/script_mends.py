@@ -219,7 +219,7 @@ def detached(text: Text, line: int) -> list[Change]:
     statement = text.at(line)
     for call in text.calls(line, "numpy"):
         if statement is not None and isinstance(call.func, ast.Attribute):
-            return [text.edited(statement, (end(call.func.value), end(call.func.value), ".detach()"))]
+            return [text.edited(statement, *behind(call.func.value, ".detach()", text))]
     return []
 
 
@@ -245,7 +245,7 @@ def real(text: Text, line: int) -> list[Change]:
             owner = text.text(call.func.value)
             if isinstance(statement, ast.Expr) and statement.value is call:
                 return [text.replaced(statement, f"{owner} = {owner}.float().requires_grad_()")]
-            return [text.edited(statement, (end(call.func.value), end(call.func.value), ".float()"))]
+            return [text.edited(statement, *behind(call.func.value, ".float()", text))]
     return []
 
 
@@ -326,4 +326,40 @@ def as_a_tensor(text: Text, line: int) -> list[Change]:
         owner = text.text(statement.targets[0].value)
         new = f"torch.full_like({owner}, {text.text(statement.value)})"
         return [text.edited(statement, (start(statement.value), end(statement.value), new))]
+    return []
+
+
+def transposed(text: Text, line: int, left: tuple[int, int], right: tuple[int, int]) -> list[Change]:
+    """Transpose the factor of a product of matrices that fits then: x @ w.T."""
+    statement = text.at(line)
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            factors = [node.left, node.right]
+        elif isinstance(node, ast.Call) and called(node) in ("matmul", "mm"):
+            own = isinstance(node.func, ast.Attribute) and text.text(node.func.value) != "torch"
+            factors = [node.func.value, *node.args] if own and isinstance(node.func, ast.Attribute) else node.args
+        else:
+            continue
+        turned = factors[1] if left[1] == right[1] else factors[0] if left[0] == right[0] else None
+        if turned is not None and statement is not None:
+            return [text.edited(statement, *behind(turned, ".T"))]
+    return []
+
+
+def with_inputs(text: Text, given: int, inputs: int, outputs: int) -> list[Change]:
+    """Give a layer as many inputs as it gets numbers: nn.Linear(784, 10)."""
+    for call in [n for n in ast.walk(text.tree) if isinstance(n, ast.Call) and called(n) == "Linear"]:
+        statement = text.at(call.lineno)
+        sizes = [a.value if isinstance(a, ast.Constant) else None for a in call.args[:2]]
+        if statement is not None and sizes == [inputs, outputs]:
+            return [text.edited(statement, (start(call.args[0]), end(call.args[0]), str(given)))]
+    return []
+
+
+def whole(text: Text, line: int) -> list[Change]:
+    """Make whole numbers of the targets of a loss."""
+    statement = text.at(line)
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Call) and len(node.args) > 1 and statement is not None:
+            return [text.edited(statement, *behind(node.args[1], ".long()"))]
     return []

@@ -196,6 +196,27 @@ def _grad_shape(scene: Scene) -> Told | None:
     )
 
 
+def _factors(scene: Scene) -> Told | None:
+    found = re.search(r"\((\d+)x(\d+) and (\d+)x(\d+)\)", scene.message)
+    if found is None:
+        return None
+    rows, given, wanted, columns = map(int, found.groups())
+    if changes := mends.with_inputs(_main(scene), given, wanted, columns):
+        reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
+        return Told(reason, "as many inputs as there are numbers", changes)
+    reason = (
+        f"each number of the product sums over a row of the left matrix, of {given}, and a column of the right one, "
+        f"of {wanted}: they are to be as many."
+    )
+    changes = mends.transposed(scene.text(), scene.line, (rows, given), (wanted, columns))
+    return Told(reason, "the transposed matrix fits" if changes else "matrices of shapes n x k and k x m", changes)
+
+
+def _classes(scene: Scene) -> Told:
+    reason = "these targets are numbers of classes, whole ones; probabilities would have the shape of the scores."
+    return Told(reason, "whole numbers", mends.whole(scene.text(), scene.line))
+
+
 BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "leaf Variable that requires grad": _leaf,
     r"Can't call numpy\(\)": _numpy,
@@ -217,4 +238,6 @@ BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "only change requires_grad flags of leaf": _fixed,
     "assigned grad expected to be a Tensor": _grad_number,
     "attempting to assign a gradient of size": _grad_shape,
+    "mat1 and mat2 shapes cannot be multiplied": _factors,
+    "expected target dtype to be Long": _classes,
 }

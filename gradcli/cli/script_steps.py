@@ -71,7 +71,7 @@ def _rule(optimizer: Any, p: Any, w: str, group: dict[str, Any]) -> list[str]:
 
 
 def _is(optimizer: Any, name: str) -> bool:
-    return any(c.__name__ == name and c.__module__ == "torch.optim" for c in type(optimizer).__mro__)
+    return any(c.__name__ == name and c.__module__ == f"torch.optim.{name.lower()}" for c in type(optimizer).__mro__)
 
 
 def _sgd(state: dict[str, Any], w: str, grad: str, sign: str, group: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import Notes
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.naming import Names
     from gradcli.pytorch.session import Script
     from gradcli.pytorch.trace import Recorded
 
@@ -18,7 +19,7 @@ class Told:
 
     script: Script
     line: int
-    names: dict[int, str]
+    names: Names
     recorded: Recorded | None = None
     trouble: str = ""
     steps: bool = False

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.engine.numpy_kernel import CACHE_LINE, NumpyKernel
+from gradcli.engine.numpy_kernel import NumpyKernel
+from gradcli.engine.numpy_plan import CACHE_LINE
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
 from gradcli.graph.graph import Graph
@@ -18,6 +20,8 @@ from gradcli.graph.graph import Graph
 Array = np.ndarray[Any, Any]
 
 _LINE = CACHE_LINE // 8  # points in a line of the cache
+
+_in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
 
 
 class Kernel(Protocol):
@@ -63,31 +67,37 @@ class Compiled:
         self.threads = threads or cores()
         schedule = Schedule.of(graph, same or {})
         self.kernel = _kernel(schedule, engine, notes or Notes())
-        self._outputs = list(graph.outputs)
-        self._constants = schedule.constants
+        # In their order; `results` take the place of those that vary.
+        self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
         self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
 
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
-        points = {name: np.ascontiguousarray(a, dtype=float) for name, a in points.items()}
-        count = max((a.shape[-1] for a in points.values()), default=1)
-        results = out or {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
-        # Kernels write whole rows.
-        rows = {n: a if a.flags.c_contiguous else np.empty(a.shape) for n, a in results.items()}
-        if self._shapes and count:
+        if not _are_rows(points.values()):
+            points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
+        count = next((a.shape[-1] for a in points.values()), 1)
+        results = {name: out[name] for name in self._shapes} if out else self._new(count)
+        if _are_rows(results.values()):
+            self._run(points, results, count)
+        else:
+            rows = self._new(count)
             self._run(points, rows, count)
-        for name, array in rows.items():
-            if array is not results[name]:
+            for name, array in rows.items():
                 results[name][...] = array
-        return {n: self._constants[n] if n in self._constants else results[n] for n in self._outputs}
+        return self._outputs | results
+
+    def _new(self, count: int) -> dict[str, Array]:
+        return {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
 
     def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
+        if not results or not count:
+            return
         workers = max(1, min(self.threads, count // self.kernel.fewest))
         # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.
         rounds = -(-count // (self.kernel.block * workers))
-        block = min(self.kernel.block, -(-count // (rounds * workers * _LINE)) * _LINE)
+        block = min(self.kernel.block, -(-count // (rounds * workers * _LINE)) * _LINE, count)
         ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
         # Memory that was used already needs no clearing by the system; a call at the same time finds none to take.
         buffers = self._spare.pop(block, [])
@@ -95,9 +105,11 @@ class Compiled:
         if workers == 1:
             self._work(ranges, points, results, block, buffers[0])
         else:
-            with ThreadPoolExecutor(workers) as pool:
-                for done in [pool.submit(self._work, ranges, points, results, block, b) for b in buffers]:
-                    done.result()
+            with ThreadPoolExecutor(workers - 1) as pool:
+                others = [pool.submit(self._work, ranges, points, results, block, b) for b in buffers[1:]]
+                self._work(ranges, points, results, block, buffers[0])
+                for other in others:
+                    other.result()
         self._spare = {block: buffers}
 
     def _work(
@@ -108,11 +120,19 @@ class Compiled:
         block: int,
         buffers: list[Array],
     ) -> None:
+        def part(arrays: Mapping[str, Array], start: int, stop: int) -> Mapping[str, Array]:
+            return arrays if stop - start == count else {name: a[..., start:stop] for name, a in arrays.items()}
+
+        count = next(iter(results.values())).shape[-1]
         with np.errstate(all="ignore"):
             for start, stop in ranges:
-                part = {name: a[..., start:stop] for name, a in points.items()}
                 own = buffers if stop - start == block else self.kernel.buffers(stop - start)
-                self.kernel.run(own, part, {name: a[..., start:stop] for name, a in results.items()})
+                self.kernel.run(own, part(points, start, stop), part(results, start, stop))
+
+
+def _are_rows(arrays: Collection[Array]) -> bool:
+    """Tell whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
+    return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

@@ -27,9 +27,12 @@ from gradcli.graph.shapes import Shape
 Array = np.ndarray[Any, Any]
 
 _TILE_BYTES = 2**17  # of the rows of a tile
-_SHORTEST, _LONGEST = 1, 16  # of a row, in units of 64 points
+_LONGEST = 32  # of a row, in units of 64 points
+_MANY = 2**14  # rows, whose tiles are as short as can be
 _LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
-MAX_STEPS = 50_000
+_LONG = 1_000  # operations
+MAX_STEPS = 20_000
+_ARGUMENTS = ["i64 %n", "i64 %from", *(f"ptr %{name}" for name in ("cells", "strides", "u", "w"))]
 
 
 class NotInNumbaError(Exception):
@@ -38,12 +41,12 @@ class NotInNumbaError(Exception):
 
 @dataclass(frozen=True)
 class Code:
-    """The source of a function `kernel(count, places, strides, u, w)`, for vectors of so many points.
+    """The source of a function `kernel(count, cells, strides, u, w)`, for vectors of so many points.
 
-    It works on `count` points, `lanes` or more.  `places` are the addresses of the first point in the inputs and then
-    the outputs; each is `(points,)` for a scalar and `(elements, points)` for an array, whose rows are `strides` apart.
-    `u` are the values `same` that do not vary, tables of the numbers of elements among them, one after the other, and
-    `w` is a scratch array of so many rows, each as long as a tile.
+    It works on `count` points, `lanes` or more.  `cells` are the addresses of cells that hold the addresses of the
+    first point in the inputs, and then in the outputs; each is `(points,)` for a scalar and `(elements, points)` for an
+    array, whose rows are `strides` apart.  `u` are the values `same` that do not vary, one after the other, and tables
+    of the numbers of elements; `w` is a scratch array of so many rows, each as long as a tile.
     """
 
     source: str
@@ -53,8 +56,8 @@ class Code:
     tile: int
 
 
-def write(schedule: Schedule, lanes: int = 4) -> Code:
-    """Return the source for a schedule.
+def write(schedule: Schedule, lanes: int = 0) -> Code:
+    """Return the source for a schedule; the number of points in a vector is chosen unless it is given.
 
     Errors: `NotInNumbaError` for an operation that Numba has no function for, and for more steps than it would compile.
     """
@@ -63,7 +66,8 @@ def write(schedule: Schedule, lanes: int = 4) -> Code:
             raise NotInNumbaError(f"Numba has no `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
         raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
-    w = Writer(lanes)
+    # As two registers of four a vector is quicker than as one, and takes twice as long to compile.
+    w = Writer(lanes or (4 if len(schedule.steps) > _LONG else 8))
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
@@ -75,11 +79,16 @@ def write(schedule: Schedule, lanes: int = 4) -> Code:
     for j, node in enumerate(outside[inputs:], inputs):
         if w.places[node].where != j:
             w.copy(_outside(j, node), node.shape, w.places[node])
-    # Rows a power of two apart would share one set of the cache's lines.
-    rows = w.rows + sum(n.size for n in outside)
-    tile = int(np.clip(_TILE_BYTES // 8 // rows // 64, _SHORTEST, _LONGEST)) * 64 + 8
     same = np.concatenate(w.same or [np.zeros(1)])
-    return Code(_source(w, tile), lanes, same, w.rows, tile)
+    again = sum(outside[j].size for j, loops in w.read_by.items() if isinstance(j, int) and len(loops) > 1)
+    tile = _tile(w.rows, again) if w.lanes > 1 else 1
+    return Code(_source(w, tile), w.lanes, same, w.rows, tile)
+
+
+def _tile(rows: int, outside: int) -> int:
+    """Return the number of points in a tile, with so many rows of scratch, and outside rows that are read again."""
+    longest = 0 if rows > _MANY else int(np.clip(_TILE_BYTES // 8 // max(1, rows + outside) // 64, 1, _LONGEST))
+    return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
 
 
 def _outside(j: int, node: Node) -> Place:
@@ -152,10 +161,13 @@ def _steps(w: Writer, schedule: Schedule) -> None:
         node = group[0]
         if is_view(node):
             w.view(node)
-        elif node.op in EXPRESSIONS or len(group) > 1:
+        elif node.op in EXPRESSIONS or len(group) > 1 or (node.op == "scatter" and is_sink(node)):
             _fused(w, group, stored)
         else:
-            RULES[node.op](w, node, w.take(node), *(w.places[a] for a in node.args))
+            places = [w.take(node), *(w.places[a] for a in node.args)]
+            for place in places:
+                w.read_by.setdefault(place.where, set()).update([-1, i])
+            RULES[node.op](w, node, *places)
         for finished in done.get(i, ()):
             if finished in w.places and w.places[finished].where == "w" and finished not in kept:
                 w.give_back(finished)
@@ -165,7 +177,7 @@ def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
     """Write one loop for steps of one shape; only what is read elsewhere is stored."""
     local: dict[Node, str] = {}
     for node in filter(is_sink, nodes):
-        w.copy(w.take(node), node.shape, SINKS[node.op].start)
+        SINKS[node.op].start(w, node)
     with w.loops(_kind(nodes[0])[1]) as k:
         for node in nodes:
             for a in node.args:
@@ -181,24 +193,23 @@ def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
 
 
 def _source(w: Writer, tile: int) -> str:
-    pointers = ", ".join(f"ptr noalias nocapture readonly %{name}" for name in ("places", "strides", "u"))
+    w.tile.append(f"  %T = add i64 {tile}, 0")
     return "\n".join(
         [
-            f"define void @kernel(i64 %count, {pointers}, ptr noalias nocapture %w) nounwind {{",
+            *_flat(w.lines),
+            "define void @kernel(i64 %count, ptr %cells, ptr %strides, ptr %u, ptr %w) nounwind {",
             "start:",
-            f"  %T = add i64 {tile}, 0",
+            *w.tile,
             f"  %last = sub i64 %count, {w.lanes}",
             "  br label %tile",
             "tile:",
             # The last points that do not fill a vector are done together with those before them, once more.
-            "  %begun = phi i64 [ 0, %start ], [ %next, %end ]",
+            "  %begun = phi i64 [ 0, %start ], [ %next, %tile ]",
             "  %from = call i64 @llvm.smin.i64(i64 %begun, i64 %last)",
             "  %left = sub i64 %count, %from",
             f"  %whole = and i64 %left, -{w.lanes}",
             "  %n = call i64 @llvm.smin.i64(i64 %whole, i64 %T)",
-            *_flat(w.lines),
-            "  br label %end",
-            "end:",
+            *(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts)),
             "  %next = add i64 %from, %n",
             "  %more = icmp slt i64 %next, %count",
             "  br i1 %more, label %tile, label %done",
@@ -206,8 +217,10 @@ def _source(w: Writer, tile: int) -> str:
             "  ret void",
             "}",
             "declare i64 @llvm.smin.i64(i64, i64)",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             *definitions(w.called, w.lanes),
             "!0 = !{}",
+            '!1 = !{!"branch_weights", i32 1, i32 1000}',
             "",
         ]
     )

@@ -1,131 +1,105 @@
-"""The Numba engine: a schedule as machine code, compiled by LLVM, which Numba brings, and kept on disk between runs."""
+"""The Numba engine: a schedule as machine code that works on the points of a block, wherever NumPy has them."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import cache
+from threading import Lock
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
 
-from gradcli.engine import kernel_cache
-from gradcli.engine.numba_code import write
+from gradcli.engine.numba_code import Code, write
+from gradcli.engine.numba_compiler import loaded, object_code
 from gradcli.engine.numba_math import LIBRARY
-from gradcli.engine.schedule import Schedule
+from gradcli.engine.schedule import Schedule, is_view
 from gradcli.errors import Notes
-from gradcli.files import reason
+from gradcli.graph.einsum import products
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 
 Array = np.ndarray[Any, Any]
 
-_POINTERS = 4  # of the arguments
+_THREAD, _ARRAY = 2**23, 2**13  # additions whose time is worth a thread, and that its slice of an array takes
 
 
 class NumbaKernel:
     """A schedule as a compiled function; `block` is the number of points that it works on at best."""
 
-    block = 2**14
+    block = 2**16
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
-        code = write(schedule, _lanes())
-        self._same, self._scratch, self._lanes = code.same, code.rows * code.tile, code.lanes
+        self._schedule, self._notes = schedule, notes
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
-        self._engine, self._function = loaded(_object_code(code.source, notes))
-        self.fewest = schedule.fewest
+        outside = [*schedule.inputs.values(), *schedule.outputs.values()]
+        self._rows = [j for j, n in enumerate(outside) if n.shape]
+        self._many = _Function(write(schedule), notes)
+        self._few: _Function | None = None
+        self._lock = Lock()
+        self.fewest = max(1, max(_THREAD, _ARRAY * len(outside)) // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
         """Return the scratch array of a thread."""
-        return [np.empty(self._scratch)]
+        return [np.empty(self._for(count).scratch)]
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points."""
-        inputs = [points[name] for name in self._inputs]
-        outputs = [results[name] for name in self._outputs]
-        count = outputs[0].shape[-1]
-        if count >= self._lanes:
-            self._call(count, [*inputs, *outputs], buffers[0])
-            return
-        # Fewer points than a vector has: the first one fills it.
-        inputs = [np.concatenate([a, *[a[..., :1]] * (self._lanes - count)], axis=-1) for a in inputs]
-        whole = [np.empty((*a.shape[:-1], self._lanes)) for a in outputs]
-        self._call(self._lanes, [*inputs, *whole], buffers[0])
-        for array, found in zip(outputs, whole, strict=True):
-            array[...] = found[..., :count]
+        # There may be thousands of both.
+        arrays = [*map(points.__getitem__, self._inputs), *map(results.__getitem__, self._outputs)]
+        count = arrays[-1].shape[-1]
+        strides = np.zeros(len(arrays), np.int64)
+        for j in self._rows:
+            strides[j] = arrays[j].strides[-2] // arrays[j].itemsize
+        function, own = self._for(count), cells(arrays)
+        function.call(count, *(a.ctypes.data for a in (own, strides, function.same, *buffers)))
 
-    def _call(self, count: int, arrays: list[Array], scratch: Array) -> None:
-        places = np.array([a.__array_interface__["data"][0] for a in arrays])
-        strides = np.array([a.strides[-2] // a.itemsize if a.ndim > 1 else 0 for a in arrays])
-        self._function(count, *(a.ctypes.data for a in (places, strides, self._same, scratch)))
+    def _for(self, count: int) -> _Function:
+        """Return the function for so many points: another for fewer than a vector has, made when it is wanted."""
+        if count >= self._many.lanes:
+            return self._many
+        with self._lock:
+            self._few = self._few or _Function(write(self._schedule, 1), self._notes)
+            return self._few
 
 
-def _machine() -> llvm.TargetMachine:
-    """Return this computer's processor, as LLVM knows it: a new one, since what it is given to will own it."""
-    _begin()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, codemodel="jitdefault", jit=True
-    )
+class _Function:
+    """A compiled function, and what it is called with."""
+
+    def __init__(self, code: Code, notes: Notes) -> None:
+        self.lanes, self.same, self.scratch = code.lanes, code.same, code.rows * code.tile
+        self._engine, self.call = loaded(object_code(code.source, notes))
+
+
+def _cost(node: Node) -> int:
+    """Return how long a step takes at a point, in additions."""
+    if is_view(node):
+        return 0
+    if OPERATIONS[node.op].kind == "contraction":
+        return products(node)
+    return node.size * (16 if node.op in LIBRARY else 4 if node.op == "div" else 1)
+
+
+def cells(arrays: Sequence[Array]) -> Array:
+    """Return for each array the address of a cell of memory that holds the address of its numbers.
+
+    To ask NumPy for thousands of addresses takes longer than to compute with what is there.
+    """
+    head = _head()
+    if head:
+        return np.fromiter(map(id, arrays), np.int64, len(arrays)) + head
+    both = np.array([0 for _ in arrays] + [a.ctypes.data for a in arrays])
+    both[: len(arrays)] = both.ctypes.data + both.itemsize * np.arange(len(arrays), 2 * len(arrays))
+    return both
 
 
 @cache
-def _begin() -> None:
-    """Make LLVM ready, and tell it where C's functions are."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    for name in LIBRARY:
-        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
-
-
-def _features() -> str:
-    features: str = llvm.get_host_cpu_features().flatten()
-    return features
-
-
-def _lanes() -> int:
-    """Return the number of points in a vector: those of one register, or of two where registers are short."""
-    return 8 if "+avx512f" in _features() else 4
-
-
-def _object_code(source: str, notes: Notes) -> bytes:
-    """Return the machine code of a source, from an earlier run that has kept it, or compiled.
-
-    What goes wrong with the former, whatever it is, only costs time.
-    """
-    key = repr((source, llvmlite.__version__, llvm.get_host_cpu_name(), _features()))
-    with suppress(OSError):
-        return kernel_cache.read(key)
-    code = compiled(source)
-    try:
-        kernel_cache.keep(key, code)
-    except OSError as error:
-        notes.add("note", f"what Numba compiled is not kept in `{kernel_cache.place()}`: {reason(error)}")
-    return code
-
-
-def compiled(source: str) -> bytes:
-    """Return the machine code of a source."""
-    machine = _machine()
-    module = llvm.parse_assembly(source)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    # Vectors are written as such, and loops over elements are as long as they should be.
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def loaded(code: bytes) -> tuple[Any, Callable[..., None]]:
-    """Return the function in machine code, and what must live as long as it does."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * _POINTERS)
-    return engine, kind(engine.get_function_address("kernel"))
+def _head() -> int:
+    """Return how far into an array's object that cell is, behind what all objects begin with; 0 if it is not there."""
+    probe = np.empty(1)
+    if sys.implementation.name != "cpython":
+        return 0
+    head = object.__basicsize__
+    return head if ctypes.c_void_p.from_address(id(probe) + head).value == probe.ctypes.data else 0

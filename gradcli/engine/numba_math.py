@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from gradcli.engine.numba_functions import FUNCTIONS, function
 from gradcli.engine.numba_writer import Writer, vector_function
 
 Rule = Callable[..., str]
@@ -178,23 +179,29 @@ def ldexp(w: Writer, mantissa: str, exponent: str) -> str:
 
 def definitions(called: Iterable[str], lanes: int) -> list[str]:
     """Return the lines that define functions of vectors, or declare them."""
-    vector = f"<{lanes} x double>"
+    vector, intrinsics = f"<{lanes} x double>", {name for name in called if name.startswith("llvm.")}
     lines = []
-    for name in sorted(called):
-        count = LIBRARY.get(name, 2 if name == "llvm.copysign" else 1)
-        if name.startswith("llvm."):
-            lines.append(f"declare {vector} @{vector_function(name, lanes)}({', '.join([vector] * count)})")
-            continue
-        lines.append(f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)")
-        lines += _by_element(name, count, lanes)
-    return lines
+    for name in sorted({*called} - intrinsics):
+        each = vector_function(name, lanes)
+        if name in FUNCTIONS:
+            body, more = function(name, lanes)
+            lines += body
+            intrinsics |= more
+            each = f"each.{name}"
+        lines += _by_element(each, name, lanes)
+    for name in sorted(intrinsics):
+        given = ", ".join([vector] * (2 if name == "llvm.copysign" else 1))
+        lines.append(f"declare {vector} @{vector_function(name, lanes)}({given})")
+    return [*lines, f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)"]
 
 
-def _by_element(name: str, count: int, lanes: int) -> list[str]:
-    """Return the lines of a function of vectors that calls one of numbers for each element."""
-    vector = f"<{lanes} x double>"
-    given = ", ".join(f"{vector} %x{j}" for j in range(count))
-    lines = [f"define internal {vector} @{vector_function(name, lanes)}({given}) noinline nounwind memory(none) {{"]
+def _by_element(own: str, name: str, lanes: int) -> list[str]:
+    """Return the lines of a function of vectors that calls one of C's for each element."""
+    vector, count = f"<{lanes} x double>", LIBRARY[name]
+    lines = [
+        f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)",
+        f"define internal {vector} @{own}({', '.join(f'{vector} %x{j}' for j in range(count))}) noinline nounwind {{",
+    ]
     for i in range(lanes):
         lines += [f"  %a{i}.{j} = extractelement {vector} %x{j}, i64 {i}" for j in range(count)]
         lines.append(f"  %y{i} = call double @{name}({', '.join(f'double %a{i}.{j}' for j in range(count))})")

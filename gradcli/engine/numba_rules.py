@@ -173,7 +173,7 @@ def _matmul(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
         def turn(m: list[Counter], total: str) -> tuple[str]:
             first = [*k[:stack], k[stack], *m] if len(left.shape) > 1 else m
             second = [*k[:stack], *m, k[-1]] if len(right.shape) > 1 else [*k[:stack], *m]
-            return (_plus_product(w, total, w.load(a, first), w.load(b, second)),)
+            return (w.plus_product(total, w.load(a, first), w.load(b, second)),)
 
         w.store(out, k, *w.fold(left.shape[-1:], (w.number(0),), turn))
 
@@ -187,14 +187,9 @@ def _einsum(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
         def turn(m: list[Counter], total: str) -> tuple[str]:
             at = dict(zip([*result, *inner], [*k, *m], strict=True))
             x, y = w.load(a, [at[c] for c in first]), w.load(b, [at[c] for c in second])
-            return (_plus_product(w, total, x, y),)
+            return (w.plus_product(total, x, y),)
 
         w.store(out, k, *w.fold(tuple(sizes[c] for c in inner), (w.number(0),), turn))
-
-
-def _plus_product(w: Writer, total: str, a: str, b: str) -> str:
-    """Return total + a·b, rounded once where the processor has an instruction for that, as in NumPy's products."""
-    return w.do("fadd contract", total, w.do("fmul contract", a, b))
 
 
 def _take(w: Writer, node: Node, out: Place, x: Place) -> None:

@@ -1,5 +1,6 @@
 """The instructions of a kernel, for LLVM: its loops, the rows of its scratch array, and where each value stands.
 
+Each loop is a function of its own: much of what LLVM does takes the square of a function's length.
 A value is a vector of as many points as the processor's registers hold, by the name that the kernel has for it: `%v7`
 for numbers, `%m7` for conditions.
 """
@@ -22,6 +23,11 @@ Array = np.ndarray[Any, Any]
 Counter = int | str  # of an axis: a number, or the name of one that a loop counts
 Values = tuple[str, ...]
 
+# The points of a tile, its first one, and memory: see `numba_code.Code`.
+PARAMETERS = "i64 %n, i64 %from, " + ", ".join(
+    [*(f"ptr noalias nocapture readonly %{name}" for name in ("cells", "strides", "u")), "ptr noalias nocapture %w"]
+)
+_AHEAD = 32  # points: so far ahead memory is asked for them
 _UNROLLED = 16  # turns of a loop that are written one after the other
 
 
@@ -63,8 +69,12 @@ class Writer:
         self.lanes = lanes
         self.vector, self.integers, self.masks = (f"<{lanes} x {kind}>" for kind in ("double", "i64", "i1"))
         self.lines: list[Any] = []  # a line, or a list of lines that are known later
+        self.tile: list[str] = []  # the line that says how long a tile is
         self.called: set[str] = set()  # functions
-        self.block = "tile"  # the label of the lines that are written now
+        self.parts = 0  # functions that are loops
+        self.read_by: dict[int | str, set[int]] = {}  # for each array outside the loops that go over it
+        self.ahead = False  # whether what is outside is fetched before its turn
+        self.block = ""  # the label of the lines that are written now
         self.rows = 0
         self.places: dict[Node, Place] = {}
         self.same: list[Array] = []  # values that do not vary, in the order in which they stand in `u`
@@ -88,6 +98,10 @@ class Writer:
     def do(self, operation: str, *values: str) -> str:
         """Return the value of an operation on vectors of numbers, such as `fadd`."""
         return self.new(f"{operation} {self.vector} {', '.join(values)}")
+
+    def plus_product(self, total: str, a: str, b: str) -> str:
+        """Return total + a·b, rounded once where the processor has an instruction for that."""
+        return self.do("fadd contract", total, self.do("fmul contract", a, b))
 
     def call(self, function: str, *values: str) -> str:
         """Return the value of a function of vectors."""
@@ -148,6 +162,15 @@ class Writer:
     @contextmanager
     def loops(self, shape: Shape) -> Iterator[list[Counter]]:
         """Write a loop for each axis and, innermost, one over the points; yield the counters of the axes."""
+        self.lines += [
+            f"define internal void @loop{self.parts}({PARAMETERS}) noinline nounwind {{",
+            "start:",
+            self.tile,
+        ]
+        self.parts += 1
+        self.block = "start"
+        # The processor itself follows a few arrays at a time.
+        self.ahead = not shape
         loops = [self._open(n) if n > 1 else None for n in shape]
         points = self._open("%n", self.lanes)
         self.lines.append(f"  %i{points.label} = add i64 %from, {points.counter}")
@@ -155,6 +178,7 @@ class Writer:
         yield [loop.counter if loop else 0 for loop in loops]
         for loop in [points, *reversed([loop for loop in loops if loop])]:
             self._close(loop)
+        self.lines += ["  ret void", "}"]
 
     def fold(
         self,
@@ -289,12 +313,21 @@ class Writer:
         if place.where == "w":
             start = self._offset("%w", element if element == 0 else self.new(f"mul nsw i64 {element}, %T"))
             return self._offset(start, inside)
-        pointer = self.new(f"load ptr, ptr {self._offset('%places', place.where, 'ptr')}, !invariant.load !0")
+        assert isinstance(place.where, int)
+        if not isinstance(element, int) or not place.index.ndim:
+            self.read_by.setdefault(place.where, set()).add(self.parts)
+        cell = self.new(f"load ptr, ptr {self._offset('%cells', place.where, 'ptr')}, !invariant.load !0")
+        pointer = self.new(f"load ptr, ptr {cell}, !invariant.load !0")
         if element != 0:
             stride = self._offset("%strides", place.where, "i64")
             rows = self.new(f"mul nsw i64 {element}, {self.new(f'load i64, ptr {stride}, !invariant.load !0')}")
             pointer = self._offset(pointer, rows)
-        return self._offset(pointer, outside)
+        pointer = self._offset(pointer, outside)
+        if self.ahead:
+            self.lines.append(
+                f"  call void @llvm.prefetch.p0(ptr {self._offset(pointer, _AHEAD)}, i32 0, i32 3, i32 1)"
+            )
+        return pointer
 
     def _offset(self, pointer: str, count: Counter, kind: str = "double") -> str:
         return self.new(f"getelementptr {kind}, ptr {pointer}, i64 {count}") if count != 0 else pointer

@@ -51,10 +51,22 @@ def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
 def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
     points = max(p.shape[-1] for p in parts)
     result = np.empty((*shape, points), dtype=np.result_type(*parts)) if out is None else out
-    result[...] = 0
-    for key, part in zip(keys, parts, strict=True):
+    begun = _begun(result, keys[0], parts[0])
+    for key, part in zip(keys[begun:], parts[begun:], strict=True):
         result[basic(key)] += part
     return result
+
+
+def _begun(result: Array, key: Index, part: Array) -> int:
+    """Fill an array with zeros; if the first part goes to neighbouring slices, add it at once, and return 1."""
+    rows = key[0] if len(key) == 1 else None
+    if not isinstance(rows, range) or rows.step != 1:
+        result[...] = 0
+        return 0
+    result[: rows.start] = 0
+    result[rows.stop :] = 0
+    np.add(part, 0, out=result[rows.start : rows.stop])  # -0 becomes 0
+    return 1
 
 
 def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = None) -> Array:
@@ -71,6 +83,15 @@ def _moved(op: str) -> Callable[..., Array]:
     move = OPERATIONS[op].move
     assert move is not None
     return lambda *args, out=None: into(out, move(*args))
+
+
+def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
+    parts = tuple(same_points(parts))
+    if axis or out is None or not out.flags.c_contiguous:
+        return np.stack(parts, axis=axis, out=out)
+    # One behind the other in memory, without a view of each that has an axis more.
+    np.concatenate(parts, out=out.reshape(-1, *parts[0].shape[1:]))
+    return out
 
 
 def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:
@@ -182,5 +203,5 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "tril": _moved("tril"),
     "from_diagonal": _from_diagonal,
     "concatenate": lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
-    "stack": lambda axis, *parts, out=None: np.stack(same_points(parts), axis=axis, out=out),
+    "stack": _stack,
 }

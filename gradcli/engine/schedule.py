@@ -53,7 +53,7 @@ class Schedule:
         for node in nodes:
             if not varying.isdisjoint(node.args):
                 varying.add(node)
-        steps = _ordered([n for n in nodes if n.args and n in varying], set(found.values()))
+        steps = ordered([n for n in nodes if n.args and n in varying], set(found.values()))
         read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
         fixed = {name: n for name, n in found.items() if n not in varying}
         needed = set(nodes)
@@ -93,7 +93,7 @@ def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[
     return waiting, after
 
 
-def _ordered(steps: Sequence[Node], outputs: Container[Node]) -> tuple[Node, ...]:
+def ordered(steps: Sequence[Node], outputs: Container[Node]) -> tuple[Node, ...]:
     """Return the steps in an order in which few values are held at once: what frees as much as it takes goes first.
 
     Values that stay in the processor's cache are read several times as fast as those that do not.

@@ -11,7 +11,7 @@ from gradcli.explain.sections import Computed, Math, Name, Value
 from gradcli.explain.trace import Edge, Trace
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import Pass, Sweep
+from gradcli.graph.vjp import Pass, Sweep, textbook_slope
 from gradcli.notation.nodes import written_size
 
 _LONGEST = 5  # factors
@@ -61,7 +61,7 @@ def numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:
 def _local(p: Pass) -> Node:
     """Return what a pass multiplies the adjoint by."""
     if p.slope is not None:
-        return p.slope
+        return textbook_slope(p.node, p.position)
     pullback: Any = OPERATIONS[p.node.op].pullback
     found: Node = pullback(const(1, p.node.shape), p.node, *p.node.settings, *p.node.args)[p.position]
     while found.op in ("broadcast", "reshape") and np.prod(found.args[0].shape) == 1:

@@ -61,7 +61,7 @@ class Verdict:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found: dict[str, Any] = {"claim": self.claim, "verdict": self.verdict, "by": self.by}
+        found: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
             found["points"] = self.counted
         if self.at is not None:

@@ -21,7 +21,7 @@ class Case:
     """A claim as nodes: `yours` against `truth`, the derivative of `base` by `by`, of its entries at `key` alone.
 
     `text` is the claim's left side and `said` its right side.  `graph` has the leaves as its inputs, and the cotangents
-    of a pullback; `by` is one of them, or an intermediate.
+    of a pullback, whose names are the `cotangents`; `by` is one of them, or an intermediate.
     """
 
     text: str
@@ -32,6 +32,7 @@ class Case:
     key: tuple[int | slice, ...]
     truth: Node
     yours: Node
+    cotangents: tuple[str, ...] = ()
 
     @cached_property
     def cut(self) -> tuple[Node, Node]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from gradcli.explain.claim import numbers
 from gradcli.explain.evidence import Evidence
-from gradcli.explain.results import Array
+from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -38,9 +38,18 @@ def by_sign(e: Evidence) -> str:
             seen.append([good, spread > 0, spread < 0])
         for right, positive, negative in seen:
             for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
-                if inside.any() and outside.any() and right[inside].all() and not right[outside].any():
+                some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
+                if some and _is_of(e, name, -1 if sign == "negative" else 1):
                     return f"right only for {sign} {name}"
     return ""
+
+
+def _is_of(e: Evidence, name: str, sign: int) -> bool:
+    """Tell whether it is the sign of this input that counts: the others may have their other signs."""
+    points = {n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()}
+    truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
+    defined = np.isfinite(truth).all(axis=0)
+    return e.equal(truth[:, defined], yours[:, defined])
 
 
 def by_condition(e: Evidence) -> str:
@@ -72,19 +81,46 @@ def _plain(condition: Node) -> Node:
 
 
 def special(e: Evidence) -> str:
-    """Say that the claim is right only for inputs of a kind."""
+    """Say that the claim is right only for inputs of a kind: several matrices may have to be symmetric."""
     for name, x in e.case.graph.inputs.items():
         for what, project in _projections(name, x.shape):
-            points = e.points | {name: project(e.points[name])}
-            truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
-            if np.isfinite(truth).all() and e.equal(truth, yours):
+            if _right_at(e, e.points | {name: project(e.points[name])}):
                 return f"right only where {what}"
-    return ""
+    wanted = square(e)
+    if len(wanted) < 2 or not _right_at(e, symmetric(e.points, wanted)):
+        return ""
+    for name in list(wanted):
+        others = [n for n in wanted if n != name]
+        if _right_at(e, symmetric(e.points, others)):
+            wanted = others
+    return f"right only where {all_symmetric(wanted)}"
+
+
+def _right_at(e: Evidence, points: Named) -> bool:
+    """Tell whether the claim is right at points."""
+    truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
+    return bool(np.isfinite(truth).all()) and e.equal(truth, yours)
+
+
+def square(e: Evidence) -> list[str]:
+    """Return the inputs that may be symmetric."""
+    return [n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1]]
+
+
+def all_symmetric(names: Sequence[str]) -> str:
+    """Return in words that these are symmetric."""
+    *others, last = names
+    return f"{', '.join(others)} and {last} are symmetric" if others else f"{last} is symmetric"
+
+
+def symmetric(points: Named, names: Sequence[str]) -> Named:
+    """Return points at which these matrices are symmetric."""
+    return points | {n: (points[n] + points[n].swapaxes(0, 1)) / 2 for n in names}
 
 
 def _projections(name: str, shape: Shape) -> Iterator[tuple[str, Callable[[Array], Array]]]:
     if len(shape) == 2 and shape[0] == shape[1]:
-        yield f"{name} is symmetric", lambda a: (a + a.swapaxes(0, 1)) / 2
+        yield f"{name} is symmetric", lambda a: symmetric({name: a}, [name])[name]
     if len(shape) >= 1:
         axis = len(shape) - 1
         rows = "each row of " if len(shape) > 1 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,12 @@ def note_corners(graph: Graph, at: Named, notes: Notes) -> None:
     values = values_of(graph, {name: v[..., None] for name, v in at.items()}, graph.nodes)
     for text in _corners(graph, {n: v[..., 0] for n, v in values.items()}):
         notes.add("note", text)
+
+
+def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> None:
+    """Add a note for each operation whose corner one of the points lies on."""
+    for at in points:
+        note_corners(graph, at, notes)
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:

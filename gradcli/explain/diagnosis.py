@@ -6,15 +6,16 @@ Numbers decide, at all points at once; formulas only give the words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
+from math import floor, log10
 
 import numpy as np
 
 from gradcli.explain.claim import Case, derivative, numbers
-from gradcli.explain.conditions import by_condition, by_sign, special
+from gradcli.explain.conditions import all_symmetric, by_condition, by_sign, special, square, symmetric
 from gradcli.explain.evidence import Evidence, number
 from gradcli.explain.proof import Proof, entry_name
-from gradcli.explain.repairs import repairs
+from gradcli.explain.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repairs
 from gradcli.explain.results import Array
 from gradcli.explain.terms import of_arrays, products, terms
 from gradcli.explain.trials import Trials
@@ -23,8 +24,10 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
 
+_ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
 _MAX_RANK = 4  # of arrays whose axes are tried in another order
 _MAX_LINES = 60  # along an axis, to be tried in another order
+_MAX_INPUTS = 12  # that are tried in pairs
 _CANDIDATES = 200  # nodes that are tried as a factor
 _LINEAR = ("add", "sub", "mul", "div", "neg", "identity", "sum", "mean", "index", "reshape", "broadcast", "stack")
 
@@ -34,12 +37,33 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     counted = trials.chosen(np.flatnonzero(trials.counted))
     evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
     with np.errstate(all="ignore"):
-        for explain in _EXPLANATIONS:
-            if found := explain(evidence):
-                return found
+        if found := _explained(evidence) or _where_symmetric(evidence):
+            return found
     if proof.difference:
         return f"it is yours + ({proof.difference})"
     return "it differs from the derivative"
+
+
+def _explained(e: Evidence) -> str:
+    return next((found for explain in _EXPLANATIONS if (found := explain(e))), "")
+
+
+def _where_symmetric(e: Evidence) -> str:
+    """Say what is wrong with a claim even where matrices are symmetric, of as few of them as say so."""
+
+    def explained(names: Sequence[str]) -> str:
+        points = symmetric(e.points, names)
+        truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
+        return _explained(Evidence(e.case, points, truth, yours, e.tolerance, Proof(), e.entry))
+
+    wanted = square(e)
+    if not wanted or not (found := explained(wanted)):
+        return ""
+    for name in list(wanted):
+        others = [n for n in wanted if n != name]
+        if others and explained(others) == found:
+            wanted = others
+    return f"even where {all_symmetric(wanted)}: {found}"
 
 
 def _not_finite(e: Evidence) -> str:
@@ -74,6 +98,15 @@ def _transposed(e: Evidence) -> str:
 # Factors
 
 
+def _cotangent(e: Evidence) -> str:
+    """Say that the cotangent is forgotten."""
+    for name in e.case.cotangents:
+        factor = e.spread(e.case.graph.inputs[name])
+        if factor is not None and e.right(e.yours * factor):
+            return f"{name} is forgotten: it is yours times {name}"
+    return ""
+
+
 def _factor(e: Evidence) -> str:
     """Say that a constant is the factor: the sign, a number, the size of an axis."""
     ratio = e.ratio()
@@ -83,7 +116,11 @@ def _factor(e: Evidence) -> str:
         return "yours is 0"
     if abs(ratio + 1) <= e.tolerance:
         return "the sign: yours is -1 times it"
+    if abs(ratio - 1) < _ROUNDED:
+        allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
+        return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
     text = number(ratio, e.tolerance)
+    told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
     count = ratio if abs(ratio) > 1 else 1 / ratio
     sizes: dict[int, str] = {}
     for name, x in e.case.graph.inputs.items():
@@ -92,8 +129,8 @@ def _factor(e: Evidence) -> str:
             sizes.setdefault(x.size, f"{name} has {x.size} elements")
     near = next((n for n in sizes if abs(abs(count) - n) <= e.tolerance * n), None)
     if near is not None:
-        return f"yours is {text} times it: off by 1/n? {sizes[near]}, and a mean divides by their number"
-    return f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
+        return f"{told}: off by 1/n? {sizes[near]}, and a mean divides by their number"
+    return told
 
 
 def _inner(e: Evidence) -> str:
@@ -144,26 +181,34 @@ def _by_factor(e: Evidence) -> str:
         factor = e.spread(node) if node.shape in ((), e.case.by.shape) else None
         if factor is None:
             continue
-        if e.right(e.yours * factor):
-            return f"{_power(e, node)}: times {e.write(node)}"
-        if e.equal(e.yours, e.truth * factor):
-            return f"{_power(e, node)}: divided by {e.write(node)}"
-        if e.right(e.yours * factor**2):
-            return f"a factor is missing: times {e.write(node)}**2"
+        for power in (1, 2):
+            written = e.write(node if power == 1 else node**power)
+            off = "an exponent off by one: it" if power == 1 and _is_base(e, node) else "it"
+            if e.right(e.yours * factor**power):
+                return f"{off} is yours times {written}"
+            if e.equal(e.yours, e.truth * factor**power):
+                return f"{off} is yours divided by {written}"
     return ""
 
 
-def _power(e: Evidence, node: Node) -> str:
-    """Return what a factor too few or too many is: of a variable or a power's base, an exponent that is off by one."""
-    bases = {n.args[0] for n in scheduled([e.case.base, e.case.truth]) if n.op == "pow"}
-    return "an exponent off by one" if node in bases or node.op == "input" else "a factor"
+def _is_base(e: Evidence, node: Node) -> bool:
+    """Tell whether a node has an exponent: it is a power's base, or a factor or divisor of the claim."""
+    if any(n.op == "pow" and n.args[0] is node for n in scheduled([e.case.base, e.case.truth])):
+        return True
+    stack = [e.case.yours]
+    while stack:
+        factor = stack.pop()
+        if factor is node:
+            return True
+        stack += factor.args if factor.op in ("mul", "div", "neg", "stack") else ()
+    return False
 
 
 # Inputs and entries
 
 
-def _exchanged(e: Evidence) -> str:
-    """Say that the claim is about another input, or has two inputs exchanged."""
+def _another(e: Evidence) -> str:
+    """Say that the claim is the derivative by another input."""
     case = e.case
     others = [(name, x) for name, x in case.graph.inputs.items() if x is not case.by and x.shape == case.by.shape]
     own = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
@@ -172,26 +217,41 @@ def _exchanged(e: Evidence) -> str:
         (found,) = e.evaluate(derivative(case.graph, case.base, x))
         if e.equal(e.yours, found):
             return f"inputs exchanged: this is the derivative by {name}, not by {own}"
-    names = list(case.graph.inputs)
-    for i, a in enumerate(names[:12]):
-        for b in names[i + 1 : 12]:
-            if case.graph.inputs[a].shape == case.graph.inputs[b].shape:
-                swapped = e.points | {a: e.points[b], b: e.points[a]}
-                if e.right(numbers(case.graph, swapped, [case.yours])[0]):
-                    return f"inputs exchanged: {a} and {b}"
     return ""
 
 
-def _one_entry(e: Evidence) -> str:
-    """Say that all entries but one are right, and what is wrong with that one."""
-    if len(e.truth) < 2:
+def _exchanged(e: Evidence) -> str:
+    """Say that the claim has two inputs exchanged."""
+    inputs = list(e.case.graph.inputs.items())[:_MAX_INPUTS]
+    for (a, x), (b, z) in combinations(inputs, 2):
+        if x.shape == z.shape:
+            swapped = e.points | {a: e.points[b], b: e.points[a]}
+            if e.right(numbers(e.case.graph, swapped, [e.case.yours])[0]):
+                return f"inputs exchanged: {a} and {b}"
+    return ""
+
+
+def _one_part(e: Evidence) -> str:
+    """Say that all entries but one are right, or all but those of one line, and what is wrong with these."""
+    if len(e.truth) < 3:
         return ""
-    wrong = [k for k in range(len(e.truth)) if not e.equal(e.truth[k], e.yours[k])]
-    if len(wrong) != 1 or len(e.truth) == 2:
-        return ""
-    alone = e.only(wrong[0])
-    more = next((found for explain in (_factor, _sums) if (found := explain(alone))), "")
-    return f"right but for the entry {entry_name(e.shape, wrong[0])}" + (f": {more}" if more else "")
+    wrong = np.array([not e.equal(a, b) for a, b in zip(e.truth, e.yours, strict=True)]).reshape(e.shape)
+    if wrong.sum() == 1:
+        key = tuple(int(k) for k in np.argwhere(wrong)[0])
+        return _right_but_for(e, f"the entry {entry_name(e.shape, e.entry)}", key)
+    for axis, size in enumerate(e.shape):
+        lines = np.flatnonzero(wrong.any(tuple(k for k in range(len(e.shape)) if k != axis)))
+        if len(e.shape) > 1 and size > 1 and len(lines) == 1:
+            place = ",".join(str(lines[0]) if k == axis else ":" for k in range(len(e.shape)))
+            return _right_but_for(e, f"[{place}]", (*map(range, e.shape[:axis]), int(lines[0])))
+    return ""
+
+
+def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
+    part = e.part(key)
+    found = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
+    more = next((text for text in found if text), "")
+    return f"right but for {what}" + (f": {more}" if more else "")
 
 
 def _permuted(e: Evidence) -> str:
@@ -213,16 +273,24 @@ def _permuted(e: Evidence) -> str:
 
 def _likely(e: Evidence) -> str:
     """Say which one change of the claim, of those that are likely mistakes, makes it right."""
-    return _repaired(e, True)
+    return _repaired(e, LIKELY)
 
 
 def _unlikely(e: Evidence) -> str:
     """Say which other change of the claim makes it right."""
-    return _repaired(e, False)
+    return _repaired(e, UNLIKELY)
 
 
-def _repaired(e: Evidence, likely: bool) -> str:
-    for text, node in repairs(e.case.yours, e.case.graph, scheduled([e.case.base]), e.write, likely):
+def _factored(e: Evidence) -> str:
+    """Say which factor, somewhere in the claim, makes it right."""
+    return _repaired(e, FACTORS)
+
+
+def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
+    nodes = scheduled([e.case.base])
+    active = active_nodes(Graph(nodes, {}, {}), [e.case.by])
+    system = {n: n in active for n in nodes}
+    for text, node in repairs(e.case.yours, e.case.graph, system, e.write, kinds):
         if e.right(e.evaluate(node)[0]):
             return text
     return ""
@@ -235,6 +303,7 @@ def _sums(e: Evidence) -> str:
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
-    _not_finite, _transposed, by_sign, by_condition, _inner, _factor, _exchanged, _one_entry, _permuted, _likely,
-    special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
+    _not_finite, _transposed, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part, _permuted,
+    _likely, _exchanged, special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
+    _factored,
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,8 +12,16 @@ import numpy as np
 from gradcli.explain.claim import Case, numbers
 from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
+from gradcli.graph.construct import index
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation
+
+# Powers of numbers that are simple fractions of units, and how those numbers are written.
+_FORMS = (
+    (1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi"),
+    (1, math.log(10), "{}*log(10)"), (1, 1 / math.log(10), "{}/log(10)"),
+    (1, math.log(2), "{}*log(2)"), (1, 1 / math.log(2), "{}/log(2)"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,15 @@ class Evidence:
         """The shape of the derivative."""
         return self.case.truth.shape
 
-    def only(self, entry: int) -> Evidence:
-        """Return the evidence of one entry alone."""
-        rows = slice(entry, entry + 1)
-        return Evidence(self.case, self.points, self.truth[rows], self.yours[rows], self.tolerance, self.proof, 0)
+    def part(self, key: tuple[int | range, ...]) -> Evidence:
+        """Return the evidence of the entries at a key alone."""
+        rows = np.arange(len(self.truth)).reshape(self.shape)
+        for axis, k in reversed(list(enumerate(key))):
+            rows = np.take(rows, np.asarray(k), axis)
+        rows = rows.reshape(-1)
+        case = replace(self.case, truth=index(self.case.truth, key), yours=index(self.case.yours, key))
+        proof = self.proof if len(rows) == 1 else Proof()  # it is of one entry
+        return Evidence(case, self.points, self.truth[rows], self.yours[rows], self.tolerance, proof, 0)
 
     def ratio(self) -> float | None:
         """Return the number that yours is times the truth everywhere, if there is one."""
@@ -99,11 +112,11 @@ def number(value: float, tolerance: float) -> str:
 
 
 def exact(value: float, tolerance: float) -> str | None:
-    """Return a number as a simple fraction, a root of one, or one times π, if it is near one."""
-    for power, unit, form in ((1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi")):
+    """Return a number as a simple fraction, a root of one, or one times π or a logarithm, if it is near one."""
+    for power, unit, form in _FORMS:
         scaled = abs(value) ** power / unit
         near = Fraction(scaled).limit_denominator(60)
         if near and abs(float(near) - scaled) <= tolerance * max(1, scaled):
-            text = "pi" if near == 1 and unit == math.pi else form.format(near)
+            text = form.format(near).removeprefix("1*")
             return f"-{text}" if value < 0 else text
     return None

@@ -16,9 +16,9 @@ from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
-from gradcli.graph.node import Node, leaf, lift
+from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import vjp
+from gradcli.graph.vjp import textbook_slope, vjp
 from gradcli.notation.nodes import Notation, node_names
 
 _ENTRIES = 36  # of a Jacobian that is shown beside J·u
@@ -39,8 +39,9 @@ class TangentRule:
     def text(self) -> str:
         """Return the rule in the language of gradcli, with a dot for the product of slope and tangent.
 
+        >>> from gradcli.graph.node import const
         >>> x = leaf()
-        >>> TangentRule(((2 * x, "ẋ"), (lift(1), "ȧ")), None, {x: "x"}).text()
+        >>> TangentRule(((2 * x, "ẋ"), (const(1), "ȧ")), None, {x: "x"}).text()
         '(2*x)·ẋ + ȧ'
         """
         notation = Notation(self.names, times="*", implicit=True)
@@ -215,7 +216,7 @@ def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Tangent
     moving = [i for i, a in enumerate(node.args) if a in pushed.tangents]
     row = OPERATIONS[node.op]
     if row.broadcasts:
-        terms = [(lift(row.slopes[i](own, *stand_ins)), dot(names[node.args[i]])) for i in moving]
+        terms = [(textbook_slope(own, i), dot(names[node.args[i]])) for i in moving]
         return TangentRule(tuple(terms), None, known)
     given = {i: leaf(node.args[i].shape) for i in moving}
     tangents = {u: dot(names[node.args[i]]) for i, u in given.items()}

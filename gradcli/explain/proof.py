@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.explain.claim import Case
 from gradcli.explain.results import Shown
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 
@@ -51,30 +51,28 @@ def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
     def work(question: tuple[int, int | None], report: Callable[[Proof], None]) -> None:
         place, wrong = question
         case = cases[place]
-        for found in _found(replace(shown, graph=case.graph), case.truth, case.yours, wrong):
+        for found in _found(shown, case, wrong):
             report(found)
 
     with Bounded(work, SECONDS) as bounded:
         yield lambda place, wrong: bounded.ask((place, wrong)) or Proof()
 
 
-def _found(shown: Shown, truth: Node, yours: Node, wrong: int | None) -> Iterator[Proof]:
+def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
     """Yield better and better proofs."""
     from gradcli.algebra.formulas import TooDeepError
 
-    if truth.size > MAX_ENTRIES:
+    if case.truth.size > MAX_ENTRIES:
         return
     with suppress(TooDeepError):
-        yield from (
-            _of_a_right_one(shown, truth, yours) if wrong is None else _of_a_wrong_one(shown, truth, yours, wrong)
-        )
+        yield from _of_a_right_one(shown, case) if wrong is None else _of_a_wrong_one(shown, case, wrong)
 
 
-def _of_a_wrong_one(shown: Shown, truth: Node, yours: Node, wrong: int) -> Iterator[Proof]:
+def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     """Yield the right derivative of the entry that is wrong, and what it has that the claim has not."""
     from gradcli.algebra.display import tidy
 
-    right, said = (_entries(shown.graph, node, {})[wrong] for node in (truth, yours))
+    right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
     found = Proof(formula=_short(shown, tidy(right)))
     yield found
     found = replace(found, terms=_differing(shown, said, right))
@@ -82,22 +80,24 @@ def _of_a_wrong_one(shown: Shown, truth: Node, yours: Node, wrong: int) -> Itera
     yield replace(found, difference=_short(shown, tidy(right - said)))
 
 
-def _of_a_right_one(shown: Shown, truth: Node, yours: Node) -> Iterator[Proof]:
+def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
     """Yield what shows that numbers that agree do so everywhere, and the derivative written out."""
     from gradcli.algebra.display import tidy
     from gradcli.algebra.equality import is_zero
 
-    found = Proof(proved=_proved(shown.graph, truth, yours))
+    found = Proof(proved=_proved(case))
     yield found
-    right, said = (_entries(shown.graph, node, {}) for node in (truth, yours))
-    if truth.size <= _SHOWN:
-        found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], truth.shape))
+    right, said = (_entries(case, node, {}) for node in (case.truth, case.yours))
+    if case.truth.size <= _SHOWN:
+        found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], case.truth.shape))
         yield found
-    if not found.proved and all(is_zero(a - b) for a, b in zip(said, right, strict=True)):
-        yield replace(found, proved=True)
+    if not found.proved:
+        positive = _positive(case, {})
+        if all(is_zero((a - b).xreplace(positive)) for a, b in zip(said, right, strict=True)):
+            yield replace(found, proved=True)
 
 
-def _proved(graph: Graph, truth: Node, yours: Node) -> bool:
+def _proved(case: Case) -> bool:
     """Tell whether both are equal for any values of some of the system's intermediates, whatever these are made of.
 
     Formulas in them are short.  What is found equal so, is equal.  What is not may be so because one is made of another
@@ -105,40 +105,66 @@ def _proved(graph: Graph, truth: Node, yours: Node) -> bool:
     """
     from gradcli.algebra.equality import is_zero
 
-    named = [(name, n) for name, n in graph.names.items() if n.args and "[" not in name][:_NAMED]
+    named = [(name, n) for name, n in case.graph.names.items() if n.args and "[" not in name][:_NAMED]
     known = {n: name for name, n in named}
-    differences = _differences(graph, truth, yours, known)
+    differences = _differences(case, known)
     if differences is None:
         known = {}
         for name, n in named:
-            if (found := _differences(graph, truth, yours, {**known, n: name})) is not None:
+            if (found := _differences(case, {**known, n: name})) is not None:
                 known[n], differences = name, found
     if differences is not None and all(is_zero(d, patient=False) for d in differences):
         return True
-    whole = _differences(graph, truth, yours, {}) if known else differences
+    whole = _differences(case, {}) if known else differences
     return whole is not None and all(is_zero(d, patient=False) for d in whole)
 
 
-def _differences(graph: Graph, truth: Node, yours: Node, known: Mapping[Node, str]) -> list[Any] | None:
+def _differences(case: Case, known: Mapping[Node, str]) -> list[Any] | None:
     """Return what the claim's elements differ by from the derivative's; None where numbers show that they do."""
     from gradcli.algebra.equality import is_refuted
     from gradcli.algebra.formulas import TooDeepError
 
     try:
-        right, said = (_entries(graph, node, known) for node in (truth, yours))
+        right, said = (_entries(case, node, known) for node in (case.truth, case.yours))
     except TooDeepError:
         return None
-    found = [a - b for a, b in zip(said, right, strict=True)]
+    positive = _positive(case, known)
+    found = [(a - b).xreplace(positive) for a, b in zip(said, right, strict=True)]
     return None if any(map(is_refuted, found)) else found
 
 
-def _entries(graph: Graph, node: Node, known: Mapping[Node, str]) -> list[Any]:
+def _entries(case: Case, node: Node, known: Mapping[Node, str]) -> list[Any]:
     """Return the formulas of a node's elements, in those of the leaves and of what is `known`."""
-    from gradcli.algebra.formulas import formulas, symbols
+    from gradcli.algebra.formulas import formulas
 
-    given = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
-    given |= {n: symbols(name, n.shape) for n, name in known.items()}
-    return list(formulas([node], given, {}).exprs[node].reshape(-1))
+    return list(formulas([node], _variables(case, known), {}).exprs[node].reshape(-1))
+
+
+def _variables(case: Case, known: Mapping[Node, str]) -> dict[Node, Any]:
+    """Return the variables of formulas: the elements of the leaves and of what is `known`."""
+    from gradcli.algebra.formulas import symbols
+
+    names = {**{n: name for name, n in case.graph.inputs.items()}, **known}
+    return {n: symbols(name, n.shape) for n, name in names.items()}
+
+
+def _positive(case: Case, known: Mapping[Node, str]) -> dict[Any, Any]:
+    """Return positive variables in the place of those that the system takes a logarithm or a root of.
+
+    It is defined for no others, but maybe for 0.
+    """
+    import sympy
+
+    variables = _variables(case, known)
+    positive = [n.args[0] for n in scheduled([case.base, case.truth]) if _is_of_positive(n)]
+    return {s: sympy.Dummy(positive=True) for x in positive if x in variables for s in variables[x].flat}
+
+
+def _is_of_positive(node: Node) -> bool:
+    if node.op == "pow":
+        exponent = node.args[1].value
+        return exponent is not None and exponent % 1 != 0
+    return node.op in ("log", "log2", "log10", "sqrt")
 
 
 def _short(shown: Shown, expr: Any) -> str:

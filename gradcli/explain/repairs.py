@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.node import Node, const, elementwise, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.graph.substitute import substituted
 
 _MAX_NODES = 300  # of a claim that is mended
+_FACTORED = 40  # of a claim in which factors may be missing
+_NAMED = 12  # quantities that are taken for each other
 # Functions that are taken for each other.
 _TAKEN = {
     "sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh", "tan": "sec", "sec": "tan", "tanh": "sech",
@@ -25,32 +27,34 @@ _SIGNS = {"add": "sub", "sub": "add"}
 
 Changes = Iterator[tuple[str, Node]]
 Write = Callable[[Node], str]
+Kind = Callable[[Node, Graph, Write], Changes]
 
 
-def repairs(claim: Node, graph: Graph, system: Sequence[Node], write: Write, likely: bool) -> Changes:
+def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write, kinds: Sequence[Kind]) -> Changes:
     """Yield claims in which one node is changed, everywhere or at one place, each with what was wrong if it is right.
 
-    The `likely` mistakes are in exponents, axes, transposes, inputs and indices, the others in functions, signs and
-    constants.  `system` are the nodes that the claim is about.
+    The `kinds` of changes are one of the lists below.  `system` are the nodes that the claim is about, and whether they
+    depend on the variable.  What the claim calls by its name is one quantity, whatever it is made of.
     """
-    nodes = scheduled([claim])
-    if len(nodes) > _MAX_NODES:
+    called = {n for name, n in graph.names.items() if "[" not in name and n is not claim}
+    nodes = [n for n in scheduled([claim], called) if n not in called]
+    read = dict.fromkeys(a for n in nodes for a in n.args if a in called)
+    if len(nodes) > (_FACTORED if kinds is FACTORS else _MAX_NODES):
         return
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
         for arg in dict.fromkeys(node.args):
             readers.setdefault(arg, []).append(node)
-    kinds = (_exponents, _axes, _transposes, _inputs, _indices) if likely else (_functions, _terms, _signs, _constants)
     for kind in kinds:
-        for node in nodes:
+        for node in (*nodes, *read):
             own = readers.get(node, [])
-            changes = [*kind(node, graph, write), *(_forgotten(node, system, write) if kind is _functions else ())]
+            changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
             for text, other in changes:
                 if _fits(other, node, own):
-                    yield text, substituted([claim], {node: other})[0]
+                    yield text, substituted([claim], {node: other}, called)[0]
                     for reader in own if len(own) > 1 else ():
                         changed = replace(reader, args=tuple(other if a is node else a for a in reader.args))
-                        yield text, substituted([claim], {reader: changed})[0]
+                        yield text, substituted([claim], {reader: changed}, called)[0]
 
 
 def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
@@ -67,13 +71,29 @@ def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
     return bool(readers)
 
 
-def _forgotten(node: Node, system: Sequence[Node], write: Write) -> Changes:
-    """Yield what the system has as a function of a node: the function may be forgotten; and the other way round."""
+def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes:
+    """Yield what the system has as a function of a node, and the node times the slope of one of the system's functions.
+
+    Either may be forgotten.
+    """
     for other in system:
         if len(other.args) == 1 and other.args[0] is node and OPERATIONS[other.op].broadcasts:
             yield f"a function is forgotten: {write(node)} should be {write(other)}", other
-    if len(node.args) == 1 and node in system and OPERATIONS[node.op].broadcasts:
-        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
+    for other in (n for n, depends in system.items() if depends and len(n.args) == 1 and n.shape == node.shape):
+        if slopes := OPERATIONS[other.op].slopes:
+            slope = slopes[0](other, other.args[0])
+            if isinstance(slope, Node) and slope.op != "const" and slope.shape == node.shape:
+                whole = slope if is_const(node, 1) else node * slope
+                yield f"the derivative of {write(other)} is forgotten: {write(node)} should be {write(whole)}", whole
+
+
+def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield the quotient that a/b*c was meant to be."""
+    for place, quotient in enumerate(node.args) if node.op == "mul" else ():
+        if quotient.op == "div" and quotient not in graph.names.values():
+            above, below = quotient.args
+            other = above / (below * node.args[1 - place])
+            yield f"brackets are missing: {write(node)} should be {write(other)}", other
 
 
 def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
@@ -84,6 +104,11 @@ def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _axes(node: Node, graph: Graph, write: Write) -> Changes:
+    if node.args and OPERATIONS[node.op].settings == ("axis",) and node.shape == node.args[0].shape:
+        for axis in range(len(node.shape)):
+            if axis != node.settings[0]:
+                along = replace(node, settings=(axis,))
+                yield f"the wrong axis: {write(node)} should be {write(along)}", along
     inner = node.args[0] if node.op == "reshape" else node  # what keeps the axis is a sum in another shape
     if inner.op not in ("sum", "mean") or len(inner.settings[0]) != 1:
         return
@@ -110,14 +135,18 @@ def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op == "input":
-        name = next((n for n, x in graph.inputs.items() if x is node), "")
-        for other_name, other in graph.inputs.items():
-            if other is not node:
-                yield f"inputs exchanged: {name} where {other_name} belongs", other
+    """Yield other quantities that have a name in the place of one."""
+    named = [n for n in dict.fromkeys([*graph.inputs.values(), *graph.names.values()]) if n.op != "const"]
+    if node not in named:
+        return
+    for other in [n for n in named if n is not node and n.shape == node.shape][:_NAMED]:
+        exchanged = "inputs exchanged: " if node.op == other.op == "input" else ""
+        yield f"{exchanged}{write(node)} stands where {write(other)} belongs", other
 
 
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:
+    if len(node.args) == 1 and node.op != "neg" and OPERATIONS[node.op].broadcasts:
+        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
     if node.op in _TAKEN:
         other = elementwise(_TAKEN[node.op], *node.args)
         yield f"{write(node)} should be {write(other)}", other
@@ -152,3 +181,40 @@ def _indices(node: Node, graph: Graph, write: Write) -> Changes:
                 if i != k:
                     other = replace(node, settings=((*key[:place], i, *key[place + 1 :]),))
                     yield f"indices exchanged: {write(node)} should be {write(other)}", other
+
+
+def _products(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield the quotient for a product, and the product for a quotient."""
+    if node.op == "mul":
+        a, b = node.args
+        for other in (a / b, b / a):
+            yield f"{write(node)} should be {write(other)}", other
+    if node.op == "div":
+        other = node.args[0] * node.args[1]
+        yield f"{write(node)} should be {write(other)}", other
+
+
+def _too_many(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield a product or quotient with a factor less."""
+    for other in node.args[: {"mul": 2, "div": 1}.get(node.op, 0)]:
+        yield f"a factor too many: {write(node)} should be {write(other)}", other
+
+
+def _squares(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield the square of a quantity that has a name, or of an element of it."""
+    whole = node.args[0] if node.op == "index" else node
+    if any(n is whole for n in (*graph.inputs.values(), *graph.names.values())):
+        yield f"an exponent is forgotten: {write(node)} should be {write(node**2)}", node**2
+
+
+def _missing(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield a node with an input as a factor or divisor more."""
+    inputs = [x for x in graph.inputs.values() if not x.shape and x is not node]
+    for x in inputs[:_NAMED] if node.dtype != "bool" else ():
+        for other in (node * x, node / x):
+            yield f"a factor is missing: {write(node)} should be {write(other)}", other
+
+
+LIKELY: Sequence[Kind] = (_brackets, _exponents, _axes, _transposes, _inputs, _indices)
+UNLIKELY: Sequence[Kind] = (_functions, _terms, _signs, _constants, _products)
+FACTORS: Sequence[Kind] = (_squares, _too_many, _missing)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from gradcli.explain.sections import Added, Computed, Equal, Math, Name, Partial, Words
 from gradcli.graph.names import bar
-from gradcli.graph.node import Node, leaf, lift
+from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import Pass
+from gradcli.graph.vjp import Pass, textbook_slope
 from gradcli.notation.nodes import Notation
 from gradcli.notation.text import subscript
 
@@ -44,7 +44,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
     known = {node: names[p.node]} | {s: names[a] for s, a in zip(stand_ins, p.node.args, strict=True) if a in names}
     row = OPERATIONS[node.op]
     if row.broadcasts:
-        return _slope(lift(row.slopes[p.position](node, *stand_ins)), known, names[p.node], names[p.argument])
+        return _slope(textbook_slope(node, p.position), known, names[p.node], names[p.argument])
     assert row.pullback is not None  # or it would pass nothing on
     g = leaf(node.shape)
     passed = row.pullback(g, node, *node.settings, *stand_ins)[p.position]

@@ -59,6 +59,8 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
     def line(name: str, node: Node, values: Named) -> Line:
         value = (Value(values[name]),) if name in values else ()
         written = "" if deep or name in assembled else _written(graph, node)
+        if node.op == "const" and value and not written:
+            return Line((Name(name), *value))
         return Line((Name(name), _right(name, node, names, written), *value))
 
     yield from (partial(line, name, node) for name, node in (*parts, *graph.names.items()))

@@ -19,6 +19,7 @@ from gradcli.graph.shapes import Shape
 _CANDIDATES = 200  # nodes that are tried as a term
 _FACTORS = 48  # nodes that are tried as a factor of a term
 _ELEMENTS = 400  # of such a factor
+_LENGTH = 160  # characters of a term that is shown
 _LOOK = 4  # points at which most products are seen to be none
 
 Multiply = Callable[[Array, Array], Array]
@@ -38,7 +39,8 @@ def terms(e: Evidence) -> str:
             return f"too many: {'+' if sign > 0 else '-'} {e.write(term)}"
         if (ratio := e.quotient(e.truth - rest, sign * found)) is not None and (text := exact(ratio, e.tolerance)):
             written = e.write(term)
-            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {text} of it"
+            size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
+            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"
@@ -47,7 +49,8 @@ def terms(e: Evidence) -> str:
         (found,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if found.any() and e.right(e.yours + sign * found):
-                return f"missing: {_signed(str(sign), node, e)}"
+                written = _signed(str(sign), node, e)
+                return f"missing: {written}" if len(written) <= _LENGTH else "a term is missing, and the rest is right"
     return ""
 
 

@@ -20,6 +20,7 @@ _SHORT = 40
 ATOM = 9
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floor_divide": "//"}
+_ELEMENT = re.compile(r"\w+\[\d+(, \d+)*\]")  # of an array that has a name
 _SIMPLE = re.compile(r"-?[\w.]+")  # a name or a number
 
 
@@ -108,7 +109,7 @@ class ArrayWriter:
             return found
         name = self.function.names.get(node)
         short = self.function.readers[node] < 2 and len(found.text) < _LONG
-        if name is None and (short or found.text.isidentifier()):
+        if name is None and (short or found.text.isidentifier() or _ELEMENT.fullmatch(found.text)):
             return found
         return self.named(found.text, self.own_name(node))
 

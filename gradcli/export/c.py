@@ -75,12 +75,11 @@ def source(program: Program) -> str:
     text = "\n".join(line for lines in functions for line in lines)
     helpers = [["", *h.c()] for h in needed(text, HELPERS)]
     turned = any("PI" in line for lines in helpers for line in lines)
-    tested = _self_test(program)
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
-    head += ["#include <stdio.h>"] if tested else []
     head += ["", "static const double PI = 3.141592653589793;"] if turned else []
-    return "\n".join([*head, *(line for lines in [*helpers, *functions] for line in lines), *tested]) + "\n"
+    body = [line for lines in [*helpers, *functions] for line in lines]
+    return "\n".join([*head, *body, *_self_test(program)]) + "\n"
 
 
 def _function(function: Function) -> list[str]:
@@ -109,7 +108,7 @@ def _self_test(program: Program) -> list[str]:
     if any(f.test is None for f in program.functions):
         return []
     lines = [
-        "", f"#ifdef {program.name.upper()}_TEST",
+        "", f"#ifdef {program.name.upper()}_TEST", "#include <stdio.h>", "",
         "static int close_to(const char *name, const double *found, const double *expected, int n)",
         "{",
         "    for (int i = 0; i < n; i++) {",

@@ -155,7 +155,9 @@ def _sub(made: _Elements, a: Node, b: Node) -> Node | None:
         return a
     if is_const(a, 0):
         return made.make("neg", b)
-    return made.make("add", a, b.args[0]) if b.op == "neg" else None
+    if b.op == "neg":
+        return made.make("add", a, b.args[0])
+    return made.make("neg", made.make("add", a.args[0], b)) if a.op == "neg" else None
 
 
 def _times(op: str) -> Callable[..., Node | None]:
@@ -181,6 +183,8 @@ def _neg(made: _Elements, a: Node) -> Node | None:
 
 
 def _where(made: _Elements, condition: Node, a: Node, b: Node) -> Node | None:
+    if is_const(a, 0) and is_const(b, 0) and made.zero in (a, b):
+        return made.zero
     return a if a is b else None
 
 

@@ -246,7 +246,7 @@ def _names(
     inputs = list(inputs)
     leaves = {n for n, _ in inputs}
     for node, name in [*inputs, *named]:
-        fixed = not node.args or (node.op == "index" and node.args[0] in leaves)
+        fixed = not node.args or (not node.shape and node.op == "index" and node.args[0] in leaves)
         if node in found or (node not in leaves and (node not in nodes or fixed)):
             continue
         own = identifier(name)

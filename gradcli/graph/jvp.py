@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
-from gradcli.graph.construct import broadcast
+from gradcli.graph.construct import Index, broadcast, index, scatter
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.node import Node, const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import active_nodes, reverse, scale, slope
@@ -75,7 +76,9 @@ def forward(
 ) -> tuple[dict[Node, Node], Slopes]:
     """Return the tangents of the nodes that depend on a seeded one, and the slopes that made them.
 
-    `nodes` stand in the order in which they are computed; `slopes` are known from another sweep, and added to.
+    `nodes` stand in the order in which they are computed; `slopes` are known from another sweep, and added to.  Of a
+    tangent of which one part alone is seeded, that part alone is multiplied: no 0 meets an infinite slope, and of
+    `M @ (1/x)` at x[0] = 0 the column of x[1] is finite, as the rows have it.
     """
     tangents = dict(seeds)
     slopes = {} if slopes is None else slopes
@@ -85,7 +88,9 @@ def forward(
             continue
         if row.broadcasts:
             slopes |= {(node, i): slope(node, i) for i in known if (node, i) not in slopes}
-            tangents[node] = _elementwise(node, [(u, slopes[node, i]) for i, u in known.items()])
+            key = _one_part(node, known.values())
+            terms = [(u, slopes[node, i]) for i, u in known.items()]
+            tangents[node] = _elementwise(node, terms) if key is None else _of_part(node, known, key)
         else:
             tangents[node] = structural(node, known)
     return tangents, slopes
@@ -93,11 +98,27 @@ def forward(
 
 def _elementwise(node: Node, terms: Sequence[tuple[Node, Node]]) -> Node:
     """Return Σ slope·tangent, of the node's shape."""
-    scaled = [scale(u, local, node.args) for u, local in terms]
-    total = scaled[0]
-    for term in scaled[1:]:
-        total = total + term
-    return broadcast(total, node.shape)
+    return broadcast(_sum(scale(u, local, node.args) for u, local in terms), node.shape)
+
+
+def _sum(terms: Iterable[Node]) -> Node:
+    return reduce(Node.__add__, terms)
+
+
+def _one_part(node: Node, tangents: Iterable[Node]) -> Index | None:
+    """Return the index of the one part in which all tangents are, of the node's shape, if there is one."""
+    places = {u.settings if u.op == "scatter" else () for u in tangents}
+    shape, keys = places.pop() or ((), ())
+    return keys[0] if not places and shape == node.shape and len(keys) == 1 else None
+
+
+def _of_part(node: Node, known: Mapping[int, Node], key: Index) -> Node:
+    """Return Σ slope·tangent where the tangents are, among zeros."""
+    args = [index(broadcast(a, node.shape), key) if a.shape else a for a in node.args]
+    y = index(node, key)
+    slopes = OPERATIONS[node.op].slopes
+    total = _sum(scale(u.args[0], lift(slopes[i](y, *args)), args) for i, u in known.items())
+    return scatter(node.shape, [(key, broadcast(total, y.shape))])
 
 
 def structural(node: Node, known: Mapping[int, Node]) -> Node:
@@ -126,10 +147,8 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     ends = scheduled([g, own, *arguments])
     small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
     active = active_nodes(small, [g])
-    adjoints = reverse(small, [(contributions[i], u) for i, u in known.items() if contributions[i] in active], active)[
-        1
-    ]
-    found = adjoints.get(g)
+    seeds = [(contributions[i], u) for i, u in known.items() if contributions[i] in active]
+    found = reverse(small, seeds, active)[1].get(g)
     if found is None:
         return const(0, node.shape)
     meant = {own: node, **dict(zip(arguments, node.args, strict=True))}

@@ -6,8 +6,9 @@ wherever it is wanted, and listed nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +41,8 @@ class Operation:
     """One row of the table.
 
     One with neither slopes nor pullback passes nothing on, as `detach` and the conditions do.
-    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number.
+    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` has
+    slopes as they are known, by the argument, where what is computed in their place keeps more digits or takes less.
     `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
     passes to it; both are written in operations of the table, so that a derivative can be derived again.
     `definition(*settings, *arguments)` spells the operation in simpler ones, for formulas and for engines; `lowered`
@@ -55,6 +57,7 @@ class Operation:
     arity: int = 1
     settings: tuple[str, ...] = ()
     slopes: tuple[Slope, ...] = ()
+    textbook: Mapping[int, Slope] = field(default_factory=dict)
     pullback: Callable[..., Sequence[Node]] | None = None
     definition: Callable[..., Node | None] | None = None
     lowered: Callable[..., Node | None] | None = None
@@ -85,12 +88,14 @@ class Operation:
 
 def function(
     *slopes: Slope,
+    textbook: Mapping[int, Slope] = MappingProxyType({}),
     lowered: Callable[..., Node] | None = None,
     formula: Callable[..., Node] | None = None,
     infix: str = "",
 ) -> Operation:
     """Return the row of an elementwise operation with a slope for each argument."""
-    return Operation("elementwise", len(slopes), slopes=slopes, lowered=lowered, formula=formula, infix=infix)
+    arity = len(slopes)
+    return Operation("elementwise", arity, (), slopes, textbook, lowered=lowered, formula=formula, infix=infix)
 
 
 def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:

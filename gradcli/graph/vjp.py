@@ -171,6 +171,17 @@ def slope(node: Node, i: int) -> Node:
     return lift(OPERATIONS[node.op].slopes[i](node, *node.args))
 
 
+def textbook_slope(node: Node, i: int) -> Node:
+    """Return what a page shows for `slope`: y·(1 - y) for the sigmoid, for one.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> slope(elementwise("tanh", leaf()), 0), textbook_slope(elementwise("tanh", leaf()), 0)
+    (pow(sech, const), shape (), sub(const, pow), shape ())
+    """
+    row = OPERATIONS[node.op]
+    return lift((row.textbook.get(i) or row.slopes[i])(node, *node.args))
+
+
 def scale(adjoint: Node, local: Node, args: Sequence[Node]) -> Node:
     """Return adjoint·slope, for the slope of an operation with these arguments.
 

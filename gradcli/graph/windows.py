@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.construct import concatenate, extremum, reduce, reshape, scatter
 from gradcli.graph.einsum import einsum
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import check_size, size_of
 
@@ -116,7 +116,7 @@ def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: in
     whole: Node = const(1)
     for i, own in enumerate(counts):
         whole = whole * reshape(_constants(own), (len(own), *(1,) * (len(counts) - 1 - i)))
-    return reduce("sum", taken, axes) / whole
+    return reduce("sum", taken, axes) / cast(whole, x.dtype)
 
 
 def _axes(x: Node, windows: Sequence[Window]) -> list[tuple[int, Window]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph.names import NAME, normal
@@ -103,18 +104,24 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
             f"those of the first order are df/dx, then come d2f/dx2 to d{_MAX_ORDER}f/dx{_MAX_ORDER}",
         )
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
-    if len(by) == 1 and order > 1:
-        name = by[0].name
-        if not name.endswith(str(order)) or by[0].key is not None or len(name) == 1:
-            example = f"d{order}{match[2]}/d{name}{order}"
-            raise InputError(
-                f"`{span.text}` is of order {order}: by what else?", span, f"write {example}, or d2f/dx/dz"
-            )
-        by = [Quantity(name[:-1])] * order
+    if len(by) < order:
+        ways = [found for way in product(*map(_readings, by)) if len(found := [q for own in way for q in own]) == order]
+        by = ways[0] if len(ways) == 1 else by
+    if len(by) == 1 < order:
+        example = f"d{order}{match[2]}/d{by[0].name}{order}"
+        raise InputError(f"`{span.text}` is of order {order}: by what else?", span, f"write {example}, or d2f/dx/dz")
     if len(by) != order:
         what = f"{order} variables are wanted below, and there are {len(by)}"
-        raise InputError(f"`{span.text}`: {what}", span, "for example d2f/dx2, or d2f/dx/dz")
+        raise InputError(f"`{span.text}`: {what}", span, "for example d2f/dx2, d2f/dx/dz, or d3f/dx2/dz")
     return Claim(text, _quantity(match[2], match[3], span), tuple(by), expression, span, aliases)
+
+
+def _readings(quantity: Quantity) -> list[list[Quantity]]:
+    """Return what may stand below: x2 is a name, or x twice."""
+    name = quantity.name
+    if quantity.key is not None or len(name) < 2 or name[-1] not in "234":
+        return [[quantity]]
+    return [[quantity], [Quantity(name[:-1])] * int(name[-1])]
 
 
 def _right(source: Source, start: int, end: int) -> tuple[Expression, dict[str, str]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from gradcli.graph.node import Constant, Node
 from gradcli.notation.decimals import whole_text
 from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
-from gradcli.notation.latex_names import latex_number
+from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
 from gradcli.notation.text import keeping, listed, number_text, padding, places_key, solved_for_vector, subscript
 from gradcli.notation.writer import SHOWN, Binds, Rule, Written
+
+_ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{\d+\})?(\^\{\\top\})?$")
 
 # Constants
 
@@ -166,8 +169,19 @@ def side_by_side(w: LatexNodeWriter, a: Node, b: Node, binds: Binds = Binds.PROD
     # A sign in front needs no brackets: -(a + b) c.
     left = w.operand(a, Binds.SUM if a.op in ("neg", "const") else Binds.PRODUCT, last=False)
     right = w.operand(b, binds, first=False)
-    between = r" \cdot " if right.text[0].isdigit() else " "
-    return Written(left.text + between + right.text, min(Binds.PRODUCT, right.binds), right.open)
+    return Written(beside(left.text, right.text), min(Binds.PRODUCT, right.binds), right.open)
+
+
+def beside(left: str, right: str) -> str:
+    r"""Return factors with what parts them: a dot in front of digits, some space beside a word.
+
+    >>> beside("a", "b"), beside("a", "2"), beside("x", r"\mathtt{model.0.weight}")
+    ('a b', 'a \\cdot 2', 'x \\, \\mathtt{model.0.weight}')
+    """
+    if right[0].isdigit():
+        return rf"{left} \cdot {right}"
+    words = right.startswith(WORDS) or _ENDS_IN_WORD.search(left)
+    return rf"{left} \, {right}" if words else f"{left} {right}"
 
 
 def _matmul(w: LatexNodeWriter, node: Node) -> Written:
@@ -179,7 +193,7 @@ def _matmul(w: LatexNodeWriter, node: Node) -> Written:
     plain = turns(first) and first not in w.names
     left = w.argument(first.args[0], Binds.PRODUCT) if plain else transposed(w, first)
     right = w.operand(second, Binds.PRODUCT)
-    return Written(f"{left} {right.text}", Binds.PRODUCT, right.open)
+    return Written(beside(left, right.text), Binds.PRODUCT, right.open)
 
 
 def turns(node: Node) -> bool:

@@ -27,6 +27,7 @@ _ACCENTS = {
     "\u20d7": "vec",
 }
 _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
+WORDS = (r"\mathit{", r"\mathtt{")  # what names of several letters begin with
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
 _CALL = re.compile(r"([\w.]+)\((.*)\)(.*)")
 _ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0-9]*)")
@@ -40,8 +41,8 @@ class LatexNames:
     >>> names = LatexNames(["x1", "x_1", "y_hat", "W1"])
     >>> names("x1"), names("x_1"), names("y_hat"), names("W1[0,2]")
     ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}', 'W_{1}[0,2]')
-    >>> LatexNames()("x_1"), LatexNames()("t̄2")
-    ('x_{1}', '\\bar{t}_{2}')
+    >>> LatexNames()("x_1"), LatexNames()("t̄2"), LatexNames()("h̄idden")
+    ('x_{1}', '\\bar{t}_{2}', '\\overline{\\mathit{hidden}}')
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -94,12 +95,14 @@ def latex_name(name: str) -> str:
 def textbook(name: str) -> str:
     """Return a variable's name as a textbook prints it: digits as a subscript, Greek names as letters, accents.
 
-    >>> textbook("x1_hat"), textbook("varphi"), textbook("under_score")
-    ('\\\\hat{x}_{1}', '\\\\varphi', '\\\\mathit{under\\\\_score}')
+    >>> textbook("x1_hat"), textbook("varphi"), textbook("under_score"), textbook("model.0.weight")
+    ('\\\\hat{x}_{1}', '\\\\varphi', '\\\\mathit{under\\\\_score}', '\\\\mathtt{model.0.weight}')
     """
     if (match := _ACCENTED.fullmatch(name)) and (letter := _one_letter(match[1])) and not (match[2] and match[4]):
         return _subscripted(rf"\{match[3]}{{{letter}}}", match[2] or match[4])
     match = _STEM.fullmatch(name)
+    if not match and "." in name and name[0].isalpha():
+        return _literal(name)  # what a module has: model.0.weight
     if not match:
         return name  # a number, kept as it was typed
     stem, digits = match.groups()
@@ -134,7 +137,8 @@ def _unmarked(name: str) -> tuple[str, str]:
 
 def _marked(written: str, mark: str) -> str:
     stem, subscript, digits = written.partition("_{")
-    return rf"\{mark}{{{stem}}}{subscript}{digits}"
+    wide = mark == "bar" and stem.startswith(WORDS)
+    return rf"\{'overline' if wide else mark}{{{stem}}}{subscript}{digits}"
 
 
 def _literal(name: str) -> str:

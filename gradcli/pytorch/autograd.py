@@ -5,44 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
-from gradcli.pytorch.modes import (
-    Mode,
-    detect_anomaly,
-    enable_grad,
-    inference_mode,
-    no_grad,
-    set_detect_anomaly,
-    set_grad_enabled,
-)
+from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, alias
 
-__all__ = [
-    "Variable",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "grad",
-    "inference_mode",
-    "no_grad",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+__all__ = ["Variable", "backward", "grad"]
+ELSEWHERE = {"Function": "functions", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck"}
+ELSEWHERE |= dict.fromkeys(("detect_anomaly", "enable_grad", "inference_mode", "no_grad"), "modes")
+ELSEWHERE |= dict.fromkeys(("set_detect_anomaly", "set_grad_enabled"), "modes")
 
 _CREATE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
-    "gradient which "
-    "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use "
-    "this function, make sure to reset the .grad fields of your parameters to None after use to break the "
-    "cycle and avoid "
-    "the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+    "the cycle and avoid the leak."
 )
 
 
@@ -79,27 +61,26 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
-    roots = _listed(tensors)
+    roots, chosen = _listed(tensors), None if inputs is None else _listed(inputs)
     if not roots:
         raise RuntimeError("'backward' called with no tensors")  # pragma: no cover
-    if inputs is not None and not len(_listed(inputs)):
+    if chosen == []:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, _listed(grad_tensors), create_graph)
-    keep = create_graph if retain_graph is None else retain_graph
     if create_graph:
         warnings.warn(_CREATE, UserWarning, stacklevel=3)
-    chosen = _listed(inputs) if inputs is not None else None
-    sweep = Sweep(bool(keep), create_graph, None if chosen is None else {edge_of(x): None for x in chosen})
-    call = _Running(sweep, _call(roots, seeds, chosen, implicit=grad_tensors is None))
-    call.run(seeds)
+    call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
+    sweep = _swept(call, seeds, retain_graph, create_graph)
     for x in chosen or ():
-        g = call.found(x)
+        g = _arrived(sweep, x)
         if g is not None:
             before = x._grad
             kept = before._a.copy() if before is not None else None
-            x._grad = accumulated(before, as_tensor(g), create_graph)
-            call.call.leaves.append((x, kept, as_tensor(g), x._grad))
-    call.is_done()
+            x._grad = accumulated(before, g, create_graph)
+            call.leaves.append((x, kept, g, x._grad))
+    if chosen is None and Listeners.done is not None:
+        call.leaves = [(leaf.variable, *more) for leaf, *more in sweep.leaves]  # type: ignore[misc]
+    _tell(call, sweep)
 
 
 def grad(
@@ -114,75 +95,56 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     if is_grads_batched:
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError("torch.autograd.grad(is_grads_batched=True)")
     roots, wanted = _listed(outputs), _listed(inputs)
-    given = _listed(grad_outputs) if grad_outputs is not None else [None] * len(roots)
-    seeds = _seeds(roots, given, create_graph)
+    seeds = _seeds(roots, _listed(grad_outputs), create_graph)
     for x in wanted:
         if not x.requires_grad:
             raise about("One of the differentiated Tensors does not require grad", "no grad", x)
-    keep = create_graph if retain_graph is None else retain_graph
-    sweep = Sweep(bool(keep), create_graph, {edge_of(x): None for x in wanted})
-    call = _Running(sweep, _call(roots, seeds, wanted, implicit=grad_outputs is None))
-    call.call.returns = True
-    call.run(seeds)
-    call.call.leaves = [(x, None, as_tensor(g), None) for x in wanted if (g := call.found(x)) is not None]
-    call.is_done()
-    found: list[Tensor | None] = []
-    for i, x in enumerate(wanted):
-        g = call.found(x)
-        if g is None and materialize_grads:
-            g = np.zeros_like(x._a)
+    call = Call(_weighted(roots, seeds), wanted, returns=True, implicit=grad_outputs is None)
+    sweep = _swept(call, seeds, retain_graph, create_graph)
+    found = [_arrived(sweep, x) for x in wanted]
+    call.leaves = [(x, None, g, None) for x, g in zip(wanted, found, strict=True) if g is not None]
+    _tell(call, sweep)
+    if materialize_grads:
+        return tuple(as_tensor(np.zeros_like(x._a)) if g is None else g for x, g in zip(wanted, found, strict=True))
+    for i, (x, g) in enumerate(zip(wanted, found, strict=True)):
         if g is None and not allow_unused:
-            raise about(
-                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior.",
-                "unused",
-                x,
-                roots,
-            )
-        found.append(None if g is None else as_tensor(g))
+            unused = f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+            raise about(f"{unused}allow_unused=True if this is the desired behavior.", "unused", x, roots)
     return tuple(found)
 
 
-def _call(roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]], inputs: Any, implicit: bool) -> Call:
-    found = [(y, g if isinstance(g, np.ndarray) else g._a) for y, (_, g) in zip(roots, seeds, strict=True)]
-    return Call(found, inputs, implicit=implicit)
+def _swept(call: Call, seeds: Sequence[tuple[Edge, Any]], retain: bool | None, create: bool) -> Sweep:
+    """Return the sweep of a call, which has run; who listens is told before it."""
+    wanted = None if call.inputs is None else {edge_of(x): None for x in call.inputs}
+    sweep = Sweep(bool(create if retain is None else retain), create, wanted)
+    call.freed = not sweep.retain
+    if Listeners.before is not None:
+        Listeners.before(call)
+    before, Mode.grad = Mode.grad, create
+    try:
+        with np.errstate(all="ignore"):
+            sweep.run(seeds)
+    finally:
+        Mode.grad = before
+    return sweep
 
 
-@dataclass
-class _Running:
-    """A sweep, and the call that it is of."""
+def _arrived(sweep: Sweep, x: Tensor) -> Tensor | None:
+    """Return what arrived at a tensor that was asked for."""
+    g = (sweep.wanted or {}).get(edge_of(x))
+    return None if g is None else as_tensor(g)
 
-    sweep: Sweep
-    call: Call
 
-    def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        """Run the sweep, and tell who listens before it."""
-        sweep, call = self.sweep, self.call
-        call.freed = not sweep.retain
-        if Listeners.before is not None:
-            Listeners.before(call)
-        before, Mode.grad = Mode.grad, sweep.create
-        try:
-            with np.errstate(all="ignore"):
-                sweep.run(seeds)
-        finally:
-            Mode.grad = before
+def _tell(call: Call, sweep: Sweep) -> None:
+    if Listeners.done is not None:
+        call.seen = sweep.seen or call.seen
+        Listeners.done(call)
 
-    def found(self, x: Tensor) -> Any:
-        """Return what arrived at a tensor that was asked for."""
-        return (self.sweep.wanted or {}).get(edge_of(x))
 
-    def is_done(self) -> None:
-        """Tell who listens."""
-        if Listeners.done is not None:
-            if self.sweep.wanted is None:
-                self.call.leaves = [(leaf.variable, old, own, new) for leaf, old, own, new in self.sweep.leaves]
-            self.call.seen = self.sweep.seen or self.call.seen
-            Listeners.done(self.call)
+def _weighted(roots: Sequence[Tensor], seeds: Sequence[tuple[Edge, Any]]) -> list[tuple[Tensor, Any]]:
+    return [(y, g if isinstance(g, np.ndarray) else g._a) for y, (_, g) in zip(roots, seeds, strict=True)]
 
 
 def _seeds(roots: Sequence[Tensor], given: Sequence[Any], create: bool) -> list[tuple[Edge, Any]]:
@@ -196,34 +158,22 @@ def _seeds(roots: Sequence[Tensor], given: Sequence[Any], create: bool) -> list[
             raise TypeError(f"gradients can be either Tensors or None, but got {type(v).__name__}")
     if len(given) != len(roots):
         raise about(f"got {len(roots)} tensors and {len(given)} gradients", "count")
-    seeds: list[tuple[Edge, Any]] = []
-    for i, (y, v) in enumerate(zip(roots, given, strict=True)):
-        if v is None:
-            if y.requires_grad and y._a.size != 1:
-                raise about("grad can be implicitly created only for scalar outputs", "scalar", y)
-            v = np.ones(y._a.shape, y._a.dtype)
-        else:
-            _check_shape(i, y, v)
-            v = v.to(y.dtype)  # type: ignore[attr-defined]
-            v = v if create else v._a
-        seeds.append((None, v))  # type: ignore[arg-type]
-    found = []
-    for i, (y, (_, v)) in enumerate(zip(roots, seeds, strict=True)):
+    flows = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, given, strict=True))]
+    for i, y in enumerate(roots):
         if not y.requires_grad:
             raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
-        v = as_tensor(v) if create else v
-        found.append((edge_of(y), v))
-    return found
+    return [(edge_of(y), as_tensor(v) if create else getattr(v, "_a", v)) for y, v in zip(roots, flows, strict=True)]
 
 
-def _check_shape(i: int, y: Tensor, v: Any) -> None:
+def _seed(i: int, y: Tensor, v: Any) -> Any:
+    if v is None:
+        if y.requires_grad and y._a.size != 1:
+            raise about("grad can be implicitly created only for scalar outputs", "scalar", y)
+        return np.ones(y._a.shape, y._a.dtype)
     if v.shape != y.shape:
-        raise about(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {v.shape} and output[{i}] has a shape of {y.shape}.",
-            "shape",
-            y,
-            v,
-        )
+        where = f"grad_output[{i}] has a shape of {v.shape} and output[{i}] has a shape of {y.shape}."
+        raise about(f"Mismatch in shape: {where}", "shape", y, v)
+    return v.to(y.dtype)
 
 
 class _VariableType(type):
@@ -237,27 +187,10 @@ class Variable(metaclass=_VariableType):
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        found = _alias(data)
+        found = alias(data)
         if requires_grad:
             found.requires_grad_()
         return found
 
 
-def _alias(data: Tensor) -> Tensor:
-    """Return a leaf that shows the same memory."""
-    from gradcli.pytorch.tensor import new
-
-    found = new(data._a)
-    found._memory = data._memory
-    return found
-
-
 Variable.__module__ = "torch.autograd"
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Function":
-        return import_module("gradcli.pytorch.functions").Function
-    if name in ("gradcheck", "gradgradcheck"):
-        return getattr(import_module("gradcli.pytorch.gradcheck"), name)
-    raise AttributeError(name)

@@ -9,13 +9,15 @@ from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.creation import ones_like, zeros_like
 from gradcli.pytorch.joining import stack
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import reshape
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _tuple(x: Any) -> tuple[Any, ...]:
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """Return one tensor, or several, as a tuple."""
     return (x,) if isinstance(x, Tensor) else tuple(x)
 
 
@@ -23,17 +25,43 @@ def _shaped(found: tuple[Any, ...], like: Any) -> Any:
     return found[0] if isinstance(like, Tensor) else found
 
 
-def _leaves(inputs: Any, create: bool) -> tuple[Tensor, ...]:
-    """Return the inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
-    if create:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in _tuple(inputs))
-    return tuple(x.detach().requires_grad_() for x in _tuple(inputs))
+def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+    """Return a function's inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
+    own = [x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_() for x in as_tuple(inputs)]
+    for x, name in zip(own, parameters_of(func), strict=False):
+        x._called = name
+    return tuple(own)
 
 
 def _cut(found: Any, create: bool) -> Any:
     if isinstance(found, tuple):
         return tuple(_cut(f, create) for f in found)
     return found if create else found.detach()
+
+
+def _vectors(v: Any, others: Any, several: bool) -> tuple[Tensor, ...]:
+    """Return vectors to multiply by, one for each of other tensors; 1 for a single number.
+
+    Errors: `RuntimeError` for those of other shapes.
+    """
+    own = as_tuple(others)
+    if v is None:
+        if len(own) != 1 or own[0].numel() != 1:
+            where = "input to the user-provided function is" if several else "user-provided function returns"
+            raise RuntimeError(f"The vector v can only be None if the {where} a single Tensor with a single element.")
+        return (ones_like(own[0].detach()),)
+    found = as_tuple(v)
+    if len(found) != len(own):
+        raise RuntimeError(
+            "The given v should contain a single Tensor."
+            if isinstance(others, Tensor)
+            else f"v is a tuple of invalid length: should be {len(own)} but got {len(found)}."
+        )
+    for i, (x, y) in enumerate(zip(found, own, strict=True)):
+        if x.shape != y.shape:
+            entry = "" if isinstance(others, Tensor) else f"Entry {i} in "
+            raise RuntimeError(f"{entry}v has invalid size: should be {y.shape} but got {x.shape}.")
+    return found
 
 
 def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor, ...]:
@@ -49,75 +77,68 @@ def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor
     return tuple(reshape(stack([row[k] for row in rows]), (*y.shape, *x.shape)) for k, x in enumerate(xs))
 
 
-def jacobian(
-    func: Callable[..., Any],
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    **_: Any,
-) -> Any:
-    with enable_grad():
-        xs = _leaves(inputs, create_graph)
-        outputs = func(*xs)
-        found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in _tuple(outputs))
+@enable_grad()
+def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
+    xs = _leaves(func, inputs, create_graph)
+    outputs = func(*xs)
+    found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in as_tuple(outputs))
     return _cut(_shaped(found, outputs), create_graph)
 
 
+@enable_grad()
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    with enable_grad():
-        xs = _leaves(inputs, create_graph)
-        y = func(*xs)
-        if y.numel() != 1:
-            raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-        first = grad(y, xs, create_graph=True, allow_unused=True)
-        rows = []
-        for g, x in zip(first, xs, strict=True):
-            own = zeros_like(x.detach()) if g is None else g
-            rows.append(_shaped(derivatives(own, xs, create_graph), inputs))
-    return _cut(_shaped(tuple(rows), inputs), create_graph)
+    xs = _leaves(func, inputs, create_graph)
+    y = func(*xs)
+    if y.numel() != 1:
+        raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
+    first = grad(y, xs, create_graph=True, allow_unused=True)
+    own = [zeros_like(x.detach()) if g is None else g for g, x in zip(first, xs, strict=True)]
+    return _cut(_shaped(tuple(_shaped(derivatives(g, xs, create_graph), inputs) for g in own), inputs), create_graph)
 
 
+@enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    with enable_grad():
-        xs = _leaves(inputs, create_graph)
-        outputs = func(*xs)
-        found = grad(outputs, xs, v, create_graph=create_graph, materialize_grads=True)
+    xs = _leaves(func, inputs, create_graph)
+    outputs = func(*xs)
+    found = grad(outputs, xs, _vectors(v, outputs, False), create_graph=create_graph, materialize_grads=True)
     return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
 
 
+@enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    with enable_grad():
-        xs = _leaves(inputs, create_graph)
-        tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
-        outputs = func(*xs)
-        found = tuple(pushed(y, xs, tangents) for y in _tuple(outputs))
+    xs = _leaves(func, inputs, create_graph)
+    outputs, tangents = func(*xs), _vectors(v, inputs, True)
+    found = tuple(pushed(y, xs, tangents) for y in as_tuple(outputs))
     return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
 
 
+def _tangents(v: Any, xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return as_tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
+
+
 def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
-    """Return J·v of a tensor."""
+    """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach()).requires_grad_()
-    if not y.requires_grad:
-        return zeros_like(y)
-    first = grad(y, xs, w, create_graph=True, allow_unused=True)
-    used = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
-    if not used:
-        return zeros_like(y)
-    (found,) = grad([g for g, _ in used], w, [t for _, t in used], create_graph=True, allow_unused=True)
+    used, v = _used(y, xs, tangents, w) if y.requires_grad else ((), ())
+    found = grad(used, w, v, create_graph=True, allow_unused=True)[0] if used else None
     return zeros_like(y) if found is None else found
 
 
+def _used(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...], w: Tensor | None = None) -> tuple[Any, Any]:
+    """Return the gradients of a tensor that have gradients themselves, and the tangents of their inputs."""
+    first = grad(y, xs, w, create_graph=True, allow_unused=True)
+    pairs = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
+    return tuple(g for g, _ in pairs), tuple(t for _, t in pairs)
+
+
+@enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    with enable_grad():
-        xs = _leaves(inputs, create_graph)
-        y = func(*xs)
-        first = grad(y, xs, create_graph=True, materialize_grads=True)
-        tangents = _tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
-        used = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
-        found = grad([g for g, _ in used], xs, [t for _, t in used], create_graph=create_graph, materialize_grads=True)
+    """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
+    xs = _leaves(func, inputs, create_graph)
+    y = func(*xs)
+    used, tangents = _used(y, xs, _vectors(v, inputs, True))
+    found = grad(used, xs, tangents, create_graph=create_graph, materialize_grads=True)
     return _cut(y, create_graph), _cut(_shaped(found, inputs), create_graph)
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    return vhp(func, inputs, v, create_graph, strict)
+hvp = vhp

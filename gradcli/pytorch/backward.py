@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.pytorch import record
+from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
@@ -140,19 +141,19 @@ class Sweep:
             return [None] * len(step.edges)
         if step.freed is not None:
             raise about(SECOND, "second", step)
-        if type(step) is Step and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
+        if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
         for memory, version, array, own in step.checks:
             if memory.version != version:
-                source = step if own is None else own.grad_fn
+                source = step if own is None else own._step
                 if Mode.anomaly:
                     _detected(step)
                 raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
-        if self.create and type(step) is Step:
+        if self.create and not step.is_own:
             from gradcli.pytorch.twice import renamed
 
             passed = renamed(step, g, passed)
@@ -281,8 +282,6 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
             "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
             "question was changed in there or anywhere later. Good luck!"
         )
-    from gradcli.pytorch.dtypes import OF_NUMPY
-
     size = ", ".join(map(str, array.shape[:-1]))
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -17,13 +17,14 @@ from gradcli.graph.dtypes import WHOLE, DType
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
+from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
+from gradcli.vocabulary import FUNCTIONS
 
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
@@ -31,6 +32,11 @@ KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 def number(value: Any, dtype: dtypes.dtype) -> Array:
     """Return a Python number as an operand."""
     return np.array([value], dtype.numpy)
+
+
+def operands(dtype: dtypes.dtype, *given: Any) -> list[Any]:
+    """Return tensors and numbers as operands, the numbers in a dtype."""
+    return [x if isinstance(x, Tensor) else number(x, dtype) for x in given]
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
@@ -87,8 +93,8 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     factor, count = _FACTORS.get(name.removesuffix("_"), ("", 0))
     if not factor or len(args) != count + 1 or not isinstance(args[0], Number):
         return args, kwargs
-    if name not in Mode.warned:
-        Mode.warned.add(name)
+    if "overload" not in Mode.warned:  # once, whichever it is
+        Mode.warned.add("overload")
         tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
         warnings.warn(
             f"This overload of {name} is deprecated:\n\t{name}(Number {factor}, {tensors})\nConsider using one of the "
@@ -100,6 +106,11 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 
 # Functions of the vocabulary
+
+
+def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
+    """Return what the function of the vocabulary with a name gives."""
+    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
 
 
 class Parameters:
@@ -128,9 +139,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = build
     else:
         known = _parameters(build)
-        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("out", "size_average", "reduce")}
-        if "out" in kwargs and kwargs["out"] is not None:
-            return _into(kwargs["out"], name, build, args, {k: v for k, v in kwargs.items() if k != "out"})
+        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
         for i, value in enumerate(args):
@@ -151,7 +160,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = of_scalar(make)
     if name in _ALONG_ONE and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
         raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
-    if name in _ALONG_ONE and not operands[0].numel() and operands[0]._a.dtype.kind == "f":
+    if name in _ALONG_ONE and not operands[0].numel() and (operands[0]._a.dtype.kind == "f" or "soft" in name):
         make = _same
     if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
         first, other = (
@@ -182,9 +191,7 @@ def _same(x: Node) -> Node:
 
 def spelled(x: Tensor) -> str:
     """Return what PyTorch's C++ calls a tensor's dtype."""
-    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(
-        x.dtype.name, WORDS[x.dtype.name].lower()
-    )
+    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
 
 
 def _type(args: Sequence[Any]) -> str:
@@ -195,8 +202,8 @@ def _promoted(
     name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any]
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
-    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[operands[0].dtype.name]}'")
+    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f" and make is not _same:
+        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{operands[0].dtype.word}'")
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if row is None or not row.broadcasts or row.kind == "condition":
         return make
@@ -269,9 +276,3 @@ def exact(value: Any) -> Any:
     if isinstance(value, int | np.integer):
         return int(value)
     return Decimal(repr(float(value))) if math.isfinite(value) else float(value)
-
-
-def _into(out: Tensor, name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    from gradcli.pytorch.inplace import into
-
-    return into(out, name, lambda: vocabulary_call(name, build, args, kwargs), args)

@@ -12,16 +12,17 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
-from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, vocabulary_call
+from gradcli.pytorch import dtypes, linalg
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.operators import where
-from gradcli.pytorch.pairs import return_type
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import TORCH, both, function
+from gradcli.pytorch.refusals import check_square
+from gradcli.pytorch.registry import TORCH, both, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
-from gradcli.vocabulary import FUNCTIONS
+from gradcli.pytorch.views import shape_of
 
 _AMINMAX, _SLOGDET = return_type("aminmax", "min", "max"), return_type("slogdet", "sign", "logabsdet")
 
@@ -34,17 +35,17 @@ BOTH: dict[str, Callable[..., Any]] = {
     "isneginf": lambda input: _checked(input, np.isneginf),
     "isreal": lambda input: _checked(input, np.isreal),
     "signbit": lambda input: _checked(input, np.signbit),
-    "is_nonzero": lambda input: bool(input.item()),
+    "is_nonzero": bool,
     "is_complex": lambda input: False,
     "is_floating_point": lambda input: input.dtype.is_floating_point,
     "is_signed": lambda input: input.dtype.is_signed,
     "is_same_size": lambda input, other: input.shape == other.shape,
     "equal": lambda input, other: bool(input._a.shape == other._a.shape and (input._a == other._a).all()),
     "allclose": lambda input, other, rtol=1e-05, atol=1e-08, equal_nan=False: bool(
-        np.allclose(input._a, other._a, rtol, atol, equal_nan)
+        _close(input, other, rtol, atol, equal_nan).all()
     ),
     "isclose": lambda input, other, rtol=1e-05, atol=1e-08, equal_nan=False: of_array(
-        np.isclose(input._a, other._a, rtol, atol, equal_nan)[..., 0]
+        _close(input, other, rtol, atol, equal_nan)[..., 0]
     ),
     "count_nonzero": lambda input, dim=None: input.ne(0).sum(dim),
     # Elements
@@ -64,6 +65,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "logcumsumexp": lambda input, dim: input.exp().cumsum(dim).log(),
     "quantile": lambda input, q, dim=None, keepdim=False: _quantile(input, q, dim, keepdim),
     # Axes
+    "flip": lambda input, *dims: _flipped(input, shape_of(dims)),
     "fliplr": lambda input: input.flip(1),
     "flipud": lambda input: input.flip(0),
     "rot90": lambda input, k=1, dims=(0, 1): _turned(input, k % 4, dims),
@@ -84,8 +86,10 @@ BOTH: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2),
     "addbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2).sum(0),
     "matrix_power": lambda input, n: _power(input, n),
-    "logdet": lambda input: input.det().log(),
-    "slogdet": lambda input: _SLOGDET(input.det().sign(), input.det().abs().log()),
+    "det": lambda input: linalg.det(input),
+    "inverse": lambda input: linalg.inv(input),
+    "logdet": lambda input: _squared("logdet", input).det().log(),
+    "slogdet": lambda input: _SLOGDET(_squared("linalg.slogdet", input).det().sign(), input.det().abs().log()),
     "cov": lambda input, correction=1: _covariance(input, correction),
     "corrcoef": lambda input: _correlation(_covariance(input, 1)),
 }
@@ -106,8 +110,8 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "triu_indices": lambda row, col, offset=0: of_array(np.stack(np.triu_indices(row, offset, col))),
     "unravel_index": lambda indices, shape: tuple(map(of_array, np.unravel_index(indices._a[..., 0], shape))),
     "vander": lambda x, N=None, increasing=False: _vander(x, len(x) if N is None else N, increasing),
-    "iinfo": lambda type: np.iinfo(type.numpy),
-    "finfo": lambda type=None: np.finfo((type or dtypes.default_dtype()).numpy),
+    "iinfo": dtypes.iinfo,
+    "finfo": dtypes.finfo,
     "fill": lambda input, value: TORCH["full_like"](input, value),
 }
 TORCH_ONLY["trapz"] = TORCH_ONLY["trapezoid"]
@@ -136,6 +140,19 @@ def _checked(x: Tensor, test: Callable[..., Any]) -> Tensor:
     return of_array(test(x._a[..., 0]))
 
 
+def _close(a: Tensor, b: Tensor, *settings: Any) -> Any:
+    if a._a.dtype != b._a.dtype:
+        raise RuntimeError(f"{a.dtype.word} did not match {b.dtype.word}")
+    common_shape((a.shape, b.shape))
+    with np.errstate(all="ignore"):
+        return np.isclose(*(x[..., 0] for x in _aligned(a, b)), *settings)[..., None]
+
+
+def _aligned(a: Tensor, b: Tensor) -> list[Any]:
+    rank = max(a.dim(), b.dim())
+    return [x._a.reshape(*(1,) * (rank - x.dim()), *x._a.shape) for x in (a, b)]
+
+
 def _differences(x: Any, dim: int) -> Any:
     n = x.shape[dim]
     return x.narrow(dim, 1, n - 1) - x.narrow(dim, 0, n - 1)
@@ -153,6 +170,14 @@ def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool) -> Any:
     return found.unsqueeze(at) if keepdim else found
 
 
+def _flipped(x: Any, dims: Any) -> Any:
+    axes = tuple(axis_of(d, x.dim()) for d in dims)
+    for axis in axes:
+        if axes.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return named("flip", x, axes)
+
+
 def _turned(x: Any, times: int, dims: Any) -> Any:
     a, b = dims
     if times == 2:
@@ -164,20 +189,20 @@ def _rolled(x: Any, shifts: Any, dims: Any) -> Any:
     if not x.dim() and dims is not None:
         raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
     given = (x, shifts) if dims is None else (x, shifts, dims)
-    return vocabulary_call("roll", FUNCTIONS["roll"], given, {}) if x.numel() else called(x.clone(), "RollBackward0")
+    return named("roll", *given) if x.numel() else called(x.clone(), "RollBackward0")
 
 
 def _triangle(name: str, x: Any, diagonal: int) -> Any:
     if x.dim() < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return vocabulary_call(name, FUNCTIONS[name], (x, diagonal), {})
+    return named(name, x, diagonal)
 
 
 def _trace(x: Any) -> Any:
     if x.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.dim()}")
     own = x if x.dtype.is_floating_point else x.long()
-    return vocabulary_call("trace", FUNCTIONS["trace"], (own,), {})
+    return named("trace", own)
 
 
 def _diag(x: Any, offset: int) -> Any:
@@ -195,6 +220,11 @@ def _embedded(x: Any, offset: int) -> Any:
         return construct.reshape(put(n, len(n.shape) - 1, places, size * size), (*n.shape[:-1], size, size))
 
     return apply("diag_embed", build, (x,), offset)
+
+
+def _squared(name: str, x: Any) -> Any:
+    check_square(name, x)
+    return x
 
 
 def _power(x: Any, n: int) -> Any:

@@ -2,133 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.module import Module, Parameter, listed
 
 
-class Sequential(Module):
+class _Listed(Module):
+    """What holds modules, or parameters, by their numbers."""
+
+    kind = "_modules"
+
+    def __init__(self, values: Any = ()) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def append(self, value: Any) -> Any:
+        self.add_module(str(len(self)), value)
+        return self
+
+    def _become(self, values: Any) -> Any:
+        self.__dict__[self.kind].clear()
+        return self.extend(values)
+
+    def insert(self, index: int, value: Any) -> Any:
+        own = list(self)
+        own.insert(index, value)
+        return self._become(own)
+
+    def pop(self, key: int) -> Any:
+        own = list(self)
+        found = own.pop(key)
+        self._become(own)
+        return found
+
+    def extend(self, values: Any) -> Any:
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return len(self.__dict__[self.kind])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__[self.kind].values())
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int) and not -len(self) <= key < len(self):
+            raise IndexError(f"index {key} is out of range")
+        found = list(self)[key]
+        return type(self)(found) if isinstance(key, slice) else found
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        own = self.__dict__[self.kind]
+        own[list(own)[key]] = value
+
+
+class ModuleList(_Listed):
+    """Modules in a list."""
+
+    def _children_shown(self) -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
+            places = [str(i) for i, _ in group]
+            several = f"{len(places)} x " if len(places) > 1 else ""
+            found.append(("-".join(dict.fromkeys((places[0], places[-1]))), Shown(several + text)))
+        return found
+
+
+class Sequential(_Listed):
     """Layers, one after the other."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__()
-        named = (
-            args[0].items()
-            if len(args) == 1 and isinstance(args[0], dict)
-            else ((str(i), m) for i, m in enumerate(args))
-        )
-        for name, module in named:
-            self.add_module(name, module)
+        if len(args) == 1 and isinstance(args[0], dict):
+            super().__init__()
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            super().__init__(args)
 
     def forward(self, input: Any) -> Any:
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
     def __getitem__(self, key: Any) -> Any:
-        items = list(self._modules.items())
-        return type(self)(dict(items[key])) if isinstance(key, slice) else items[key][1]
+        return (
+            type(self)(dict(list(self._modules.items())[key])) if isinstance(key, slice) else super().__getitem__(key)
+        )
 
-    def __setitem__(self, key: int, module: Module) -> None:
-        self._modules[list(self._modules)[key]] = module
+    def __add__(self, other: Any) -> Any:
+        return type(self)(*self, *other)
 
-    def append(self, module: Module) -> Any:
-        self.add_module(str(len(self)), module)
+
+class ParameterList(_Listed):
+    """Parameters in a list."""
+
+    kind = "_parameters"
+
+    def append(self, value: Any) -> Any:
+        self._parameters[str(len(self))] = value if isinstance(value, Parameter) else Parameter(value)
         return self
 
+    def __repr__(self) -> str:
+        return _shown(self, lambda p: str(p.dtype))
 
-class ModuleList(Module):
-    """Modules in a list."""
 
-    def __init__(self, modules: Any = ()) -> None:
-        super().__init__()
-        self.extend(modules)
+class Shown:
+    """A text that is shown in the place of a module."""
 
-    def extend(self, modules: Any) -> Any:
-        for module in modules or ():
-            self.append(module)
-        return self
+    def __init__(self, text: str) -> None:
+        self.text = text
 
-    def append(self, module: Module) -> Any:
-        self.add_module(str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def __getitem__(self, key: Any) -> Any:
-        found = list(self._modules.values())[key]
-        return type(self)(found) if isinstance(key, slice) else found
+    def __repr__(self) -> str:
+        return self.text
 
 
 class ModuleDict(Module):
     """Modules by name."""
 
+    kind = "_modules"
+
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        for name, module in (modules or {}).items():
-            self.add_module(name, module)
+        self._modules.update(modules or {})
 
     def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+        return getattr(self, self.kind)[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
+    def __contains__(self, key: str) -> bool:
+        return key in getattr(self, self.kind)
+
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(getattr(self, self.kind))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(getattr(self, self.kind))
 
     def keys(self) -> Any:
-        return self._modules.keys()
+        return getattr(self, self.kind).keys()
 
     def items(self) -> Any:
-        return self._modules.items()
+        return getattr(self, self.kind).items()
 
     def values(self) -> Any:
-        return self._modules.values()
+        return getattr(self, self.kind).values()
 
 
-class ParameterList(Module):
-    """Parameters in a list."""
-
-    def __init__(self, values: Any = ()) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def append(self, value: Any) -> Any:
-        self.register_parameter(str(len(self._parameters)), value if isinstance(value, Parameter) else Parameter(value))
-        return self
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def __getitem__(self, key: int) -> Any:
-        return list(self._parameters.values())[key]
-
-    def __repr__(self) -> str:
-        return _shown(self, {name: x.dtype.name for name, x in self._parameters.items()})
-
-
-class ParameterDict(Module):
+class ParameterDict(ModuleDict):
     """Parameters by name."""
+
+    kind = "_parameters"
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -139,41 +168,21 @@ class ParameterDict(Module):
         for name, value in dict(parameters).items():
             self[name] = value
 
-    def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
-
     def __setitem__(self, key: str, value: Any) -> None:
-        self.register_parameter(key, value if isinstance(value, Parameter) else Parameter(value))
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._parameters
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def keys(self) -> Any:
-        return self._parameters.keys()
-
-    def items(self) -> Any:
-        return self._parameters.items()
-
-    def values(self) -> Any:
-        return self._parameters.values()
+        self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
 
     def __repr__(self) -> str:
-        return _shown(self, {name: OF_NUMPY[x._a.dtype].tensor for name, x in self.items()})
+        return _shown(self, lambda p: f"torch.{OF_NUMPY[p._a.dtype].tensor}")
 
 
-def _shown(module: Any, kinds: dict[str, str]) -> str:
-    """Return the lines that tell a container's parameters, with what their kinds are called there."""
-    own = module._parameters.items()
-    lines = [
-        f"    ({k}): Parameter containing: [torch.{kinds[k]} of size {'x'.join(map(str, x.shape))}]" for k, x in own
+def _shown(module: Module, kind: Callable[[Any], str]) -> str:
+    """Return what a container of parameters is shown as."""
+    rows = [
+        f"  ({n}): Parameter containing: [{kind(p)} of size {'x'.join(map(str, p.shape))}]"
+        for n, p in module._parameters.items()
     ]
-    return "\n".join([f"{type(module).__name__}(", *lines, ")"]) if lines else f"{type(module).__name__}()"
+    name = type(module).__name__
+    return "\n".join([f"{name}(", *(f"  {row}" for row in rows), ")"]) if len(rows) > 1 else f"{name}({''.join(rows)})"
 
 
 class DataParallel(Module):

@@ -42,12 +42,12 @@ for _name, _dtype in _SHORT.items():
 def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
-    if isinstance(dtype, str):
-        found = [d for d in dtypes.ALL if dtype in (f"torch.{d.tensor}", repr(d))]
-        if not found:
-            raise ValueError(f"invalid type: '{dtype}'")
-        return to(self, found[0])
-    return to(self, getattr(dtype, "dtype", dtype))
+    if not isinstance(dtype, str):
+        return to(self, getattr(dtype, "dtype", dtype))
+    for d in dtypes.ALL:
+        if dtype in (f"torch.{d.tensor}", repr(d)):
+            return to(self, d)
+    raise ValueError(f"invalid type: '{dtype}'")
 
 
 method("type_as")(lambda self, other: to(self, other.dtype))

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
+from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -70,7 +72,9 @@ def _unreadable(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
-def _dtype(wanted: Any) -> dtypes.dtype:
+def _dtype(wanted: Any, usual: dtypes.dtype | None = None) -> dtypes.dtype:
+    if wanted is None and usual is not None:
+        return usual
     if isinstance(wanted, dtypes.dtype):
         return wanted
     if wanted in (float, int, builtins.bool):
@@ -86,9 +90,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY:
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported "
-            "types are: "
-            "float64, float32, int64, int32, uint8, and bool."
+            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
+            "are: float64, float32, int64, int32, uint8, and bool."
         )
     found = of_array(array)
     if requires_grad:
@@ -115,8 +118,6 @@ def tensor(
 
 def _note_cut(found: Tensor, data: Any, how: str) -> None:
     """Remember that a tensor was made of the numbers of others, without their history."""
-    from gradcli.pytorch.record import Recorder, script_line
-
     if Recorder.explains:
         parts = data if isinstance(data, list | tuple) else [data]
         if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
@@ -126,8 +127,6 @@ def _note_cut(found: Tensor, data: Any, how: str) -> None:
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
-        from gradcli.pytorch.conversion import to
-
         return data if dtype is None else to(data, dtype)
     return made(_values(data, dtype), dtype, device=device)
 
@@ -150,100 +149,67 @@ def check_room(count: Any, kind: Any) -> None:
 
 
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    wanted = _dtype(dtype) if dtype is not None else None
-    if wanted is None:
-        wanted = default_dtype() if isinstance(value, float) else dtypes.of_number(value)
-    shape = shape_of(size)
+    wanted, shape = _dtype(dtype, dtypes.of_number(value)), shape_of(size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {next(n for n in shape if n < 0)}: {list(shape)}"
-        )
+        least = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {list(shape)}")
     check_room(math.prod(shape), wanted.numpy)
     return _optional(np.full(shape, value, wanted.numpy), **options)
 
 
-def _optional(
-    array: Array,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
-    out: Any = None,
-) -> Tensor:
+_UNUSED = frozenset(("layout", "pin_memory", "memory_format", "out"))
+
+
+def _optional(array: Array, requires_grad: bool = False, device: Any = None, **others: Any) -> Tensor:
+    for name in others.keys() - _UNUSED:
+        raise TypeError(f"_optional() got an unexpected keyword argument '{name}'")
     return made(array, None, requires_grad, device)
 
 
-@function("zeros")
-def zeros(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((options.pop("size"),) if "size" in options else size, 0.0, dtype, options)
+def _filler(name: str, value: float) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """Register the functions that fill a tensor of a size, or one like another, with a number."""
 
+    def sized(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return _filled((options.pop("size"),) if "size" in options else size, value, dtype, options)
 
-@function("ones")
-def ones(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((options.pop("size"),) if "size" in options else size, 1.0, dtype, options)
-
-
-@function("empty")
-def empty(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype, options)
-
-
-@function("full")
-def full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return _filled((size,), value, dtype, options)
-
-
-def _like(value: float) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
         return _filled((tuple(input.shape),), value, dtype or input.dtype, options)
 
-    return like
+    method(f"new_{name}")(lambda self, *size, dtype=None, **more: _filled(size, value, dtype or self.dtype, more))
+    return function(name)(sized), function(f"{name}_like")(like)
 
 
-zeros_like = function("zeros_like")(_like(0.0))
-function("empty_like")(_like(0.0))
-ones_like = function("ones_like")(_like(1.0))
-
-
-@function("full_like")
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((tuple(input.shape),), fill_value, dtype or input.dtype, options)
-
-
-@method("new_zeros")
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_ones")
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(size, 1.0, dtype or self.dtype, options)
-
-
-@method("new_empty")
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """Return a tensor of the same dtype whose numbers mean nothing: zeros here."""
-    return _filled(size, 0.0, dtype or self.dtype, options)
-
-
-@method("new_full")
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled((size,), fill_value, dtype or self.dtype, options)
+zeros, zeros_like = _filler("zeros", 0.0)
+ones, ones_like = _filler("ones", 1.0)
+_filler("empty", 0.0)  # whose numbers mean nothing
+_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "full": lambda size, fill_value, *, dtype=None, **more: _filled((size,), _number(fill_value), dtype, more),
+    "full_like": lambda input, fill_value, *, dtype=None, **more: _filled(
+        (tuple(input.shape),), fill_value, dtype or input.dtype, more
+    ),
+    "logspace": lambda start, end, steps, base=10.0, **more: _optional(
+        (base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **more
+    ),
+    "scalar_tensor": lambda value, *, dtype=None, **more: _filled(((),), value, dtype or default_dtype(), more),
+}
+for _name, _made in _FUNCTIONS.items():
+    function(_name)(_made)
+method("new_full")(
+    lambda self, size, fill_value, *, dtype=None, **more: _filled((size,), fill_value, dtype or self.dtype, more)
+)
+method("new_tensor")(
+    lambda self, data, *, dtype=None, **more: _optional(
+        np.array(_values(data, dtype or self.dtype), (dtype or self.dtype).numpy), **more
+    )
+)
 
 
 @method("new")
 def new_of(self: Tensor, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
     numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
-    return new_tensor(self, given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})
-
-
-@method("new_tensor")
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _optional(np.array(_values(data, dtype or self.dtype)).astype((dtype or self.dtype).numpy), **options)
+    found: Any = self
+    return found.new_tensor(given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})  # type: ignore[no-any-return]
 
 
 def _number(x: Any) -> Any:
@@ -256,7 +222,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         start, end = 0, start
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
-    wanted = _dtype(dtype) if dtype is not None else dtypes.int64 if whole else default_dtype()
+    wanted = _dtype(dtype, dtypes.int64 if whole else default_dtype())
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
@@ -267,7 +233,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    wanted = (_dtype(dtype) if dtype is not None else default_dtype()).numpy
+    wanted = _dtype(dtype, default_dtype()).numpy
     a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
     check_room(steps, wanted)
     step = (b - a) / wanted.type(max(1, steps - 1))
@@ -277,20 +243,10 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 
-@function("logspace")
-def logspace(start: float, end: float, steps: int, base: float = 10.0, **options: Any) -> Tensor:
-    return _optional((base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **options)
-
-
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
     check_room(n * (m or n), (dtype or default_dtype()).numpy)
     return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
-
-
-@function("scalar_tensor")
-def scalar_tensor(value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
-    return _filled(((),), value, dtype or default_dtype(), options)
 
 
 # The old types, which are called like functions

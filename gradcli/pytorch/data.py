@@ -9,8 +9,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from gradcli.pytorch.creation import tensor
+from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.joining import stack
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.tensor import Tensor, of_array
 
 T = TypeVar("T")
@@ -71,7 +73,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, np.ndarray | np.generic):
         return stack([of_array(np.asarray(b)) for b in batch])
     if isinstance(first, float):
-        return tensor(list(batch), dtype=_double())
+        return tensor(list(batch), dtype=float64)
     if isinstance(first, int):
         return tensor(list(batch))
     if isinstance(first, Mapping):
@@ -79,12 +81,6 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, tuple | list):
         return [default_collate(part) for part in zip(*batch, strict=True)]
     return batch  # as they came: of pairs it is the tuple of all first, or second, parts
-
-
-def _double() -> Any:
-    from gradcli.pytorch.dtypes import float64
-
-    return float64
 
 
 class DataLoader:
@@ -105,8 +101,6 @@ class DataLoader:
         **_: Any,
     ) -> None:
         if sampler is not None or batch_sampler is not None:
-            from gradcli.pytorch.missing import MissingError
-
             raise MissingError("torch.utils.data.DataLoader(sampler=…)")
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, bool(shuffle), drop_last
         self.collate_fn = collate_fn or default_collate

@@ -17,7 +17,7 @@ from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, cast, compare, const
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import _REAL_ONLY, exact, in_order, typed
-from gradcli.pytorch.dtypes import WORDS, default_dtype, result_dtype
+from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
@@ -38,8 +38,14 @@ def _nan(x: Node) -> Node:
     return compare("ne", x, x)
 
 
+def _nothing(x: Node) -> Node:
+    """Return 0 with the sign of a number, of `nan` and `inf` nan; no gradient flows to it."""
+    return call("detach", x) * _ZERO
+
+
 _ZERO, _ONE, _TWO, _THREE, _SIX, _TWENTY = map(const, (0, 1, 2, 3, 6, 20))
 _HALF, _MINUS = const(exact(0.5)), const(-1)
+_NAN = const(math.nan)
 _DEGREES, _LN2, _PI = const(exact(180.0 / math.pi)), const(exact(math.log(2))), const("pi")
 
 
@@ -52,8 +58,8 @@ ELEMENTWISE: dict[str, Build] = {
     "addcdiv": lambda input, tensor1, tensor2, value=_ONE: input + value * (tensor1 / tensor2),
     "clamp": lambda input, min=None, max=None: _clamped(input, min, max),
     "clip": lambda input, min=None, max=None: _clamped(input, min, max),
-    "clamp_min": lambda input, min: where(compare("ge", input, min), input, min),
-    "clamp_max": lambda input, max: where(compare("le", input, max), input, max),
+    "clamp_min": lambda input, min: where(compare("lt", input, min), min, input),
+    "clamp_max": lambda input, max: where(_gt(input, max), max, input),
     "copysign": lambda input, other: where(
         equal(compare("lt", input, _ZERO), compare("lt", other, _ZERO)), input, -input
     ),
@@ -66,10 +72,14 @@ ELEMENTWISE: dict[str, Build] = {
         _both(compare("ge", input, -lambd), compare("le", input, lambd)), _ZERO, input
     ),
     "hardsigmoid": lambda input: where(
-        _inside(input, -_THREE, _THREE), (input + _THREE) / _SIX, where(_gt(input, _ZERO), _ONE, _ZERO)
+        _inside(input, -_THREE, _THREE),
+        (input + _THREE) / _SIX,
+        where(_gt(input, _ZERO), _ONE, where(_nan(input), input, _ZERO)),
     ),
     "hardswish": lambda input: where(
-        _inside(input, -_THREE, _THREE), input * (input + _THREE) / _SIX, where(_gt(input, _ZERO), input, _ZERO)
+        _inside(input, -_THREE, _THREE),
+        input * (input + _THREE) / _SIX,
+        where(_gt(input, _ZERO), input, _nothing(input)),
     ),
     "ldexp": lambda input, other: input * call("pow", _TWO, other),
     "logit": lambda input, eps=None: _logit(input, eps),
@@ -81,7 +91,7 @@ ELEMENTWISE: dict[str, Build] = {
     "rsqrt": lambda input: _ONE / call("sqrt", input),
     "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(
-        _gt(input, lambd), input - lambd, where(compare("lt", input, -lambd), input + lambd, _ZERO)
+        _gt(input, lambd), input - lambd, where(compare("lt", input, -lambd), input + lambd, _nothing(input))
     ),
     "softplus": lambda input, beta=_ONE, threshold=_TWENTY: where(
         _gt(input * beta, threshold), input, call("softplus", input * beta) / beta
@@ -92,21 +102,8 @@ ELEMENTWISE: dict[str, Build] = {
     ),
 }
 # Of whole numbers, these make whole numbers.
-_WHOLE = frozenset(
-    (
-        "addcmul",
-        "clamp",
-        "clip",
-        "hardtanh",
-        "clamp_min",
-        "clamp_max",
-        "fmax",
-        "fmin",
-        "nan_to_num",
-        "relu6",
-        "threshold",
-    )
-)
+_WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
+_WHOLE |= {"relu6", "threshold"}
 
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
@@ -126,7 +123,9 @@ def _hardtanh(x: Node, low: Node, high: Node) -> Node:
 
 def _logit(x: Node, eps: Node | None) -> Node:
     inner = x if eps is None else call("clamp", x, eps, _ONE - eps)
-    return call("log", inner / (_ONE - inner))
+    found = call("log", inner / (_ONE - inner))
+    inside = _both(compare("ge", x, _ZERO), compare("le", x, _ONE))
+    return found if eps is not None else found * where(inside, _ONE, _NAN)
 
 
 def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:
@@ -153,7 +152,7 @@ def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
     if not dtype.is_floating_point and name not in _WHOLE:
         if name in _REAL_ONLY:
-            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{WORDS[dtype.name]}'")
+            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{dtype.word}'")
         dtype = default_dtype()
     if dtype is dtypes.bool_ and name in ("relu6", "hardtanh"):
         raise RuntimeError("Bool inputs not supported for hardtanh")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, RANK, DType
-
-if TYPE_CHECKING:
-    pass
 
 
 class dtype:
@@ -19,6 +16,7 @@ class dtype:
     def __init__(self, name: DType, tensor: str) -> None:
         self.name: DType = name
         self.tensor = tensor  # `FloatTensor`
+        self.word = tensor.removesuffix("Tensor")  # as PyTorch's messages call it
         self.numpy = np.dtype(name)
 
     @property
@@ -45,8 +43,6 @@ bool_ = dtype("bool", "BoolTensor")
 ALL = (float32, float64, int64, int32, uint8, bool_)
 OF_NUMPY = {d.numpy: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
-# How PyTorch's messages call them.
-WORDS = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool"}
 
 
 class _Default:
@@ -94,6 +90,35 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
             result = d
     assert result is not None
     return result
+
+
+class iinfo:
+    """What whole numbers of a dtype can be."""
+
+    def __init__(self, type: dtype) -> None:
+        own = np.iinfo(type.numpy)
+        self.bits, self.min, self.max, self.dtype = own.bits, int(own.min), int(own.max), type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+class finfo:
+    """What real numbers of a dtype can be."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        kind = type or default_dtype()
+        own = np.finfo(kind.numpy)  # type: ignore[call-overload]
+        self.bits, self.dtype = own.bits, kind.name
+        for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"):
+            setattr(self, name, float(getattr(own, name)))
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return f"finfo({', '.join(f'{n}={getattr(self, n):g}' for n in names)}, dtype={self.dtype})"
+
+
+iinfo.__module__ = finfo.__module__ = "torch"
 
 
 class Size(tuple[int, ...]):

@@ -8,8 +8,10 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
@@ -20,13 +22,17 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...], bool]:
-    """Return the arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(
+    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
+) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
     given = list(args)
+    names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _own(given[n])
+        given[n]._called = names.get(n, "")
     return given, tuple(given[n] for n in numbers), outside
 
 
@@ -37,32 +43,27 @@ def _cut(found: Any, outside: bool) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-
     @functools.wraps(func)
+    @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
-        with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
-            found = func(*given, **kwargs)
-            y, aux = found if has_aux else (found, None)
-            if not isinstance(y, Tensor) or y.dim():
-                kind = f"tensor with {y.dim()} dims" if isinstance(y, Tensor) else type(y).__name__
-                raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {kind}. Maybe "
-                    "you wanted "
-                    "to use the vjp or jacrev APIs instead?"
-                )
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True) if y.requires_grad else _zeros(xs)
-        own = _cut(grads[0] if isinstance(argnums, int) else tuple(grads), outside)
-        value = _cut(y, outside)
+        given, xs, outside = _chosen(func, args, argnums)
+        found = func(*given, **kwargs)
+        y, aux = found if has_aux else (found, None)
+        if not isinstance(y, Tensor):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
+        if y.dim():
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        grads = tuple(map(zeros_like, xs))
+        if y.requires_grad:
+            grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
+        own = _cut(grads[0] if isinstance(argnums, int) else grads, outside)
+        value, aux = _cut(y, outside), _cut(aux, outside)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
-
-
-def _zeros(xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    from gradcli.pytorch.creation import zeros_like
-
-    return tuple(zeros_like(x.detach()) for x in xs)
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -91,23 +92,20 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
     return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
 
 
+@enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
     outside = any(x.requires_grad for x in (*primals, *tangents))
-    with enable_grad():
-        xs = tuple(map(_own, primals))
-        y = func(*xs)
-        found = pushed(y, xs, tuple(tangents))
-    return _cut(y, outside), _cut(found, outside)
+    xs = tuple(map(_own, primals))
+    y = func(*xs)
+    return _cut(y, outside), _cut(pushed(y, xs, tuple(tangents)), outside)
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
-
     @functools.wraps(func)
+    @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
-        with enable_grad():
-            given, xs, outside = _chosen(args, argnums)
-            y = func(*given, **kwargs)
-            found = derivatives(y, xs, True)
+        given, xs, outside = _chosen(func, args, argnums)
+        found = derivatives(func(*given, **kwargs), xs, True)
         return _cut(found[0] if isinstance(argnums, int) else found, outside)
 
     return call
@@ -123,7 +121,6 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
-
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)

@@ -9,65 +9,49 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, reshape, scatter
-from gradcli.graph.node import Node, compare, const, elementwise
+from gradcli.graph.construct import call, reshape
+from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
-from gradcli.pytorch.calls import exact, vocabulary_call
+from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.gathering import one_hot
+from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
+from gradcli.pytorch.refusals import check_convolution, check_pooling
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
 
 
-def _named(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
-
-
-# Activations: their settings stand in front of `inplace`.
-_ACTIVATIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid"), ()),
-    **dict.fromkeys(("elu", "celu"), ("alpha",)),
-    "leaky_relu": ("negative_slope",),
-    "hardtanh": ("min_val", "max_val"),
-    "threshold": ("threshold", "value"),
-}
-
-
 def _activation(name: str) -> Callable[..., Tensor]:
-    settings = _ACTIVATIONS[name]
-
     def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        own, rest = args[: len(settings)], args[len(settings) :]
+        if args and isinstance(args[-1], bool):
+            *args, inplace = args  # type: ignore[assignment]
         if name == "relu" and input._a.dtype == bool:
             raise RuntimeError("Boolean inputs not supported for relu")
         made = functional_named(name)
         assert made is not None
-        if not (rest[0] if rest else inplace):
-            return made(input, *own, **kwargs)  # type: ignore[no-any-return]
-        from gradcli.pytorch.inplace import change
-
-        return change(input, lambda x: made(x, *own, **kwargs), f"{name}_")
+        if not inplace:
+            return made(input, *args, **kwargs)  # type: ignore[no-any-return]
+        return change(input, lambda x: numbered(made(x, *args, **kwargs)), f"{name}_")
 
     activate.__name__ = name
     return activate
 
 
-for _name in _ACTIVATIONS:
+for _name in "relu relu6 selu silu mish hardswish hardsigmoid elu celu leaky_relu hardtanh threshold".split():  # noqa: SIM905
     globals()[_name] = _activation(_name)
     globals()[f"{_name}_"] = partial(globals()[_name], inplace=True)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
-        return _named("gelu", input)
+        return named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
     def build(x: Node) -> Node:
@@ -100,7 +84,7 @@ def _along(name: str) -> Callable[..., Tensor]:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = input if dtype is None else to(input, dtype)
-        return _named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
+        return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
 
     made.__name__ = name
     return made
@@ -111,10 +95,7 @@ softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    from gradcli.pytorch.random import exponential_
-    from gradcli.pytorch.views import clone
-
-    soft: Any = softmax((logits - exponential_(clone(logits.detach())).log()) / tau, dim)  # type: ignore[attr-defined]
+    soft: Any = softmax((logits - logits.detach().clone().exponential_().log()) / tau, dim)
     if not hard:
         return soft  # type: ignore[no-any-return]
     places = soft.max(dim, keepdim=True)[1]
@@ -149,7 +130,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         if input._a.dtype != weight._a.dtype:
-            first, second = (WORDS[x.dtype.name] for x in (input, weight))
+            first, second = (x.dtype.word for x in (input, weight))
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
         return addmm(bias, input, turned)
     found: Any = addmm(bias, input.reshape(-1, columns), turned)
@@ -162,16 +143,63 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    return _dropped(input, p, training, inplace, input.shape)
+
+
+def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    return dropped(input, p) if training else input
+    if not training or not input.numel():
+        return input
+    if input._a.dtype.kind != "f":
+        word = input.dtype.word
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+    if not inplace:
+        return dropped(input, p, tuple(shape))
+    return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    return dropped(input, p, (*input.shape[:2], *(1,) * (input.dim() - 2))) if training else input
+def _of_channels(axes: int) -> Callable[..., Tensor]:
+    name = f"dropout{axes}d"
+    wish = (
+        f"Note that {name} exists to provide channel-wise dropout on inputs with {axes} spatial dimension"
+        f"{'s' * (axes > 1)}, a channel dimension, and an optional batch dimension (i.e. {axes + 1}D or {axes + 2}D "
+        "inputs)."
+    )
+
+    def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        """Return the channels, some of them 0 by chance."""
+        rank = input.dim()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if axes == 1 and rank not in (2, 3):
+            raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
+        if axes > 1 and rank not in (axes + 1, axes + 2):
+            warnings.warn(_OTHER_RANK.format(name, rank, wish), UserWarning, stacklevel=2)
+        if axes == 2 and rank == 3:
+            warnings.warn(_NO_BATCH, UserWarning, stacklevel=2)
+        if rank < 2 and training and input.numel():
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        alone = axes != 2 and rank == axes + 1
+        x = (input.unsqueeze_(0) if inplace else input.unsqueeze(0)) if alone else input
+        found: Any = _dropped(x, p, training, inplace, (*x.shape[:2], *(1,) * (x.dim() - 2)))
+        return (found.squeeze_(0) if inplace else found.squeeze(0)) if alone else found
+
+    drop.__name__ = name
+    return drop
 
 
-dropout1d = dropout3d = dropout2d
+_OTHER_RANK = (
+    "{0}: Received a {1}-D input to {0}, which is deprecated and will result in an error in a future release. To "
+    "retain the behavior and silence this warning, please use dropout instead. {2}"
+)
+_NO_BATCH = (
+    "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
+    "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
+    "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+    "channel-wise dropout behavior, please switch to using dropout1d instead."
+)
+dropout1d, dropout2d, dropout3d = map(_of_channels, (1, 2, 3))
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **other: Any) -> Tensor:
@@ -194,7 +222,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    return _named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
+    return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
@@ -247,7 +275,7 @@ def batch_norm(
             running._a[...] = (1 - momentum) * running._a + momentum * now
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
-    return _named("batch_norm", input, *given, weight, bias, training, eps=eps)
+    return named("batch_norm", input, *given, weight, bias, training, eps=eps)
 
 
 # Windows
@@ -259,7 +287,12 @@ def _pooled(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         if kwargs.pop("return_indices", False):
             raise MissingError(f"{name}(return_indices=True)")
-        return _named(name, input, kernel_size, stride, padding, *args, **kwargs)
+        largest = name.startswith("max")
+        given = {**dict(zip(("dilation", "ceil_mode") if largest else ("ceil_mode",), args, strict=False)), **kwargs}
+        steps = kernel_size if stride is None or stride == [] else stride
+        settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
+        check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
+        return named(name, input, kernel_size, steps, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
@@ -278,7 +311,8 @@ def _adaptive(name: str, axes: int, windows: Callable[..., Tensor]) -> Callable[
             return input.mean((-2, -1), keepdim=True)  # type: ignore[no-any-return]
         if any(n % k for n, k in zip(input.shape[-axes:], own, strict=True)):
             raise MissingError(f"adaptive_{name}_pool{axes}d(output_size={output_size}) of {list(input.shape)}")
-        return windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
+        found = windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
+        return called(found, f"Adaptive{name.capitalize()}Pool2DBackward0") if axes == 2 else found  # type: ignore[no-any-return]
 
     return pool
 
@@ -288,10 +322,22 @@ adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1, max_pool1d), _ada
 
 
 def _convolution(name: str) -> Callable[..., Tensor]:
-    def convolve(input: Tensor, weight: Tensor, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-        return _named(name, input, weight, *([bias] if bias is not None or args or kwargs else []), *args, **kwargs)
+    axes = int(name[-2])
 
-    convolve.__name__ = name
+    def convolve(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        settings = {"stride": stride, "padding": padding, "dilation": dilation}
+        check_convolution(axes, input, weight, bias, settings, groups)
+        found = named(name, input, weight, bias, groups=groups, **settings)
+        return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")  # type: ignore[no-any-return]
+
     return convolve
 
 
@@ -305,31 +351,18 @@ _NAMES = {
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    if mode == "constant":
+        return named("pad", input, tuple(pad), mode, value or 0)
     axes = len(pad) // 2
     ends = [(0, 0)] * (input.dim() - axes) + [(pad[i], pad[i + 1]) for i in range(2 * axes - 2, -1, -2)]
-    shape = tuple(n + a + b for (a, b), n in zip(ends, input.shape, strict=True))
-    if mode != "constant":
-        places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
-
-        def repeated(x: Node) -> Node:
-            for axis, own in enumerate(places):
-                x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
-            return x
-
-        return apply("pad", repeated, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
-    inner = [range(max(0, -a), n + min(0, b)) for (a, b), n in zip(ends, input.shape, strict=True)]
-    key = tuple(range(max(0, a), max(0, a) + len(r)) for (a, _), r in zip(ends, inner, strict=True))
-    fill = exact(value or 0)
+    places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
 
     def build(x: Node) -> Node:
-        cut = Node("index", (x,), tuple(map(len, inner)), (tuple(inner),))
-        found = scatter(shape, [(key, cut)])
-        if not fill:
-            return found
-        inside = scatter(shape, [(key, const(1, cut.shape, x.dtype))])
-        return elementwise("where", compare("gt", inside, const(0)), found, const(fill, (), x.dtype))
+        for axis, own in enumerate(places):
+            x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
+        return x
 
-    return apply("pad", build, (input,), (key, shape, repr(fill), tuple(inner)), "ConstantPadNdBackward0")
+    return apply("pad", build, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
 
 
 def scaled_dot_product_attention(
@@ -344,12 +377,13 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
-_OTHER = {"one_hot": one_hot}
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(losses, name, None) if name.endswith(_LOSSES) else _OTHER.get(name) or functional_named(name)
+    if name == "one_hot":
+        return one_hot
+    found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import about, changed_text
+from gradcli.pytorch.backward import SECOND, about, changed_text
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 
 class Context:
@@ -35,8 +35,6 @@ class Context:
         step = self._step
         if step is not None:
             if step.freed is not None:
-                from gradcli.pytorch.backward import SECOND
-
                 raise about(SECOND, "second", step)
             return tuple(step.kept_tensors())
         return self._kept
@@ -59,6 +57,7 @@ class Context:
 class FunctionStep(Step):
     """The step of a script's own function."""
 
+    is_own = True
     __slots__ = ("cls", "context", "made", "outputs", "versions")
 
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
@@ -90,7 +89,7 @@ class FunctionStep(Step):
         for x, version in zip(self.context._kept, self.versions, strict=True):
             own = isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output")
             if isinstance(x, Tensor) and x._memory.version != version:
-                text = changed_text(x._memory, version, x._a, self if own else x.grad_fn)
+                text = changed_text(x._memory, version, x._a, self if own else x._step)
                 raise about(text, "in place", self, x._memory, version)
             if own:
                 x = new(x._a)
@@ -148,6 +147,7 @@ class FunctionStep(Step):
 class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
+    is_own = True
     __slots__ = ("number", "whole")
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
@@ -192,29 +192,34 @@ class Function:
     def backward(ctx: Any, *grads: Any) -> Any:
         """Pass the gradients on; every function says how."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
-            "with backward "
-            "mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and record it."""
-        context = Context()
-        context.needs_input_grad = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        if Recorder.applied is not None and Mode.grad and any(context.needs_input_grad):
-            Recorder.applied(cls, args, context.needs_input_grad)
+        needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
+        if Recorder.applied is not None and Mode.grad and any(needed):
+            Recorder.applied(cls, args, needed)
         with no_grad():
-            if hasattr(cls, "setup_context"):
-                found = cls.forward(*args, **kwargs)
-                getattr(cls, "setup_context")(context, args, found)  # noqa: B009
-            else:
-                found = cls.forward(context, *args, **kwargs)
+            context, found = forward(cls, args, kwargs, needed)
         single = not isinstance(found, tuple)
         outputs = [found] if single else list(found)
-        if Mode.grad and any(context.needs_input_grad):
+        if Mode.grad and any(needed):
             outputs = _recorded(cls, context, args, outputs)
         return outputs[0] if single else tuple(outputs)
+
+
+def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
+    """Run a function's forward, in the mode that holds; return what it leaves for the backward, and its result."""
+    context = Context()
+    context.needs_input_grad = needed
+    if not hasattr(cls, "setup_context"):
+        return context, cls.forward(context, *args, **kwargs)
+    found = cls.forward(*args, **kwargs)
+    cls.setup_context(context, tuple(args), found)
+    return context, found
 
 
 def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
@@ -236,8 +241,7 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
             made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
         if id(y) in kept:
             y.__dict__["_own_output"] = True
-            made = new(y._a)
-            made._memory = y._memory
+            made = alias(y)
         if id(y) not in context._whole and y._a.dtype.kind == "f":
             made._fn = step if len(tensors) == 1 else OutputStep(step, number)
             made._requires = False

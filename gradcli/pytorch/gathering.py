@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
-from gradcli.graph.places import Places, put, take
+from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.dtypes import WORDS
-from gradcli.pytorch.indexing import assigned, checked_places
+from gradcli.pytorch.indexing import assigned, checked_places, flat, taken
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
-def _flat(node: Node) -> Node:
-    return node if len(node.shape) == 1 else Node("reshape", (node,), (node.size,), ((node.size,),))
-
-
-def _taken(x: Tensor, places: Any, op: str) -> Tensor:
-    """Return elements of a tensor that is read as one line."""
-    own = Places.of(places)
-    return apply(op, lambda n: take(_flat(n), 0, own), (x,), own)
-
-
-def _each(x: Tensor, dim: int, index: Tensor) -> tuple[Any, int]:
+def _each(x: Tensor, dim: int, index: Tensor) -> Any:
     """Return for each place along an axis which element of the tensor, read as one line, is meant."""
     axis = axis_of(dim, x.dim())
     own = index._a[..., 0]
@@ -39,9 +30,9 @@ def _each(x: Tensor, dim: int, index: Tensor) -> tuple[Any, int]:
         raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
     at: list[Any] = list(np.indices(own.shape, sparse=True))
     if not x.dim():
-        return own, axis
+        return own
     at[axis] = own
-    return np.ravel_multi_index(np.broadcast_arrays(*at), tuple(x.shape)), axis
+    return np.ravel_multi_index(np.broadcast_arrays(*at), tuple(x.shape))
 
 
 def _slices(x: Tensor, dim: int, index: Tensor) -> Any:
@@ -56,31 +47,12 @@ def _slices(x: Tensor, dim: int, index: Tensor) -> Any:
     return np.take(np.arange(x.numel()).reshape(x.shape), own, axis)
 
 
-@both("index_select")
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    return _taken(input, _slices(input, dim, index), "index_select")
-
-
-@both("gather")
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    return _taken(input, _each(input, dim, index)[0], "gather")
-
-
-@both("take")
-def take_(input: Tensor, index: Tensor) -> Tensor:
-    return _taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat")
-
-
-@both("take_along_dim")
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    return gather(input, dim, indices) if dim is not None else take_(input, indices)
-
-
-@both("masked_select")
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def _masked(input: Tensor, mask: Tensor) -> Tensor:
+    if mask._a.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.shape, mask.shape)
     numbers = np.broadcast_to(np.arange(input.numel()).reshape(input.shape), shape)
-    return _taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")
+    return taken(input, numbers[np.broadcast_to(mask._a[..., 0], shape)], "masked_select")
 
 
 # Put there
@@ -106,29 +78,23 @@ def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> 
     if value._a.dtype != x._a.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, but got (self) "
-            f"{WORDS[x.dtype.name]} and (source) {WORDS[value.dtype.name]}"
+            f"{x.dtype.word} and (source) {value.dtype.word}"
         )
     own = Places.of(places.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:
         scaled = v if alpha == 1 else v * cast(const(exact(alpha)), v.dtype)
-        there = put(_flat(scaled), 0, own, n.size)
+        there = put(flat(scaled), 0, own, n.size)
         return n + construct.reshape(there, n.shape)
 
     return apply(name, build, (x, value), (own, repr(alpha)))
 
 
-@both("scatter")
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
-) -> Tensor:
+def _scattered(input: Tensor, dim: int, index: Tensor, src: Any, reduce: Any) -> Tensor:
     if reduce is not None:
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError("scatter(reduce=…)", "did you mean `scatter_add`?")
-    places, _ = _each(input, dim, index)
-    own = value if src is None else src
-    return _filled(input, places, _corner(own, index) if isinstance(own, Tensor) else own, "scatter")
+    places = _each(input, dim, index)
+    return _filled(input, places, _corner(src, index) if isinstance(src, Tensor) else src, "scatter")
 
 
 def _corner(src: Tensor, index: Tensor) -> Tensor:
@@ -136,47 +102,54 @@ def _corner(src: Tensor, index: Tensor) -> Tensor:
     return src if src.shape == index.shape else src[tuple(slice(n) for n in index.shape)]  # type: ignore[no-any-return]
 
 
-@both("scatter_add")
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    return _added(input, _each(input, dim, index)[0], _corner(src, index), "scatter_add")
-
-
-@both("index_add")
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    return _added(input, _slices(input, dim, index), source, "index_add", alpha)
-
-
-@both("index_copy")
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    return _filled(input, _slices(input, dim, index), source, "index_copy")
-
-
-@both("index_fill")
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    own = value.item() if isinstance(value, Tensor) else value
-    return _filled(input, _slices(input, dim, index), own, "index_fill")
-
-
-@both("index_put")
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    key = tuple(i._a[..., 0] if isinstance(i, Tensor) else i for i in indices)
-    places = np.arange(input.numel()).reshape(input.shape)[key]
+def _put(input: Any, places: Any, values: Any, accumulate: bool, name: str) -> Tensor:
     if not accumulate:
-        return _filled(input, places, values, "index_put")
-    whole = values.expand(*places.shape)  # type: ignore[attr-defined]
-    return _added(input, places, whole, "index_put")
+        return _filled(input, places, values, name)
+    return _added(input, places, values.expand(*places.shape) if name == "index_put" else values, name)
 
 
-@both("put")
-def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    places = checked_places(index._a[..., 0], input.numel())
-    return _added(input, places, source, "put") if accumulate else _filled(input, places, source, "put")
+def _indexed(input: Tensor, indices: Any) -> Any:
+    return np.arange(input.numel()).reshape(input.shape)[
+        tuple(i._a[..., 0] if isinstance(i, Tensor) else i for i in indices)
+    ]
 
 
-@both("masked_scatter")
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def _masked_scatter(input: Tensor, mask: Tensor, source: Any) -> Tensor:
     places = np.flatnonzero(np.broadcast_to(mask._a[..., 0], input.shape))
-    return _filled(input, places, source.reshape(-1)[: len(places)], "masked_scatter")  # type: ignore[attr-defined]
+    return _filled(input, places, source.reshape(-1)[: len(places)], "masked_scatter")
+
+
+_BOTH: dict[str, Callable[..., Tensor]] = {
+    "index_select": lambda input, dim, index: taken(input, _slices(input, dim, index), "index_select"),
+    "gather": lambda input, dim, index: taken(input, _each(input, dim, index), "gather"),
+    "take": lambda input, index: taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat"),
+    "take_along_dim": lambda input, indices, dim=None: (
+        input.gather(dim, indices) if dim is not None else input.take(indices)
+    ),
+    "masked_select": lambda input, mask: _masked(input, mask),
+    "scatter": lambda input, dim, index, src=None, *, value=None, reduce=None: _scattered(
+        input, dim, index, value if src is None else src, reduce
+    ),
+    "scatter_add": lambda input, dim, index, src: _added(
+        input, _each(input, dim, index), _corner(src, index), "scatter_add"
+    ),
+    "index_add": lambda input, dim, index, source, *, alpha=1: _added(
+        input, _slices(input, dim, index), source, "index_add", alpha
+    ),
+    "index_copy": lambda input, dim, index, source: _filled(input, _slices(input, dim, index), source, "index_copy"),
+    "index_fill": lambda input, dim, index, value: _filled(
+        input, _slices(input, dim, index), value.item() if isinstance(value, Tensor) else value, "index_fill"
+    ),
+    "index_put": lambda input, indices, values, accumulate=False: _put(
+        input, _indexed(input, indices), values, accumulate, "index_put"
+    ),
+    "put": lambda input, index, source, accumulate=False: _put(
+        input, checked_places(index._a[..., 0], input.numel()), source, accumulate, "put"
+    ),
+    "masked_scatter": lambda input, mask, source: _masked_scatter(input, mask, source),
+}
+for _name, _made in _BOTH.items():
+    both(_name)(_made)
 
 
 @function("one_hot")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.autograd import grad
-from gradcli.pytorch.creation import zeros_like
+from gradcli.pytorch.autograd_functional import as_tuple, derivatives
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.random import randn_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -21,10 +21,6 @@ class GradcheckError(RuntimeError):
 
 
 GradcheckError.__module__ = "torch.autograd.gradcheck"
-
-
-def _tuple(x: Any) -> tuple[Any, ...]:
-    return (x,) if isinstance(x, Tensor) else tuple(x)
 
 
 def gradcheck(
@@ -41,7 +37,7 @@ def gradcheck(
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
-    given = _tuple(inputs)
+    given = as_tuple(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise ValueError(
@@ -50,11 +46,12 @@ def gradcheck(
         )
     try:
         with enable_grad():
-            outputs = [y for y in _tuple(func(*given)) if y._a.dtype.kind == "f"]
+            outputs = [y for y in as_tuple(func(*given)) if y._a.dtype.kind == "f"]
         for k, y in enumerate(outputs):
             for j, i in enumerate(wanted):
                 numeric = _numeric(func, given, i, k, eps)
-                analytic = _analytic(y, given[i])
+                (found,) = derivatives(y, (given[i],), False)
+                analytic = found._a.reshape(y.numel(), -1).T
                 if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
                     raise GradcheckError(
                         f"Jacobian mismatch for output {k} with respect to input {j},\n"
@@ -77,28 +74,20 @@ def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, e
             before, ends = flat[n].copy(), []
             for sign in (1, -1):
                 flat[n] = before + sign * eps
-                ends.append(np.array(_tuple(func(*given))[k]._a.reshape(-1)))
+                ends.append(np.array(as_tuple(func(*given))[k]._a.reshape(-1)))
             flat[n] = before
             rows.append((ends[0] - ends[1]) / (2 * eps))
     return np.array(rows)
 
 
-def _analytic(y: Tensor, x: Tensor) -> Any:
-    columns = []
-    for n in range(y.numel()):
-        v = zeros_like(y.detach())
-        v._a.reshape(-1)[n] = 1
-        (found,) = grad(y, x, v, retain_graph=True, allow_unused=True)
-        columns.append(np.zeros(x.numel()) if found is None else found._a.reshape(-1))
-    return np.array(columns).T
-
-
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
     """Tell whether the backward of a function's backward agrees with differences."""
-    given = _tuple(inputs)
+    given = as_tuple(inputs)
     with enable_grad():
-        outputs = _tuple(func(*given))
-    weights = [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else list(_tuple(grad_outputs))
+        outputs = as_tuple(func(*given))
+    weights = (
+        [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else list(as_tuple(grad_outputs))
+    )
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]

@@ -44,6 +44,8 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
         if _width(k) and axis + _width(k) > x.dim():
             if not x.dim() and isinstance(key, slice):
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            if not x.dim() and isinstance(key, int) and key:
+                raise IndexError(f"index {key} is out of bounds for dimension 0 with size 0")
             if not x.dim() and isinstance(key, int):
                 raise IndexError(
                     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
@@ -177,17 +179,24 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     places = Places.of(numbers.reshape(-1))
     new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
     if new.dtype is not self.dtype:
+        there, here = self.dtype.word, new.dtype.word
         raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {_word(self)} for the destination and "
-            f"{_word(new)} for the source."
+            f"Index put requires the source and destination dtypes match, got {there} for the destination and {here} "
+            "for the source."
+        )
+    while new.dim() > numbers.ndim and new.shape[0] == 1:
+        new = new[0]
+    if not _fits(new.shape, numbers.shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(new.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(numbers.shape)}"
         )
     rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
 
 
-def _word(x: Tensor) -> str:
-    from gradcli.pytorch.dtypes import WORDS
-
-    return WORDS[x.dtype.name]
+def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:
+    """Tell whether an array of a shape can be repeated to another one."""
+    return len(own) <= len(there) and all(m in (1, n) for m, n in zip(own[::-1], there[::-1], strict=False))
 
 
 def _numpy(key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -222,6 +231,17 @@ def _last(places: Places) -> tuple[Places, Places | None]:
         return places, None
     own = np.sort(count - 1 - last)
     return Places.of(places.numbers[own]), Places.of(own)
+
+
+def flat(n: Node) -> Node:
+    """Return the elements in one line."""
+    return n if len(n.shape) == 1 else _shaped(n, (n.size,))
+
+
+def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
+    """Return elements of a tensor that is read as one line."""
+    own = Places.of(places)
+    return apply(op, lambda n: take(flat(n), 0, own), (x,), own if key is None else key, name)
 
 
 def _shaped(n: Node, shape: tuple[int, ...]) -> Node:

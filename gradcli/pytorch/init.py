@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.tensor import Tensor
 
 
-def _set(tensor: Tensor, array: Any) -> Tensor:
-    import numpy as np
-
-    tensor._a[...] = np.asarray(array).reshape(tensor._a.shape)
+def _set(tensor: Tensor, numbers: Any) -> Tensor:
+    tensor._a[...] = np.asarray(numbers).reshape(tensor._a.shape) if np.ndim(numbers) else numbers
     tensor._memory.version += 1
     return tensor
 
@@ -26,9 +26,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    tensor._a[...] = val
-    tensor._memory.version += 1
-    return tensor
+    return _set(tensor, val)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -40,21 +38,23 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    import numpy as np
-
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
     return _set(tensor, np.eye(*tensor.shape))
 
 
+_LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)))
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    if nonlinearity == "tanh":
-        return 5.0 / 3
-    if nonlinearity == "relu":
-        return math.sqrt(2.0)
     if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, int | float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    if nonlinearity == "selu":
-        return 3.0 / 4
-    return 1.0
+    gains = dict.fromkeys(_LINEAR, 1) | {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
@@ -76,7 +76,9 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    fan = _fans(tensor)[0 if mode == "fan_in" else 1]
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode.lower()} not supported, please use one of ['fan_in', 'fan_out']")
+    fan = _fans(tensor)[mode.lower() == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 

@@ -12,28 +12,28 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.indexing import assigned
+from gradcli.pytorch.lookup import method_named
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
+from gradcli.pytorch.views import check_repeated
 
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 _SEVERAL = (
     "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-    "views. Such functions do not allow the output views to be modified inplace. You should replace the "
-    "inplace operation "
-    "by an out-of-place one."
+    "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
+    "operation by an out-of-place one."
 )
 _NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-    "use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace "
-    "to be tracked)."
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+    "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked)."
 )
 
 
@@ -43,9 +43,8 @@ def check(x: Tensor) -> None:
         return
     if x._inference and not Mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-            "get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     base = x._base
     if base is None:
@@ -67,28 +66,25 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     history = x.requires_grad
     found = compute(x)
+    own_step = found._fn
     if not x._a.flags.writeable:
         _let_write(x)
     if found._a.dtype != x._a.dtype:
         if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
-            from gradcli.pytorch.dtypes import WORDS
-
-            wanted = spelled(x) if name.startswith("clamp") else WORDS[x.dtype.name]
-            raise RuntimeError(
-                f"result type {WORDS[found.dtype.name]} can't be cast to the desired output type {wanted}"
-            )
-        own = found._fn
+            wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+            raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
         found = to(found, x.dtype)
-        if own is not None:
-            called(found, own.name())
+        if own_step is not None:
+            called(found, own_step.name())
     if found._a.shape != x._a.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
     step = found._fn
-    if step is not None:
+    for each in [own_step, step] if own_step is not step else [step]:
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
-        step.checks = [c for c in step.checks if c[0] is not x._memory or _foreign(c, x)]
-        if step.values is not None:
-            step.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.values]
+        if each is not None:
+            each.checks = [c for c in each.checks if c[0] is not x._memory or _foreign(c, x)]
+            if each.values is not None:
+                each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
     x._a[...] = found._a
     x._memory.version += 1
     if Recorder.explains:
@@ -138,8 +134,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
     places = Places.of(numbers.reshape(-1).astype(np.int64))
-    from gradcli.pytorch.indexing import assigned
-
     old = _as_it_was(base)
     whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
     base._fn = whole._fn
@@ -148,8 +142,6 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 
 def _as_it_was(base: Tensor) -> Tensor:
     """Return a base with the history that it had, for the step that changes it; its numbers are not read."""
-    from gradcli.pytorch.tensor import new
-
     old = new(base._a)
     old._fn, old._requires = base._fn, base._requires
     return old
@@ -163,19 +155,8 @@ def copied_into(x: Tensor, value: Tensor) -> Tensor:
 
 def check_assigned(value: Tensor, x: Tensor) -> None:
     """Refuse to assign to a part what does not have its shape."""
-    own, there = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.dim()) :], x.shape
-    if len(own) > len(there):
-        raise RuntimeError(
-            f"expand(torch.{value.dtype.tensor}{{{list(own)}}}, size={list(there)}): the number of sizes provided "
-            f"({len(there)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
-        )
-    for k in range(1, len(own) + 1):
-        n = there[-k]
-        if own[-k] not in (1, n):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own[-k]}) at non-singleton "
-                f"dimension {len(there) - k}.  Target sizes: {list(there)}.  Tensor sizes: {list(own)}"
-            )
+    own = tuple(value.shape)
+    check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
 def fill(x: Tensor, value: Any) -> Tensor:
@@ -213,11 +194,19 @@ def _constant(numbers: Any, x: Tensor) -> Tensor:
 
 
 def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
-    """Fill a tensor with numbers that were drawn."""
+    """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
     check(x)
+    numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
     name = "".join(part.capitalize() for part in how.split("_"))
     return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+
+
+def in_memory(numbers: Any, like: Any) -> Any:
+    """Return numbers as an array whose elements stand in memory as those of another one do."""
+    found = np.empty_like(like, numbers.dtype)
+    found.ravel(order="K")[...] = numbers
+    return found
 
 
 @method("fill_")
@@ -237,20 +226,15 @@ def zero_(self: Tensor) -> Tensor:
     return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
 
 
-@method("copy_")
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    return copied_into(self, src)
+method("copy_")(
+    lambda self, src, non_blocking=False: copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
+)
 
 
 @method("set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
     self._a, self._memory = source._a, source._memory
     return self
-
-
-@method("masked_fill_")
-def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    return change(self, lambda x: operators.masked_fill(x, mask, value), "masked_fill_")
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -263,27 +247,25 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
     if made is None:
-        from gradcli.pytorch.lookup import method_named
-
         made = method_named(name.removesuffix("_"))
     if made is None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        args, kwargs = in_order(name, args, kwargs)
-        return change(self, lambda x: _numbered(made(x, *args, **kwargs), name), name)
+        given, settings = in_order(name, args, kwargs)
+        return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
     call.__name__ = name
     return call
 
 
-def _numbered(found: Tensor, name: str) -> Tensor:
+def numbered(found: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
     step = found._fn
     return called(found, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else found
 
 
-_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma"))
+_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
 
 # Views in place: the tensor becomes its own view, under a name of its own.
 _TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}
@@ -322,20 +304,8 @@ def _augmented(name: str, made: Callable[..., Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_CHANGES: dict[str, Callable[..., Any]] = {
-    "__iadd__": operators.add,
-    "__isub__": operators.sub,
-    "__imul__": operators.mul,
-    "__itruediv__": operators.div,
-    "__ifloordiv__": operators.floor_divide,
-    "__ipow__": operators.pow,
-    "__imod__": operators.remainder,
-    "__iand__": operators.BITWISE["and"],
-    "__ior__": operators.BITWISE["or"],
-    "__ixor__": operators.BITWISE["xor"],
-}
-for _name, _made in _CHANGES.items():
-    _augmented(_name, _made)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
 
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
@@ -345,7 +315,9 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    found = compute()
+    found: Any = compute()
+    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
+        raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     out._a[...] = found._a

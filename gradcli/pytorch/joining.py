@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -9,14 +10,13 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
-from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import expand, reshape, shape_of, transpose, view
-from gradcli.vocabulary import FUNCTIONS
 
 # Parts
 
@@ -42,11 +42,11 @@ def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
 
 
 @both("split")
-def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    if not self.dim():
+def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    if not tensor.dim():
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    axis = axis_of(dim, self.dim())
-    n = self.shape[axis]
+    axis = axis_of(dim, tensor.dim())
+    n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
         if sum(split_size) != n:
             raise RuntimeError(
@@ -55,37 +55,43 @@ def split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
             )
         ends, name = np.cumsum([0, *split_size]).tolist(), "SplitWithSizes"
     else:
+        if split_size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+        if not split_size and n:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
         ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
-    return _several([_part(self, axis, a, b, f"{name}Backward0") for a, b in pairwise(ends)], name)
+    return _several([_part(tensor, axis, a, b, f"{name}Backward0") for a, b in pairwise(ends)], name)
 
 
 both("split_with_sizes")(split)
 
 
 @both("chunk")
-def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    if not self.dim():
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.dim():
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    return split(self, max(1, -(-self.shape[axis_of(dim, self.dim())] // chunks)), dim)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return split(input, max(1, -(-input.shape[axis_of(dim, input.dim())] // chunks)), dim)
 
 
 @both("tensor_split")
-def tensor_split(self: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = axis_of(dim, self.dim())
-    n, how = self.shape[axis], indices_or_sections
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    axis = axis_of(dim, input.dim())
+    n, how = input.shape[axis], indices_or_sections
     if isinstance(how, int):
         places = [i * (n // how) + min(i, n % how) for i in range(how + 1)]
     else:
         places = [0, *(min(i, n) for i in how), n]
-    return tuple(_part(self, axis, a, b, "SliceBackward0") for a, b in pairwise(places))
+    return tuple(_part(input, axis, a, b, "SliceBackward0") for a, b in pairwise(places))
 
 
 @both("unbind")
-def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    if not self.dim():
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.dim():
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    axis = axis_of(dim, self.dim())
-    return _several([_selected(self, axis, i, "UnbindBackward0") for i in range(self.shape[axis])], "Unbind")
+    axis = axis_of(dim, input.dim())
+    return _several([_selected(input, axis, i, "UnbindBackward0") for i in range(input.shape[axis])], "Unbind")
 
 
 @method("__iter__")
@@ -96,25 +102,25 @@ def _iterated(self: Tensor) -> Any:
 
 
 @both("select")
-def select(self: Tensor, dim: int, index: int) -> Tensor:
-    if not self.dim():
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    if not input.dim():
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    axis = axis_of(dim, self.dim())
-    if not -self.shape[axis] <= index < self.shape[axis]:
+    axis = axis_of(dim, input.dim())
+    if not -input.shape[axis] <= index < input.shape[axis]:
         raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {axis}"
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}"
         )
-    return _selected(self, axis, index % self.shape[axis])
+    return _selected(input, axis, index % input.shape[axis])
 
 
 @both("narrow")
-def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    if not self.dim():
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    if not input.dim():
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    axis = axis_of(dim, self.dim())
-    if start + length > self.shape[axis]:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({self.shape[axis]}).")
-    return _part(self, axis, start, start + length, "SliceBackward0")
+    axis = axis_of(dim, input.dim())
+    if start + length > input.shape[axis]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[axis]}).")
+    return _part(input, axis, start, start + length, "SliceBackward0")
 
 
 @method("unfold")
@@ -136,22 +142,24 @@ def _windows(parts: Any, axis: int) -> Node:
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
     found = list(tensors)
+    if not found and name == "cat":
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if not found:
-        raise RuntimeError(f"{name}expected a non-empty list of Tensors")
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     for i, x in enumerate(found):
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
     return found
 
 
-def _joined(op: str, parts: list[Tensor], at: int, make: Any) -> Tensor:
-    dtype = result_dtype(parts).name
-    return apply(op, lambda *n: make([cast(p, dtype) for p in n], at), parts, at)
+def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor]) -> Tensor:
+    dtype = result_dtype(whole).name
+    return apply(op, lambda *n: cast(make([cast(p, dtype) for p in n], at), dtype), parts, (at, dtype))
 
 
 @function("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
-    whole = _checked(tensors, "torch.cat(): ")
+    whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
         if not p.dim():
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -166,12 +174,12 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
                     f"Sizes of tensors must match except in dimension {at}. Expected size {m} but got size {n} for "
                     f"tensor number {i} in the list."
                 )
-    return _joined("cat", parts, at, construct.concatenate)
+    return _joined("cat", parts, at, construct.concatenate, whole)
 
 
 @function("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    parts = _checked(tensors, "stack ")
+    parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
         if p.shape != parts[0].shape:
@@ -179,7 +187,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
                 f"{list(p.shape)} at entry {i}"
             )
-    return _joined("stack", parts, at, construct.stack)
+    return _joined("stack", parts, at, construct.stack, parts)
 
 
 def _at_least(rank: int) -> Any:
@@ -206,22 +214,22 @@ for _rank in (1, 2, 3):
     function(f"atleast_{_rank}d")(_at_least(_rank))
 
 
-def _stacked(rank: int, axis: int) -> Any:
+def _stacked(name: str, rank: int, axis: int) -> Any:
     def made(tensors: Any) -> Tensor:
-        parts = [_raised(p, rank) for p in tensors]
+        parts = [_raised(p, rank) for p in _checked(tensors, name)]
         return cat(parts, axis if parts[0].dim() > 1 or not axis else 0)
 
     return made
 
 
-function("vstack", "row_stack")(_stacked(2, 0))
-function("hstack")(_stacked(1, 1))
-function("dstack")(_stacked(3, 2))
+function("vstack", "row_stack")(_stacked("vstack", 2, 0))
+function("hstack")(_stacked("hstack", 1, 1))
+function("dstack")(_stacked("dstack", 3, 2))
 
 
 @function("column_stack")
 def column_stack(tensors: Any) -> Tensor:
-    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in tensors], 1)
+    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
 
 
 @function("broadcast_tensors")
@@ -234,14 +242,10 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @function("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
-        import warnings
-
         warnings.warn(_INDEXING, UserWarning, stacklevel=2)
     parts = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
     sizes = [p.numel() for p in parts]
-    found = []
-    for i, p in enumerate(parts):
-        found.append(expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes))
+    found = [expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes) for i, p in enumerate(parts)]
     return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
 
 
@@ -255,4 +259,10 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     times = shape_of(repeats)
     if len(times) < self.dim():
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return vocabulary_call("repeat", FUNCTIONS["repeat"], (self, *times), {})
+    if min(times, default=1) < 0:
+        shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
+    found = named("repeat", self, *(max(1, n) for n in times))
+    if 0 not in times:
+        return found
+    return called(found[tuple(slice(None if n else 0) for n in times)], "RepeatBackward0")  # type: ignore[no-any-return]

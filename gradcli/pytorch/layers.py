@@ -1,19 +1,60 @@
-"""`torch.nn`'s layers: modules that call `torch.nn.functional`."""
+"""`torch.nn`'s layers: modules that have weights or draw numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch import functional as F
 from gradcli.pytorch import init
-from gradcli.pytorch.dtypes import dtype as torch_dtype
+from gradcli.pytorch.calls import called
+from gradcli.pytorch.creation import zeros
+from gradcli.pytorch.dtypes import default_dtype
+from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.module import Module, Parameter, listed
 from gradcli.pytorch.tensor import Tensor, of_array
+
+
+def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+    """Return a constructor that keeps its arguments as attributes, and then builds the layer."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        Module.__init__(self)
+        signature.__qualname__ = f"{type(self).__name__}.__init__"
+        given = signature(self, *args, **kwargs)
+        dtype = given.pop("dtype", None) or default_dtype()
+        for name, value in given.items():
+            if name not in ("self", "device"):
+                setattr(self, name, value)
+        self._build(lambda *shape: Parameter(of_array(np.zeros(shape, dtype.numpy))))
+
+    return __init__
+
+
+class _Layer(Module):
+    """A module that keeps its arguments, and shows some of them in its text: `m` is the module."""
+
+    shown = ""
+    calls = ""  # a function of `torch.nn.functional`, and the attributes that it takes
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        """Make the parameters; `empty` makes one of a shape."""
+
+    def _affine(self, empty: Callable[..., Any], shape: Sequence[int], weight: bool, bias: bool) -> None:
+        """Have a factor of 1 for each number, and a summand of 0."""
+        self.register_parameter("weight", init.ones_(empty(*shape)) if weight else None)  # type: ignore[arg-type]
+        self.register_parameter("bias", empty(*shape) if bias else None)
+
+    def forward(self, *given: Any) -> Any:
+        function, *names = self.calls.split()
+        return getattr(F, function)(*given, *(getattr(self, name) for name in names))
+
+    def extra_repr(self) -> str:
+        return self.shown.format(m=self, bias=getattr(self, "bias", None) is not None)
 
 
 class Identity(Module):
@@ -23,107 +64,84 @@ class Identity(Module):
         return input
 
 
-class Flatten(Module):
+class Flatten(_Layer):
     """Several axes as one."""
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+    __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
+    shown = "start_dim={m.start_dim}, end_dim={m.end_dim}"
 
     def forward(self, input: Any) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+class Unflatten(_Layer):
+    """An axis as several."""
+
+    __init__ = _kept(lambda self, dim, unflattened_size: locals())
+    shown = "dim={m.dim}, unflattened_size={m.unflattened_size}"
+
+    def forward(self, input: Any) -> Any:
+        return input.unflatten(self.dim, self.unflattened_size)
 
 
-# Layers with weights
+class _Linear(_Layer):
+    """What multiplies by weights, which begin small where there are many of them."""
 
-
-def empty(*shape: int, dtype: torch_dtype | None = None) -> Parameter:
-    """Return a parameter of zeros."""
-    from gradcli.pytorch.dtypes import default_dtype
-
-    return Parameter(of_array(np.zeros(shape, (dtype or default_dtype()).numpy)))
-
-
-class Linear(Module):
-    """`x @ weight.T + bias`."""
-
-    weight: Parameter
-    bias: Parameter | None
-
-    def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.in_features, self.out_features = in_features, out_features
-        self.weight = empty(out_features, in_features, dtype=dtype)
-        if bias:
-            self.bias = empty(out_features, dtype=dtype)
-        else:
-            self.register_parameter("bias", None)
+    def _weights(self, empty: Callable[..., Any], *shape: int) -> None:
+        self.weight = empty(*shape)
+        self.register_parameter("bias", empty(shape[0]) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         init.kaiming_uniform_(self.weight, math.sqrt(5))
         if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
+            count = math.prod(self.weight.shape[1:])
+            bound = 1 / math.sqrt(count) if count else 0
             init.uniform_(self.bias, -bound, bound)
+
+
+class Linear(_Linear):
+    """`x @ weight.T + bias`."""
+
+    __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
+    shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        self._weights(empty, self.out_features, self.in_features)
 
     def forward(self, input: Any) -> Any:
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
-
-class _Conv(Module):
+class _Conv(_Linear):
     axes = 1
-    weight: Parameter
-    bias: Parameter | None
+    __init__ = _kept(
+        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros": locals()
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride, self.dilation = map(self._each, (kernel_size, stride, dilation))
-        self.padding = padding if isinstance(padding, str) else self._each(padding)
-        self.weight = empty(out_channels, in_channels // groups, *self.kernel_size)
-        if bias:
-            self.bias = empty(out_channels)
-        else:
-            self.register_parameter("bias", None)
-        init.kaiming_uniform_(self.weight, math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(in_channels // groups * math.prod(self.kernel_size))
-            init.uniform_(self.bias, -bound, bound)
-
-    def _each(self, given: Any) -> tuple[int, ...]:
-        return tuple(given) if isinstance(given, Sequence) else (given,) * self.axes
+    def _build(self, empty: Callable[..., Any]) -> None:
+        for name in ("kernel_size", "stride", "padding", "dilation"):
+            if isinstance(own := getattr(self, name), int | list):
+                setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
+        for which in ("in_channels", "out_channels"):
+            if getattr(self, which) % self.groups:
+                raise ValueError(f"{which} must be divisible by groups")
+        self._weights(empty, self.out_channels, self.in_channels // self.groups, *self.kernel_size)
 
     def forward(self, input: Any) -> Any:
-        convolve = F.conv1d if self.axes == 1 else F.conv2d
-        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding, convolve = self.padding, (F.conv1d, F.conv2d)[self.axes - 1]
+        if self.padding_mode != "zeros" and not isinstance(padding, str):
+            ends = [n for own in padding[::-1] for n in (own, own)]
+            input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        if self.padding != (0,) * self.axes:
-            found += f", padding={self.padding}"
-        if self.dilation != (1,) * self.axes:
-            found += f", dilation={self.dilation}"
-        if self.groups != 1:
-            found += f", groups={self.groups}"
-        return found + (", bias=False" if self.bias is None else "")
+        usual = {"padding": (0,) * self.axes, "dilation": (1,) * self.axes, "groups": 1}
+        found += "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
+        found += ", bias=False" if self.bias is None else ""
+        return found + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
 
 class Conv1d(_Conv):
@@ -136,83 +154,93 @@ class Conv2d(_Conv):
     axes = 2
 
 
-class Embedding(Module):
+class Bilinear(_Layer):
+    """`x1 @ weight @ x2 + bias`, a matrix for each output."""
+
+    __init__ = _kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
+    calls = "bilinear weight bias"
+    shown = "in1_features={m.in1_features}, in2_features={m.in2_features}, out_features={m.out_features}, bias={bias}"
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        bound = 1 / math.sqrt(self.in1_features)
+        self.weight = init.uniform_(empty(self.out_features, self.in1_features, self.in2_features), -bound, bound)
+        self.register_parameter("bias", init.uniform_(empty(self.out_features), -bound, bound) if self.bias else None)  # type: ignore[arg-type]
+
+
+class PReLU(_Layer):
+    """The numbers, those below 0 times a weight that is learnt."""
+
+    __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
+    calls = "prelu weight"
+    shown = "num_parameters={m.num_parameters}"
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        self.weight = init.constant_(empty(self.num_parameters), self.init)
+
+
+class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> None:
-        super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        for name, value in (("max_norm", max_norm), ("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
-            if value:
+    calls = "embedding weight padding_idx"
+    padding_idx: int | None
+    __init__ = _kept(
+        lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+        scale_grad_by_freq=False, sparse=False: locals()
+    )  # fmt: skip
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        rows = self.num_embeddings
+        if self.padding_idx is not None:
+            if not -rows <= self.padding_idx < rows:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            self.padding_idx = self.padding_idx % rows
+        for name in ("max_norm", "scale_grad_by_freq", "sparse"):
+            if getattr(self, name):
                 raise MissingError(f"torch.nn.Embedding({name}=…)")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = empty(num_embeddings, embedding_dim)
-        init.normal_(self.weight)
+        self.weight = init.normal_(empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
-        rows, columns = embeddings.shape
-        found = cls(rows, columns, padding_idx)
+        found = cls(*embeddings.shape, padding_idx)
         found.weight = Parameter(embeddings, requires_grad=not freeze)
         return found
 
-    def forward(self, input: Any) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx)
-
     def extra_repr(self) -> str:
-        found = f"{self.num_embeddings}, {self.embedding_dim}"
-        return found + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+        padding = f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
-class _BatchNorm(Module):
+# Normalisation
+
+
+class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
+    __init__ = _kept(
+        lambda self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True: locals()
+    )
+    shown = (
+        "{m.num_features}, eps={m.eps}, momentum={m.momentum}, affine={m.affine}, bias={bias}, "
+        "track_running_stats={m.track_running_stats}"
+    )
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-05,
-        momentum: float = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-    ) -> None:
-        super().__init__()
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats = affine, track_running_stats
-        for name, value in (("weight", 1.0), ("bias", 0.0)):
-            self.register_parameter(name, init.constant_(empty(num_features), value) if affine else None)  # type: ignore[arg-type]
+    def _build(self, empty: Callable[..., Any]) -> None:
+        self._affine(empty, (self.num_features,), self.affine, self.affine)
         for name, value in (("running_mean", 0.0), ("running_var", 1.0)):
-            own = of_array(np.full(num_features, value, np.float32)) if track_running_stats else None
+            own = of_array(np.full(self.num_features, value, np.float32)) if self.track_running_stats else None
             self.register_buffer(name, own)
-        self.register_buffer("num_batches_tracked", of_array(np.array(0)) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", of_array(np.array(0)) if self.track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
         if input.dim() not in self.ranks:
             raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
-        uses_batch = self.training or self.running_mean is None
+        own = self.training or self.running_mean is None
         return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, uses_batch, self.momentum, self.eps
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+            input, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
         )
 
 
@@ -223,121 +251,153 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images."""
 
-    ranks = (4,)
-    words = "4D"
+    ranks, words = (4,), "4D"
 
 
-class LayerNorm(Module):
+class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
-    def __init__(
-        self, normalized_shape: Any, eps: float = 1e-05, elementwise_affine: bool = True, bias: bool = True
-    ) -> None:
-        super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
+    normalized_shape: Any
+    __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    calls = "layer_norm normalized_shape weight bias eps"
+    shown = "{m.normalized_shape}, eps={m.eps}, elementwise_affine={m.elementwise_affine}, bias={bias}"
+
+    def _build(self, empty: Callable[..., Any]) -> None:
         own = self.normalized_shape
-        self.register_parameter("weight", init.ones_(empty(*own)) if elementwise_affine else None)  # type: ignore[arg-type]
-        self.register_parameter("bias", empty(*own) if elementwise_affine and bias else None)
-
-    def forward(self, input: Any) -> Any:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        own = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        return f"{own}, bias={self.bias is not None}"
+        self.normalized_shape = (own,) if isinstance(own, int) else tuple(own)
+        self._affine(empty, self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
 
-class _Dropout(Module):
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p, self.inplace = p, inplace
-
-    def forward(self, input: Any) -> Any:
-        return F.dropout(input, self.p, self.training)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
-
-
-class Dropout(_Dropout):
-    """Sets numbers to 0 by chance, in training."""
-
-
-class Dropout2d(_Dropout):
-    """Sets channels to 0 by chance, in training."""
-
-    def forward(self, input: Any) -> Any:
-        return F.dropout2d(input, self.p, self.training)
-
-
-class GroupNorm(Module):
+class GroupNorm(_Layer):
     """Normalisation in groups of channels."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True) -> None:
-        super().__init__()
-        if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.register_parameter("weight", init.ones_(empty(num_channels)) if affine else None)  # type: ignore[arg-type]
-        self.register_parameter("bias", empty(num_channels) if affine else None)
+    __init__ = _kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
+    calls = "group_norm num_groups weight bias eps"
+    shown = "{m.num_groups}, {m.num_channels}, eps={m.eps}, affine={m.affine}, bias={bias}"
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        if self.num_channels % self.num_groups:
+            raise ValueError(f"num_channels ({self.num_channels}) must be divisible by num_groups ({self.num_groups})")
+        self._affine(empty, (self.num_channels,), self.affine, self.affine)
+
+
+class Dropout(_Layer):
+    """Sets numbers to 0 by chance, in training."""
+
+    __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
+    shown = "p={m.p}, inplace={m.inplace}"
+    dropped = staticmethod(F.dropout)
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
 
     def forward(self, input: Any) -> Any:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return self.dropped(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(Dropout):
+    """Sets channels to 0 by chance, in training."""
+
+    dropped = staticmethod(F.dropout2d)
+
+
+# Recurrence
+
+
+class _Recurrent(_Layer):
+    """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
+
+    def _register(self, name: str, inputs: int, empty: Callable[..., Any]) -> None:
+        bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
+        shapes = {"weight_ih": (own, inputs), "weight_hh": (own, own)}
+        for part, shape in (shapes | ({"bias_ih": (own,), "bias_hh": (own,)} if self.bias else {})).items():
+            self.register_parameter(f"{part}{name}", init.uniform_(empty(*shape), -bound, bound))  # type: ignore[arg-type]
+
+    def _linear(self, x: Any, part: str, name: str) -> Any:
+        bias = getattr(self, f"bias_{part}{name}") if self.bias else None
+        return F.linear(x, getattr(self, f"weight_{part}{name}"), bias)
+
+    def _step(self, from_input: Any, h: Any, name: str) -> Any:
+        act = F.tanh if self.nonlinearity == "tanh" else F.relu  # type: ignore[attr-defined]
+        return act(self._linear(h, "hh", name) + from_input)
+
+
+class RNN(_Recurrent):
+    """Recurrent layers, each on the states of the one before, in one direction or in both."""
+
+    __init__ = _kept(
+        lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
+        dropout=0.0, bidirectional=False: locals()
+    )  # fmt: skip
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        self._ends = ("", "_reverse") if self.bidirectional else ("",)
+        for k in range(self.num_layers):
+            for end in self._ends:
+                self._register(f"_l{k}{end}", self.hidden_size * len(self._ends) if k else self.input_size, empty)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        batched = input.dim() == 3
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+        x = input if batched else input.unsqueeze(int(not self.batch_first))
+        x = x.transpose(0, 1) if self.batch_first else x
+        count = self.num_layers * len(self._ends)
+        if hx is None:
+            hx = zeros(count, x.shape[1], self.hidden_size, dtype=x.dtype)
+        elif not batched:
+            hx = hx.unsqueeze(1)
+        if tuple(hx.shape) != (count, x.shape[1], self.hidden_size):
+            raise RuntimeError(f"Expected hidden size {(count, x.shape[1], self.hidden_size)}, got {list(hx.shape)}")
+        out, last = self._layers(x, hx)
+        out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
+        return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
+
+    def _layers(self, x: Any, hx: Any) -> tuple[Any, Any]:
+        last = []
+        for k in range(self.num_layers):
+            if k and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            sides = []
+            for i, end in enumerate(self._ends):
+                states, h = self._run(x, hx[k * len(self._ends) + i], f"_l{k}{end}", bool(end))
+                sides.append(states)
+                last.append(h)
+            x = sides[0] if len(sides) == 1 else cat(sides, -1)
+        return x, stack(last)
+
+    def _run(self, x: Any, h: Any, name: str, backwards: bool) -> tuple[Any, Any]:
+        found: list[Any] = []
+        steps = self._linear(x, "ih", name).unbind(0)  # of all at once, as their last digits show
+        for step in reversed(steps) if backwards else steps:
+            h = self._step(step, h, name)
+            found.append(h)
+        return stack(found[::-1] if backwards else found), h
 
     def extra_repr(self) -> str:
-        own = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        return f"{own}, bias={self.bias is not None}"
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        more = [f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v]
+        return f"{self.input_size}, {self.hidden_size}" + "".join(more)
 
 
-class Bilinear(Module):
-    """`x1 @ weight @ x2 + bias`, a matrix for each output."""
+class RNNCell(_Recurrent):
+    """One step of a recurrence."""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
-        super().__init__()
-        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        bound = 1 / math.sqrt(in1_features)
-        self.weight = init.uniform_(empty(out_features, in1_features, in2_features), -bound, bound)
-        self.register_parameter("bias", init.uniform_(empty(out_features), -bound, bound) if bias else None)  # type: ignore[arg-type]
+    __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
 
-    def forward(self, input1: Any, input2: Any) -> Any:
-        return F.bilinear(input1, input2, self.weight, self.bias)
+    def _build(self, empty: Callable[..., Any]) -> None:
+        self._register("", self.input_size, empty)
 
-    def extra_repr(self) -> str:
-        own = f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
-        return f"{own}, bias={self.bias is not None}"
-
-
-class PReLU(Module):
-    """The numbers, those below 0 times a weight that is learnt."""
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.weight = empty(num_parameters)
-        self.weight._a[...] = init
-
-    def forward(self, input: Any) -> Any:
-        return F.prelu(input, self.weight)
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
+        return self._step(self._linear(input, "ih", ""), own, "")
 
     def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
-
-
-class Unflatten(Module):
-    """An axis as several."""
-
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
-        self.dim, self.unflattened_size = dim, unflattened_size
-
-    def forward(self, input: Any) -> Any:
-        return input.unflatten(self.dim, self.unflattened_size)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+        found = f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+        return found + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
 
 
 __all__ = [*listed(globals(), __name__), "Parameter", "Tensor"]

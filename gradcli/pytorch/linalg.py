@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.products import matmul as _matmul
+import numpy as np
+
+from gradcli.pytorch.calls import named
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
+from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import diagonal as _diagonal
-from gradcli.vocabulary import FUNCTIONS
 
-__all__ = ["cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "norm", "solve", "vector_norm"]
-matmul, diagonal = _matmul, _diagonal
+__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+ELSEWHERE = {"matmul": "products"}
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    return _diagonal(A, offset, dim1, dim2)
 
 
 def det(A: Tensor) -> Tensor:
-    return vocabulary_call("det", FUNCTIONS["det"], (A,), {})
+    check_square("linalg.det", A)
+    return named("det", A)
 
 
 def inv(A: Tensor) -> Tensor:
@@ -24,36 +31,41 @@ def inv(A: Tensor) -> Tensor:
 
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
-    import numpy as np
-
-    found = vocabulary_call("inv", FUNCTIONS["inv"], (A,), {})
-    if not np.isfinite(found._a).all() and np.isfinite(A._a).all():
+    check_square("linalg.inv", A)
+    found = named("inv", A)
+    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
+        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
         raise LinAlgError(
-            f"linalg.inv: The diagonal element {A.shape[-1]} is zero, the inversion could not be completed because the "
-            "input matrix is singular."
+            f"linalg.inv: {batch}The diagonal element {zero[1]} is zero, the inversion could not be completed because "
+            "the input matrix is singular."
         )
     return found
 
 
-class LinAlgError(RuntimeError):
-    """What cannot be solved."""
-
-
-LinAlgError.__module__ = "torch._C"
+LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    return vocabulary_call("solve", FUNCTIONS["solve"], (A, B), {})
+    check_square("linalg.solve", A)
+    rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
+    if rows != A.shape[-1]:
+        n = A.shape[-1]
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{columns})"
+        )
+    found = named("solve", A, B)
+    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
+        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
+        raise LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")
+    return found
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    return vocabulary_call("cross", FUNCTIONS["cross"], (input, other, dim), {})
+    return named("cross", input, other, dim)
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     if A.dim() == 2 and dim is None and ord not in (None, "fro"):
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.norm(ord={ord!r}) of a matrix")
     return _norm(A, 2 if ord is None else ord, dim, keepdim)
 
@@ -64,7 +76,5 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     if ord != "fro":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
     return _norm(A, 2, dim, keepdim)

@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.definitions import ELEMENTWISE, defined_call
 from gradcli.pytorch.missing import missing
+from gradcli.pytorch.registry import with_out
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS, METHODS
 
@@ -48,7 +49,8 @@ def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
-    return _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
+    found = _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
+    return found and with_out(found, name)
 
 
 def functional_named(name: str) -> Callable[..., Any] | None:

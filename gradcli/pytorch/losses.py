@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import equal, log_softmax, reduce, reshape
+from gradcli.graph.construct import call, equal, log_softmax, reduce, reshape
 from gradcli.graph.construct import where as choose
 from gradcli.graph.node import Node, cast, compare, const
-from gradcli.pytorch.calls import called, exact, vocabulary_call
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.calls import called, exact, named
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
@@ -50,6 +51,22 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     return reduction
 
 
+def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Let a loss have the arguments that say how it is reduced, and be told as `how`; `places` are all after two."""
+
+    def register(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @wraps(loss)
+        def call(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            given = dict(zip(places, args, strict=False)) | kwargs
+            old = given.pop("size_average", None), given.pop("reduce", None)
+            reduction = given.pop("reduction", "mean")
+            return loss(input, target, reduction if reduction == also else reduction_of(*old, reduction), **given)
+
+        return call
+
+    return register
+
+
 # Of the difference between numbers
 
 
@@ -71,10 +88,20 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
         how = reduction_of(size_average, reduce, reduction)
         if input.shape != target.shape:
             warnings.warn(_DIFFERENT.format(target.shape, input.shape), UserWarning, stacklevel=3)
-        dtype = result_dtype((input, target)).name
+        if weight is not None:
+            plain = loss(input, target, reduction="none", **more)
+            return _weighted(plain, weight, how, name)
+        kind = result_dtype((input, target))
+        dtype = kind.name
         settings = {k: const(exact(v)) for k, v in more.items()}
-        if dtype == "bool":
-            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for 'Bool'")
+        if name == "huber_loss" and more.get("delta", 1) <= 0:
+            raise RuntimeError("huber_loss does not support non-positive values for delta.")
+        if name == "smooth_l1_loss" and not more.get("beta", 1):
+            return l1_loss(input, target, reduction=how)
+        if not kind.is_floating_point and (name != "l1_loss" or dtype == "bool"):
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
+        if name == "l1_loss" and how == "mean" and not kind.is_floating_point:
+            return (input - target).mean()  # type: ignore[attr-defined,operator,no-any-return]
 
         def build(x: Node, y: Node) -> Node:
             return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), reduction=how, **settings)
@@ -87,6 +114,16 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
     return loss
 
 
+def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
+    """Return a weighted loss: the mean over the weights' sum, but of Huber's loss over their number."""
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    found = loss * weight
+    if how == "mean" and name != "huber_loss":
+        return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
+    return _one(found, how)  # type: ignore[no-any-return]
+
+
 mse_loss, l1_loss = _regression("mse_loss"), _regression("l1_loss")
 huber_loss, smooth_l1_loss = _regression("huber_loss", "delta"), _regression("smooth_l1_loss", "beta")
 
@@ -94,42 +131,35 @@ huber_loss, smooth_l1_loss = _regression("huber_loss", "delta"), _regression("sm
 # Of probabilities
 
 
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
+@_reducing("weight", "size_average", "reduce", "reduction")
+def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
     if target._a.dtype != input._a.dtype:
-        found, wanted = WORDS[target.dtype.name], WORDS[input.dtype.name]
+        found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
-    if ((input._a < 0) | (input._a > 1)).any():
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    return vocabulary_call("binary_cross_entropy", FUNCTIONS["binary_cross_entropy"], (input, target, weight, how), {})
+    for what, own in (("target", target._a), ("input", input._a)):
+        if ((own < 0) | (own > 1)).any():
+            raise RuntimeError(f"all elements of {what} should be between 0 and 1")
+    return named("binary_cross_entropy", input, target, weight, how)
 
 
+@_reducing("weight", "size_average", "reduce", "reduction", "pos_weight")
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     name = "binary_cross_entropy_with_logits"
-    dtype = result_dtype((input, target)).name
+    if input._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.word}'")
+    if target._a.dtype.kind != "f":
+        word = target.dtype.word
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+    dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
         own = iter(more)
@@ -140,22 +170,14 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
-    if reduction == "mean":
-        warnings.warn(_SUPPORT, UserWarning, stacklevel=2)
-    x: Any = input
-    y: Any = target
-    loss = y.exp() * (y - x) if log_target else y.xlogy(y) - y * x
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]  # type: ignore[no-any-return]
-    return _one(loss, reduction_of(size_average, reduce, reduction))
+@_reducing("size_average", "reduce", "reduction", "log_target", also="batchmean")
+def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
+    if how == "mean":
+        warnings.warn(_SUPPORT, UserWarning, stacklevel=3)
+    if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    return loss.sum() / input.shape[0] if how == "batchmean" else _one(loss, how)  # type: ignore[no-any-return]
 
 
 _SUPPORT = (
@@ -182,6 +204,8 @@ def _composed(function: Callable[..., Any], **defaults: Any) -> Callable[..., Te
 
 
 def _gaussian(input: Any, target: Any, var: Any, full: bool, eps: float) -> Any:
+    if (var._a < 0).any():
+        raise ValueError("var has negative entry/entries")
     spread = var.clamp(min=eps)
     loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
     return loss + 0.5 * np.log(2 * np.pi) if full else loss
@@ -231,31 +255,31 @@ multilabel_soft_margin_loss = _composed(
 
 
 def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
+    if len(args) > 1 and args[1].requires_grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
     return called(_soft_margin(*args, **kwargs), "SoftMarginLossBackward0")  # type: ignore[no-any-return]
 
 
 def _logsigmoid(x: Any) -> Any:
-    return vocabulary_call("logsigmoid", FUNCTIONS["logsigmoid"], (x,), {})
+    return named("logsigmoid", x)
 
 
 # Of classes
 
 
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
 def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
-    how = reduction_of(size_average, reduce, reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if target.shape == input.shape and target._a.dtype.kind == "f":
         return _of_probabilities(input, target, weight, how, label_smoothing)
     axis = 1 if input.dim() > 1 else 0
-    scores = vocabulary_call("log_softmax", FUNCTIONS["log_softmax"], (input, axis), {})
+    scores = named("log_softmax", input, axis)
     hard = _of_classes(scores, target, weight, ignore_index, how)
     if not label_smoothing:
         return hard
@@ -266,8 +290,8 @@ def cross_entropy(
 def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
     axis = min(1, input.dim() - 1)
     classes = input.shape[axis]
-    even, rest = const(exact(smoothing / classes)), const(exact(1 - smoothing))
-    samples = max(1, input.numel() // classes)
+    even, rest = const(exact(smoothing / max(1, classes))), const(exact(1 - smoothing))
+    samples = max(1, input.numel() // max(1, classes))
 
     def build(x: Node, y: Node, *own: Node) -> Node:
         likely = y * rest + even if smoothing else y
@@ -284,16 +308,9 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how:
     return apply("cross_entropy_soft", build, given, (how, smoothing), name)
 
 
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    return _of_classes(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction")
+def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
+    return _of_classes(input, target, weight, ignore_index, how)
 
 
 def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
@@ -313,7 +330,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     axis = min(1, scores.dim() - 1)
     count = scores.shape[axis]
     own = target._a[..., 0]
-    _check_classes(scores, target, ignored)
+    _check_classes(scores, target, weight, ignored)
     kept = own != ignored
     complete = bool(kept.all())
     share = kept.astype(scores._a.dtype)
@@ -335,21 +352,32 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
         if how == "mean" and complete and not shares:
             return reduce("mean", loss, axes) if axes else loss
         summed = reduce("sum", loss, axes) if axes and how != "none" else loss
+        if how == "mean" and not total:  # no gradient flows where no sample counts
+            return call("detach", summed) * const(np.nan) + summed
         return summed / const(total) if how == "mean" else summed
 
-    name = "NllLossBackward0" if scores.dim() <= 2 else "NllLoss2DBackward0" if how != "none" else "ViewBackward0"
+    flat = scores.dim() not in (2, 4) and how == "none"
+    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
     given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
     return apply("nll_loss", build, given, (how, total, axis, complete, ignored), name)
 
 
-def _check_classes(scores: Tensor, target: Tensor, ignored: int) -> None:
+def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
     """Refuse targets that are no classes, in PyTorch's words."""
-    if target._a.dtype.kind == "f":
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {WORDS[target.dtype.name]}")
     count = scores.shape[min(1, scores.dim() - 1)]
     own = target._a[..., 0]
     if scores.dim() < 3 and own.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if weight is not None and weight.shape != (count,):
+        classes = (
+            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+        raise RuntimeError(
+            classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
+        )
+    if target._a.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
         raise ValueError(
             f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "

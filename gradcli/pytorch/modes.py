@@ -117,4 +117,4 @@ def is_grad_enabled() -> bool:
 
 
 for _class in (no_grad, enable_grad, inference_mode, set_grad_enabled):
-    _class.__module__ = "torch"
+    _class.__module__ = "torch.autograd.grad_mode"

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
+import numpy as np
+
+from gradcli.pytorch.dtypes import float32, float64
 from gradcli.pytorch.record import Handle
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 
 class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        if data is None:
-            data = new_empty()
-        found = new(data._a, cls)
-        found._memory = data._memory
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
         found._requires = requires_grad
         return found
 
@@ -30,13 +30,6 @@ class Parameter(Tensor):
 Parameter.__module__ = "torch.nn.parameter"
 
 
-def new_empty() -> Tensor:
-    """Return a tensor without elements."""
-    import numpy as np
-
-    return new(np.zeros((0, 1), np.float32))
-
-
 class _Incompatible(tuple[Any, Any]):
     """What `load_state_dict` returns."""
 
@@ -47,6 +40,11 @@ class _Incompatible(tuple[Any, Any]):
         if not self[0] and not self[1]:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+def _hooking(kind: str) -> Callable[..., Handle]:
+    """Return a method that has a function called, before or after the forward or the backward."""
+    return lambda self, hook, prepend=False, **_: Handle(self.__dict__["_hooks"][kind], hook, object())
 
 
 _OWN = ("_parameters", "_buffers", "_modules")
@@ -70,29 +68,24 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        if isinstance(value, Parameter):
-            if "_parameters" not in own:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+        kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
+        if kind:
+            if kind not in own:
+                word = "parameters" if kind == "_parameters" else "module"
+                raise AttributeError(f"cannot assign {word} before Module.__init__() call")
             self._forget(name)
-            self._parameters[name] = value
-        elif "_parameters" in own and name in own["_parameters"]:
+            own[kind][name] = value
+        elif name in own.get("_parameters", ()):
             if value is not None:
-                kind = value.type() if isinstance(value, Tensor) else type(value).__name__
-                raise TypeError(f"cannot assign '{kind}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+                word = value.type() if isinstance(value, Tensor) else type(value).__name__
+                raise TypeError(f"cannot assign '{word}' as parameter '{name}' (torch.nn.Parameter or None expected)")
             own["_parameters"][name] = None
-        elif isinstance(value, Module):
-            if "_modules" not in own:
-                raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name)
-            self._modules[name] = value
-        elif "_modules" in own and name in own["_modules"]:
+        elif name in own.get("_modules", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as child module '{name}' (torch.nn.Module or None "
-                    "expected)"
-                )
+                word = type(value).__name__
+                raise TypeError(f"cannot assign '{word}' as child module '{name}' (torch.nn.Module or None expected)")
             own["_modules"][name] = None
-        elif "_buffers" in own and name in own["_buffers"]:
+        elif name in own.get("_buffers", ()):
             own["_buffers"][name] = value
         else:
             super().__setattr__(name, value)
@@ -120,6 +113,7 @@ class Module:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
+        self._forget(name)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -128,6 +122,10 @@ class Module:
             self.__dict__["_transient"].add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        if "." in name:
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
         self._modules[name] = module
 
     add_module = register_module
@@ -164,23 +162,9 @@ class Module:
             made.module = self
         return result
 
-    def _hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
-        return Handle(self.__dict__["_hooks"][kind], hook, object())
-
-    def register_forward_hook(self, hook: Callable[..., Any], **_: Any) -> Handle:
-        return self._hooked("forward", hook)
-
-    def register_forward_pre_hook(self, hook: Callable[..., Any], **_: Any) -> Handle:
-        return self._hooked("pre", hook)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        return self._hooked("backward", hook)
-
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        return self._hooked("backward_pre", hook)
-
-    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        return self._hooked("backward", hook)
+    register_forward_hook, register_forward_pre_hook = _hooking("forward"), _hooking("pre")
+    register_full_backward_hook, register_full_backward_pre_hook = _hooking("backward"), _hooking("backward_pre")
+    register_backward_hook = _hooking("backward")
 
     # What there is in it
 
@@ -250,9 +234,8 @@ class Module:
             if name in own:
                 if own[name].shape != value.shape:
                     lines.append(
-                        f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
-                        "the shape in "
-                        f"current model is {own[name].shape}."
+                        f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the "
+                        f"shape in current model is {own[name].shape}."
                     )
                     continue
                 own[name]._a[...] = value._a
@@ -283,30 +266,19 @@ class Module:
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for p in self.parameters():
-            if p._grad is not None:
-                if set_to_none:
-                    p._grad = None
-                else:
-                    p._grad._a[...] = 0
+        forget(self.parameters(), set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         for module in self.modules():
-            for kind in (module._parameters, module._buffers):
-                for value in kind.values():
-                    if value is not None:
-                        moved = value.detach().to(*args, **kwargs) if value.is_floating_point() else value
-                        value._a = moved._a
+            for value in (*module._parameters.values(), *module._buffers.values()):
+                if value is not None and value.is_floating_point():
+                    value._a = value.detach().to(*args, **kwargs)._a
         return self
 
     def double(self) -> Self:
-        from gradcli.pytorch.dtypes import float64
-
         return self.to(float64)
 
     def float(self) -> Self:
-        from gradcli.pytorch.dtypes import float32
-
         return self.to(float32)
 
     def cpu(self) -> Self:
@@ -326,22 +298,36 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr().split("\n") if self.extra_repr() else []
-        children = [f"({n}): {_indented(repr(m))}" for n, m in self._children_shown()]
-        if not children:
-            inner = extra[0] if len(extra) == 1 else "\n  " + "\n  ".join(extra) + "\n" if extra else ""
-        else:
-            inner = "\n  " + "\n  ".join([*extra, *children]) + "\n"
-        return f"{self._get_name()}({inner})"
+        children = [f"({n}): " + repr(m).replace("\n", "\n  ") for n, m in self._children_shown()]
+        single = len(extra) == 1 and not children
+        inner = extra[0] if single else "".join(f"\n  {line}" for line in (*extra, *children))
+        return f"{self._get_name()}({inner}" + (")" if single or not inner else "\n)")
 
     def _children_shown(self) -> list[tuple[str, Any]]:
         return list(self._modules.items())
+
+
+def _typename(x: Any) -> str:
+    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
+    own = x if hasattr(x, "__qualname__") else type(x)
+    home = getattr(own, "__module__", None) or "builtins"
+    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
+
+
+Module.__module__ = "torch.nn.modules.module"
 
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-Module.__module__ = "torch.nn.modules.module"
+def forget(parameters: Iterable[Tensor], set_to_none: bool) -> None:
+    """Forget the gradients of parameters, or set them to 0."""
+    for p in parameters:
+        if p._grad is not None and not set_to_none:
+            p._grad._a[...] = 0
+        elif set_to_none:
+            p._grad = None
 
 
 def listed(names: dict[str, Any], own: str) -> list[str]:
@@ -349,5 +335,21 @@ def listed(names: dict[str, Any], own: str) -> list[str]:
     found = [n for n, v in names.items() if isinstance(v, type) and issubclass(v, Module) and n[0] != "_"]
     found = [n for n in found if names[n].__module__ == own]
     for name in found:
-        names[name].__module__ = "torch.nn.modules"
+        names[name].__module__ = f"torch.nn.modules.{HOMES.get(name, own.rpartition('.')[2])}"
     return found
+
+
+_HOMES = {
+    "linear": "Linear Bilinear Identity",
+    "conv": "Conv1d Conv2d",
+    "batchnorm": "BatchNorm1d BatchNorm2d",
+    "normalization": "LayerNorm GroupNorm",
+    "dropout": "Dropout Dropout2d",
+    "sparse": "Embedding",
+    "rnn": "RNN RNNCell",
+    "flatten": "Flatten Unflatten",
+    "activation": "PReLU",
+    "container": "Sequential ModuleList ModuleDict ParameterList",
+}
+# Where PyTorch defines a module, which `type` tells.
+HOMES = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -6,12 +6,11 @@ from typing import Any
 
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import _reshaped
 
 
 def _again(x: Tensor) -> Tensor:
     """Return a tensor of its own that shows the same numbers."""
-    from gradcli.pytorch.views import _reshaped
-
     return _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
 
 

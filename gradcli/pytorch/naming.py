@@ -19,9 +19,20 @@ def script_frame() -> Any:
     return frame
 
 
-def names_of(frame: Any) -> dict[int, str]:
-    """Return what the script calls its tensors: by the identity of a tensor, of the step or the module that made it."""
-    found: dict[int, str] = {}
+class Names(dict[int, str]):
+    """What the script calls its tensors: by the identity of a tensor, of the step or the module that made it.
+
+    `tensors` are those with names of their own.
+    """
+
+    def __init__(self, names: Mapping[int, str] | None = None) -> None:
+        super().__init__(names or {})
+        self.tensors: dict[str, Tensor] = {}
+
+
+def names_of(frame: Any) -> Names:
+    """Return what the script calls its tensors in a frame, and in those that called it."""
+    found = Names()
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module == "gradcli.pytorch.session":  # below it is what runs the script
@@ -33,7 +44,17 @@ def names_of(frame: Any) -> dict[int, str]:
     return found
 
 
-def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
+def parameters_of(function: Any) -> list[str]:
+    """Return what a function calls the arguments that are given by their places.
+
+    >>> parameters_of(lambda a, b: a * b)
+    ['a', 'b']
+    """
+    code = getattr(function, "__code__", None)
+    return [] if code is None else list(code.co_varnames[: code.co_argcount])
+
+
+def _collect(scope: Mapping[str, Any], found: Names) -> None:
     for name, value in list(scope.items()):
         if name.startswith("__"):
             continue
@@ -55,7 +76,7 @@ def _collect(scope: Mapping[str, Any], found: dict[int, str]) -> None:
                     _name(inner, key if name == "self" else f"{name}.{key}", found)
 
 
-def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
+def _of_module(name: str, module: Any, found: Names) -> None:
     try:
         parameters, modules = list(module.named_parameters()), list(module.named_modules())
     except Exception:  # a module in the middle of its making has none yet
@@ -67,7 +88,8 @@ def _of_module(name: str, module: Any, found: dict[int, str]) -> None:
         found.setdefault(id(part), before + inner if inner else name)
 
 
-def _name(x: Tensor, name: str, found: dict[int, str]) -> None:
+def _name(x: Tensor, name: str, found: Names) -> None:
     found.setdefault(id(x), name)
+    found.tensors.setdefault(name, x)
     if x._fn is not None:
         found.setdefault(id(x._fn), name)

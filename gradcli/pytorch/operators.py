@@ -8,50 +8,50 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, number, pointwise, typed
-from gradcli.pytorch.dtypes import WORDS, result_dtype
+from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
+from gradcli.pytorch.creation import as_tensor
+from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
 
 
-def _into(out: Tensor | None, name: str, compute: Callable[[], Tensor], *given: Any) -> Tensor:
-    if out is None:
-        return compute()
-    from gradcli.pytorch.inplace import into
-
-    return into(out, name, compute, given)
-
-
-def _times(alpha: Any, x: Any) -> Any:
-    return x if alpha == 1 else x * (bool(alpha) if is_boolean(x) else alpha)
+def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
+    """Return a sum or a difference in one step, the second operand multiplied by a number."""
+    if alpha == 1:
+        return pointwise(op, input, other, name=name)
+    dtype = result_dtype((input, other))
+    if not dtype.is_floating_point and isinstance(alpha, float):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    factor = const(exact(alpha if dtype.name != "bool" else bool(alpha)), (), dtype.name)
+    build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
+    return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
 
 
 @both("add")
-def add(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def add(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("add", (other, *more), {})
         alpha = own["alpha"]
-    return _into(out, "add", lambda: pointwise("add", input, _times(alpha, other)), input, other)
+    return _scaled("add", input, other, alpha)
 
 
 @both("sub", "subtract")
-def sub(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
     if more:
         (other,), own = in_order("sub", (other, *more), {})
         alpha = own["alpha"]
     _no_booleans(input, other)
-    return _into(out, "sub", lambda: pointwise("sub", input, _times(alpha, other)), input, other)
+    return _scaled("sub", input, other, alpha)
 
 
 @both("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     _no_booleans(input, other)
-    return pointwise(
-        "sub", other, _times(alpha, input), name="RsubBackward1" if not isinstance(other, Tensor) else None
-    )
+    return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
 
 
 def is_boolean(x: Any) -> bool:
@@ -80,22 +80,20 @@ def neg(input: Tensor) -> Tensor:
     return pointwise("neg", input)
 
 
-@both("mul", "multiply")
-def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    return _into(out, "mul", lambda: pointwise("mul", input, other), input, other)
+mul: Callable[..., Tensor] = both("mul", "multiply")(lambda input, other: pointwise("mul", input, other))
 
 
 @both("div", "divide", "true_divide")
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
-        return _into(out, "div", lambda: pointwise("div", input, other), input, other)
+        return pointwise("div", input, other)
     _no_zeros(input, other)
     if rounding_mode == "floor":
         return pointwise("floor_divide", input, other, name="DivBackward2")
     dtype = result_dtype((input, other))
     exactly = "float64" if dtype.name == "int64" else dtype.name
     build = typed(lambda a, b: elementwise("trunc", elementwise("div", a, b)), exactly)  # type: ignore[arg-type]
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
+    given = operands(dtype, input, other)
     return apply("div", lambda a, b: cast(build(a, b), dtype.name), given, dtype.name, "DivBackward2")
 
 
@@ -146,27 +144,25 @@ def _sign(grad: str) -> Callable[..., Tensor]:
     return lambda input: input.clone() if is_boolean(input) else pointwise("sign", input, name=grad)
 
 
-both("sign")(_sign("SignBackward0"))
-both("sgn")(_sign("SgnBackward0"))
-
-
 def _rounding(name: str) -> Callable[..., Tensor]:
     def made(input: Tensor) -> Tensor:
         if is_boolean(input):
             raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
         return pointwise(name, input)
 
-    return both(name)(made)
+    return made
 
 
+both("sign")(_sign("SignBackward0"))
+both("sgn")(_sign("SgnBackward0"))
 for _name in ("floor", "ceil", "trunc"):
-    _rounding(_name)
+    both(_name)(_rounding(_name))
 both("fix")(lambda input: input.trunc())
 
 
-@both("reciprocal")
-def reciprocal(input: Tensor) -> Tensor:
-    return pointwise("div", 1.0, input, name="ReciprocalBackward0")
+reciprocal: Callable[..., Tensor] = both("reciprocal")(
+    lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0")
+)
 
 
 # Comparisons
@@ -175,8 +171,8 @@ def reciprocal(input: Tensor) -> Tensor:
 def _comparison(op: str) -> Callable[[Tensor, Any], Tensor]:
     def made(input: Tensor, other: Any) -> Tensor:
         dtype = result_dtype((input, other))
-        given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
-        return apply(op, typed(lambda a, b: compare(op, a, b), dtype.name), given, dtype.name)
+        build = typed(lambda a, b: compare(op, a, b), dtype.name)
+        return apply(op, build, operands(dtype, input, other), dtype.name)
 
     return made
 
@@ -209,33 +205,24 @@ _LOGICAL = {"and": _logical("and", "logical_and"), "or": _logical("or", "logical
 _LOGICAL["xor"] = _logical("ne", "logical_xor")
 
 
-@both("logical_not")
-def logical_not(input: Tensor) -> Tensor:
-    return apply("not", typed(lambda a: compare("not", a), "bool"), (input,))
+logical_not: Callable[..., Tensor] = both("logical_not")(
+    lambda x: apply("not", typed(lambda a: compare("not", a), "bool"), (x,))
+)
 
 
 def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
         if word in _LOGICAL and all(is_boolean(x) or isinstance(x, bool) for x in (input, other)):
-            parts = [x if isinstance(x, Tensor) else _constant(x) for x in (input, other)]
-            return _LOGICAL[word](*parts)
+            return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
         if dtype.is_floating_point:
-            raise NotImplementedError(f"\"bitwise_{word}_cpu\" not implemented for '{WORDS[dtype.name]}'")
+            common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
+            kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
+            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
         arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
-        return _constant_of(function(*arrays))
+        return new(function(*arrays))
 
     return both(f"bitwise_{word}")(made)
-
-
-def _constant_of(a: Any) -> Tensor:
-    from gradcli.pytorch.tensor import new
-
-    return new(a)
-
-
-def _constant(x: bool) -> Tensor:
-    return _constant_of(np.array([x]))
 
 
 _BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
@@ -260,8 +247,6 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
         if not tensor_like(other):
             if not isinstance(other, np.ndarray):
                 return NotImplemented
-            from gradcli.pytorch.creation import as_tensor
-
             other = as_tensor(other)
         return made(self, other)
 
@@ -269,7 +254,7 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": add,
     "radd": lambda a, b: pointwise("add", a, b),
     "sub": sub,
@@ -285,16 +270,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "pow": pow,
     "rpow": lambda a, b: pow(b, a),
     **{op: made for op, made in _COMPARED.items() if op not in ("eq", "ne")},
-    "and": BITWISE["and"],
-    "rand": BITWISE["and"],
-    "or": BITWISE["or"],
-    "ror": BITWISE["or"],
-    "xor": BITWISE["xor"],
-    "rxor": BITWISE["xor"],
+    **{side + op: BITWISE[op] for op in ("and", "or", "xor") for side in ("", "r")},
     "lshift": BITWISE["left_shift"],
     "rshift": BITWISE["right_shift"],
 }
-for _name, _made in _OPERATORS.items():
+for _name, _made in OPERATORS.items():
     _operator(f"__{_name}__", _made)
 method("__eq__")(_equal)
 method("__ne__")(_unequal)
@@ -312,16 +292,14 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
         raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{WORDS[condition.dtype.name]}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.word}"
         )
     dtype = result_dtype((input, other))
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
 
     def build(c: Node, a: Node, b: Node) -> Node:
         return elementwise("where", c, cast(a, dtype.name), cast(b, dtype.name))
 
-    return apply("where", build, (condition, *given), dtype.name)
+    return apply("where", build, (condition, *operands(dtype, input, other)), dtype.name)
 
 
 method("where")(lambda self, condition, other: where(condition, self, other))
@@ -329,9 +307,13 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
     if mask._a.dtype != bool:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {WORDS[mask.dtype.name].lower()}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.word.lower()}"
         )
     dtype = input.dtype.name
     if isinstance(value, Tensor) and value.requires_grad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.module import forget
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -36,25 +38,27 @@ class Optimizer:
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         own = group["params"]
-        own = [own] if isinstance(own, Tensor) else [p[1] if isinstance(p, tuple) else p for p in own]
+        own = [own] if isinstance(own, Tensor) else list(own)
+        named = [p[0] for p in own if isinstance(p, tuple)]
+        own = [p[1] if isinstance(p, tuple) else p for p in own]
         for p in own:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
-        self.param_groups.append({"params": own, **self.defaults, **{k: v for k, v in group.items() if k != "params"}})
+        if len(set(map(id, own))) < len(own):
+            warnings.warn(_DUPLICATES, UserWarning, stacklevel=3)
+        if {id(p) for p in own} & {id(p) for g in self.param_groups for p in g["params"]}:
+            raise ValueError("some parameters appear in more than one parameter group")
+        names = {"param_names": named} if named else {}
+        given = {k: v for k, v in group.items() if k != "params"}
+        self.param_groups.append({"params": own, **names, **self.defaults, **given})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p._grad is not None:
-                    if set_to_none:
-                        p._grad = None
-                    else:
-                        p._grad._a[...] = 0
+        forget((p for group in self.param_groups for p in group["params"]), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
+        self._opt_called, loss = True, None
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -77,9 +81,9 @@ class Optimizer:
         """Change a parameter, given what the loss grows along."""
         raise NotImplementedError
 
-    def _kept(self, p: Tensor, name: str) -> Any:
-        """Return an array that is kept for a parameter, zeros at first."""
-        return self.state[p].setdefault(name, new(np.zeros_like(p._a)))._a
+    def _kept(self, p: Tensor, name: str, first: float = 0) -> Any:
+        """Return an array that is kept for a parameter, of one number at first."""
+        return self.state[p].setdefault(name, new(np.full_like(p._a, first)))._a
 
     def _counted(self, p: Tensor) -> Any:
         """Return which step of a parameter this is."""
@@ -107,6 +111,12 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
+
+
+_DUPLICATES = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+    "github.com/pytorch/pytorch/issues/40967 for more information"
+)
 
 
 def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
@@ -140,7 +150,9 @@ def _settings(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     return __init__
 
 
-_LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"} | {n: f"{n} value" for n in ("momentum", "weight_decay")}
+_LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"} | {
+    n: f"{n} value" for n in ("momentum", "weight_decay", "alpha", "lr_decay")
+}
 
 
 class SGD(Optimizer):
@@ -210,9 +222,10 @@ class RMSprop(Optimizer):
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         kind, alpha = p._a.dtype.type, group["alpha"]
+        self._counted(p)
         square = self._kept(p, "square_avg")
         square[...] = square * kind(alpha) + kind(1 - alpha) * g * g
-        velocity = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
+        velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
             mean = self._kept(p, "grad_avg")
@@ -228,18 +241,21 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011)."""
 
-    __init__ = _settings(lambda self, params, lr=1e-2, lr_decay=0, weight_decay=0, eps=1e-10: locals())
-    first = ("lr", "lr_decay", "eps")
+    __init__ = _settings(
+        lambda self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None,
+        *, maximize=False, differentiable=False, fused=None: locals()
+    )  # fmt: skip
+    first = ("lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value", "foreach")
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         kind = p._a.dtype.type
         rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
-        total = self._kept(p, "sum")
+        total = self._kept(p, "sum", group["initial_accumulator_value"])
         total += g * g
         p._a -= kind(rate) * (g / (np.sqrt(total) + kind(group["eps"])))
 
 
 _ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)
 for _class in _ALL:
-    _class.__module__ = "torch.optim"
+    _class.__module__ = f"torch.optim.{_class.__name__.lower()}"
 __all__ = [c.__name__ for c in _ALL]

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.pairs import found, return_type
-from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, function
+from gradcli.pytorch.indexing import taken
+from gradcli.pytorch.registry import both, found, function, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
@@ -31,13 +28,8 @@ def along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
     where: list[Any] = list(np.indices(order.shape, sparse=True))
     if where:
         where[at] = order
-    flat = Places.of(np.ravel_multi_index(np.broadcast_arrays(*where), tuple(input.shape)) if where else order)
-
-    def build(n: Node) -> Node:
-        whole = n if len(n.shape) == 1 else Node("reshape", (n,), (n.size,), ((n.size,),))
-        return take(whole, 0, flat)
-
-    return apply(op, build, (input,), flat, name)
+        order = np.ravel_multi_index(np.broadcast_arrays(*where), tuple(input.shape))
+    return taken(input, order, op, name)
 
 
 _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthvalue")
@@ -49,14 +41,12 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return found(_SORT, along(input, order, at, "sort", "SortBackward0"), order)
 
 
-@both("msort")
-def msort(input: Tensor) -> Tensor:
-    return sort(input, 0)[0]  # type: ignore[no-any-return]
-
-
-@both("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    return of_array(np.asarray(_order(input, dim, descending)[0], np.int64))
+both("msort")(lambda input: sort(input, 0)[0])
+both("argsort")(
+    lambda input, dim=-1, descending=False, stable=False: of_array(
+        np.asarray(_order(input, dim, descending)[0], np.int64)
+    )
+)
 
 
 @both("topk")
@@ -71,6 +61,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @both("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
+    if not 1 <= k <= (input.shape[at] if input.dim() else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
     order = np.take(order, [k - 1], axis=at)
     values = along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim:
@@ -135,6 +127,10 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 @both("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     own = None if weights is None else weights._a[..., 0]
+    if input._a.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.word}'")
+    if input.dim() != 1 or (input._a < 0).any():
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     counts = np.bincount(input._a[..., 0], own, minlength)
     return of_array(counts if own is None else counts.astype(own.dtype))
 
@@ -152,9 +148,7 @@ def searchsorted(sorted_sequence: Tensor, values: Any, *, right: bool = False, s
     return of_array(np.asarray(np.searchsorted(sorted_sequence._a[..., 0], own, how), np.int64))  # type: ignore[call-overload]
 
 
-@function("bucketize")
-def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    return searchsorted(boundaries, input, right=right)
+function("bucketize")(lambda input, boundaries, *, right=False: searchsorted(boundaries, input, right=right))
 
 
 @function("isin")

@@ -24,11 +24,7 @@ class Options:
     sci_mode: bool | None = None
 
 
-_PROFILES = {
-    "default": (4, 1000, 3, 80),
-    "short": (2, 1000, 2, 80),
-    "full": (4, math.inf, 3, 80),
-}
+_PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
 def set_printoptions(
@@ -97,7 +93,7 @@ def tensor_text(x: Tensor) -> str:
         if x.dtype not in (default_dtype(),) and x.dtype.name not in ("int64", "bool"):
             suffixes.append(f"dtype={x.dtype}")
         body = numbers_text(numbers, len(prefix))
-    step = x.grad_fn
+    step = x._step
     if step is not None:
         suffixes.append(f"grad_fn=<{_step_name(step)}>")
     elif x._requires:

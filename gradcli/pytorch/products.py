@@ -9,12 +9,9 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.dtypes import WORDS
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
-
-__all__: list[str] = []
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -22,27 +19,18 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
         kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     if a._a.dtype != b._a.dtype:
-        first, second = (WORDS[x.dtype.name].lower() for x in (a, b))
-        if name == "MmBackward0" or name == "MvBackward0" or name == "DotBackward0":
-            words = {
-                "MmBackward0": f"expected m1 and m2 to have the same dtype, but got: {first} != {second}",
-                "MvBackward0": f"expected m1 and m2 to have the same dtype, but got: {first} != {second}",
-                "DotBackward0": (
-                    "dot : expected both vectors to have same dtype, but found "
-                    f"{WORDS[a.dtype.name]} and {WORDS[b.dtype.name]}"
-                ),
-            }
-            raise RuntimeError(words[name])
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first} != {second}")
+        first, second = (x.dtype.word for x in (a, b))
+        if name == "DotBackward0":
+            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {first} and {second}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.lower()} != {second.lower()}")
     return apply("matmul", construct.matmul, (a, b), (), name)
 
 
 @both("mm")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    if input.dim() != 2:
-        raise RuntimeError("self must be a matrix")
-    if mat2.dim() != 2:
-        raise RuntimeError("mat2 must be a matrix")
+    for name, x in (("self", input), ("mat2", mat2)):
+        if x.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix")
     _check_matrices(input, mat2)
     return _multiplied(input, mat2, "MmBackward0")
 
@@ -59,10 +47,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.dim() != 2 or vec.dim() != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.dim()}, {input.dim()}, {vec.dim()}")
     if input.shape[1] != vec.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
-            f"({vec.shape[0]})"
-        )
+        rows, columns = input.shape
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
     return _multiplied(input, vec, "MvBackward0")
 
 
@@ -71,37 +57,32 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
     if input.dim() != 1 or other.dim() != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {other.dim()}D tensors")
     if input.shape != other.shape:
+        m, n = input.numel(), other.numel()
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{other.shape[0]}] to have the same "
-            f"number of elements, but got {input.shape[0]} and {other.shape[0]} elements respectively"
+            f"inconsistent tensor size, expected tensor [{m}] and src [{n}] to have the same number of elements, but "
+            f"got {m} and {n} elements respectively"
         )
     return _multiplied(input, other, "DotBackward0")
 
 
 @both("bmm")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    for i, x in enumerate((input, mat2), 1):
+        if x.dim() != 3:
+            raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, "
-            f"{input.shape[2]}] but got: "
-            f"[{mat2.shape[0]}, {mat2.shape[1]}]."
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
+            f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
         )
     return _multiplied(input, mat2, "BmmBackward0")
 
 
 @both("matmul")
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    if out is not None:
-        from gradcli.pytorch.inplace import into
-
-        return into(out, "matmul", lambda: matmul(input, other), (input, other))
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
-    if ranks == (1, 1):
-        return dot(input, other)
-    if ranks == (2, 1):
-        return mv(input, other)
-    if ranks == (2, 2):
-        return mm(input, other)
+    if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
+        return own(input, other)
     if 0 in ranks:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
     inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
@@ -113,27 +94,24 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
 
 
-def _matmul_operator(self: Tensor, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
-
-
-Tensor.__matmul__ = _matmul_operator
+Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
 @both("addmm")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    for name, x in (("mat1", mat1), ("mat2", mat2)):
+        if x.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {x.dim()}-D tensor")
+    if (beta, alpha) != (1, 1):
+        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[operator,no-any-return]
     _check_matrices(mat1, mat2)
     if mat1._a.dtype != mat2._a.dtype:
-        first, second = (WORDS[x.dtype.name].lower() for x in (mat1, mat2))
-        raise RuntimeError(
-            f"mat1 and mat2 must have the same dtype, but got {first.capitalize()} and {second.capitalize()}"
-        )
+        first, second = (x.dtype.word for x in (mat1, mat2))
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 
-@both("vdot")
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    return called(dot(input, other), "VdotBackward0")  # type: ignore[no-any-return]
+both("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
 
 
 @both("outer", "ger")

@@ -11,17 +11,13 @@ import numpy as np
 from gradcli.pytorch.creation import _optional, check_room
 from gradcli.pytorch.dtypes import default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
-from gradcli.pytorch.inplace import refilled
+from gradcli.pytorch.inplace import in_memory, refilled
+from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.registry import TORCH, both, function, method
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
-
-@function("manual_seed")
-def manual_seed(seed: int) -> Generator:
-    return DEFAULT.manual_seed(int(seed))
-
-
+manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
 function("seed")(lambda: DEFAULT.seed())
 function("initial_seed")(lambda: DEFAULT.initial_seed())
 function("get_rng_state")(lambda: DEFAULT.get_state())
@@ -30,30 +26,26 @@ function("Generator")(Generator)
 TORCH["default_generator"] = DEFAULT
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
+def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Register what fills a tensor of a size, or one like another, with numbers that are drawn; return the latter."""
+
     def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
         shape = shape_of((options.pop("size"),) if "size" in options else size)
         kind = (dtype or default_dtype()).numpy
         check_room(math.prod(shape), kind)
-        array = draw(generator or DEFAULT, int(np.prod(shape, dtype=int)), kind)
-        return _optional(np.asarray(array, kind).reshape(shape), **options)
+        return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
 
-    return make
-
-
-rand = function("rand")(_drawn(lambda g, n, kind: g.uniform(n, kind)))
-randn = function("randn")(_drawn(lambda g, n, kind: g.normal(n, kind)))
-
-
-def _like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-        return make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found._a = in_memory(found._a.reshape(-1), input._a)
+        return found
 
-    return like
+    function(name)(make)
+    return function(f"{name}_like")(like)
 
 
-function("rand_like")(_like(rand))
-randn_like = function("randn_like")(_like(randn))
+_drawn("rand", lambda g, n, kind: g.uniform(n, kind))
+randn_like = _drawn("randn", lambda g, n, kind: g.normal(n, kind))
 
 
 @function("randint")
@@ -77,7 +69,10 @@ def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, A
 
 @function("randint_like")
 def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
-    return randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    """Return whole numbers, in the shape and dtype of a tensor."""
+    found = randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    found._a = in_memory(found._a.reshape(-1), input._a)
+    return found
 
 
 @function("randperm")
@@ -91,38 +86,30 @@ def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
 ) -> Tensor:
     g = generator or DEFAULT
+    if isinstance(std, Tensor) and not (std._a >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         own = mean if isinstance(mean, Tensor) else std
         kind = own._a.dtype
         with_std = 1.0 if isinstance(std, Tensor) else float(std)
         drawn = of_array(g.normal(own.numel(), kind, 0.0, with_std).reshape(own.shape))
-        with _unrecorded():
+        with no_grad():
             return drawn * std + mean if isinstance(std, Tensor) else drawn + mean
     shape = shape_of((size,))
     array = g.normal(int(np.prod(shape, dtype=int)), default_dtype().numpy, float(mean), float(std))
     return _optional(array.reshape(shape), **options)
 
 
-def _unrecorded() -> Any:
-    from gradcli.pytorch.modes import no_grad
-
-    return no_grad()
-
-
-def _probability(x: Tensor, generator: Generator | None) -> Any:
-    kind = np.float32 if x._a.dtype == np.float32 else np.float64
-    u = (generator or DEFAULT).uniform(x.numel(), kind).reshape(x._a.shape)
-    if ((x._a < 0) | (x._a > 1)).any():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return u < x._a
-
-
 @both("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    if p is None:
-        return of_array(_probability(input, generator)[..., 0].astype(input._a.dtype))
-    u = (generator or DEFAULT).uniform(input.numel(), np.float64).reshape(input._a.shape)
-    return of_array((u < p)[..., 0].astype(input._a.dtype))
+    limit = input._a if p is None else np.float64(p)
+    kind = np.float32 if limit.dtype == np.float32 else np.float64
+    drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
+    if p is None and ((limit < 0) | (limit > 1)).any():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
 
 
 @both("multinomial")
@@ -130,6 +117,11 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    if own.dtype.kind != "f":
+        word = input.dtype.word
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > own.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if (own < 0).any() or not np.isfinite(own).all():
@@ -155,47 +147,46 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 # In place
 
 
-@method("uniform_")
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    return refilled(self, (generator or DEFAULT).between(a, b, self.numel(), self._a.dtype), "uniform_")
-
-
-@method("normal_")
-def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    g = generator or DEFAULT
+def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
     if self.numel() >= BLOCK and not self.is_contiguous():
-        return refilled(self, [g._one() * std + mean for _ in range(self.numel())], "normal_")
-    return refilled(self, g.normal(self.numel(), self._a.dtype, mean, std), "normal_")
+        return [g._one() * std + mean for _ in range(self.numel())]
+    return g.normal(self.numel(), self._a.dtype, mean, std)
 
 
-@method("random_")
-def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    g = generator or DEFAULT
+def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:
     if high is None and low:
         low, high = 0, low
-    if high is None:
-        most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
-        return refilled(self, (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype), "random_")
-    return refilled(self, g.integers(low, high, self.numel()), "random_")
+    if high is not None:
+        return g.integers(low, high, self.numel())
+    most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
+    return (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype)
 
 
-@method("bernoulli_")
-def bernoulli_(self: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    return refilled(self, (generator or DEFAULT).uniform(self.numel(), np.float64) < p, "bernoulli_")
+_FILLED: dict[str, Callable[..., Any]] = {
+    "uniform_": lambda x, g, a=0.0, b=1.0: g.between(a, b, x.numel(), x._a.dtype),
+    "normal_": lambda x, g, mean=0.0, std=1.0: _normal(x, g, mean, std),
+    "random_": lambda x, g, low=0, high=None: _whole(x, g, low, high),
+    "bernoulli_": lambda x, g, p=0.5: g.uniform(x.numel(), np.float64) < p,
+    "exponential_": lambda x, g, lambd=1.0: -1 / lambd * np.log1p(-g.uniform(x.numel(), np.float64)),
+}
 
 
-@method("exponential_")
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    return refilled(
-        self, -1 / lambd * np.log1p(-(generator or DEFAULT).uniform(self.numel(), np.float64)), "exponential_"
-    )
+def _filling(name: str, draw: Callable[..., Any]) -> None:
+    def made(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+        return refilled(self, draw(self, generator or DEFAULT, *args, **kwargs), name)
+
+    method(name)(made)
+
+
+for _name, _draw in _FILLED.items():
+    _filling(_name, _draw)
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
     if p == 0:
-        return x * 1.0
+        return x
     own = tuple(x.shape) if shape is None else shape
     u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
-    keep = (u < 1 - p).astype(np.float64) / (1 - p) if p < 1 else np.zeros(len(u))
-    return x * of_array(keep.reshape(own).astype(x._a.dtype))
+    keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
+    return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))

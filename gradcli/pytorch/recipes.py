@@ -21,6 +21,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
+from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.pytorch.digits import function_of, is_whole
 from gradcli.pytorch.own_rules import RESULT, Rule, own_rules
@@ -92,7 +93,7 @@ class Pull:
         # What a gradient reads of the result, it is given; the result is not computed again.
         y = leaf(recipe.output.shape, recipe.output.dtype)
         g = self.swept.cotangents["y"]
-        new = _replaced(passed, {recipe.output: y})
+        new = substituted(passed, {recipe.output: y})
         self.nodes = (
             [*recipe.inputs, y, g],
             [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
@@ -123,22 +124,13 @@ def _names(nodes: Sequence[Node]) -> list[str]:
     return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
 
 
-def _replaced(wanted: Sequence[Node], new: dict[Node, Node]) -> list[Node]:
-    """Return the wanted nodes with other nodes in the place of some."""
-    for node in scheduled(wanted):
-        if node not in new:
-            args = tuple(new[a] for a in node.args)
-            new[node] = node if args == node.args else Node(node.op, args, node.shape, node.settings, node.dtype)
-    return [new[n] for n in wanted]
-
-
 class Recipe:
     """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
 
     `name` is what PyTorch calls its `grad_fn`.
     """
 
-    __slots__ = ("inputs", "is_view", "name", "op", "output", "program", "pulls", "settings")
+    __slots__ = ("inputs", "is_dense", "is_view", "name", "op", "output", "program", "pulls", "settings")
 
     def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
@@ -149,6 +141,10 @@ class Recipe:
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
+        # What is computed element by element stands in memory as its operands do, all else in order.
+        self.is_dense = not self.is_view and any(
+            n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
+        )
         self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
 

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
+from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import grad_name, saved
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+from gradcli.pytorch.words import INFERENCE
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -51,6 +53,7 @@ class Line(int):
 
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
+    code: CodeType | None = None  # of the frame
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -64,7 +67,8 @@ def script_line() -> Line:
     if frame is None:
         return Line(0)
     found = Line(frame.f_lineno or 0)
-    found.file, found.call, found.inside = frame.f_code.co_filename, (id(frame), frame.f_lasti), inside
+    found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
 
@@ -153,22 +157,12 @@ class Step(Edge):
 
     recipe: Recipe
     pull: Pull
+    is_own: ClassVar[bool] = False  # whether a script's own function made it
 
     __slots__ = (
-        "arose",
-        "checks",
-        "edges",
-        "freed",
-        "keeps",
-        "line",
-        "module",
-        "operands",
-        "pull",
-        "recipe",
-        "result",
-        "retained",
-        "values",
-    )
+        "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "pull", "recipe", "result",
+        "retained", "values",
+    )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
         self.edges = edges
@@ -203,7 +197,7 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((e, 0) for e in self.edges)
+        return tuple((shown(e), 0) for e in self.edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -225,8 +219,8 @@ class Step(Edge):
         """Return what is kept as tensors that lead back to where they came from."""
         found: list[Tensor | None] = []
         for a, edge in zip(self.values or [None] * len(self.edges), self.edges, strict=True):
-            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else _leading(a, edge))
-        return [*found, None if self.result is None else _leading(self.result, self), g]
+            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else leading(a, edge))
+        return [*found, None if self.result is None else leading(self.result, self), g]
 
     def free(self, line: int) -> None:
         """Let go of what was kept."""
@@ -236,7 +230,24 @@ class Step(Edge):
         self.checks = []
 
 
-def _leading(a: Array, edge: Edge | None) -> Tensor:
+_CLASSES: dict[str, type] = {}
+
+
+def shown(edge: Any) -> Any:
+    """Return a step as scripts see it: of a class that is called as PyTorch calls the step."""
+    if type(edge) is Step:
+        name = edge.name().rpartition("::")[2]
+        if name not in _CLASSES:
+            _CLASSES[name] = type(name, (Step,), {"__slots__": (), "__module__": "builtins"})
+        edge.__class__ = _CLASSES[name]
+    return edge
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
+Leaf.__module__ = "builtins"
+
+
+def leading(a: Array, edge: Edge | None) -> Tensor:
     """Return a tensor that a step has made."""
     found = Make.tensor(a)
     if isinstance(edge, Step):
@@ -283,11 +294,7 @@ def _constant(node: Node) -> Tensor:
 
 
 def apply(
-    op: str,
-    build: Callable[..., Node],
-    operands: Sequence[Any],
-    settings: Any = (),
-    name: str | None = None,
+    op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
 ) -> Tensor:
     """Return the tensor that an operation gives, recorded where one of its operands requires a gradient.
 
@@ -299,6 +306,8 @@ def apply(
     recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
+    if recipe.is_dense and not result.flags.c_contiguous:
+        result = np.ascontiguousarray(result)
     out = Make.tensor(result)
     if recipe.is_view:
         _show(out, operands, recipe)
@@ -352,14 +361,14 @@ def record(
         x = operands[i]
         if not isinstance(x, np.ndarray):
             if x._inference:
-                raise RuntimeError(_INFERENCE)
+                raise RuntimeError(INFERENCE)
             step.checks.append((x._memory, x._memory.version, arrays[i], x))
     if needs_result:
         step.checks.append((out._memory, out._memory.version, out._a, None))
     if pull.reads:
         step.values = [
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy()
+            None if i not in pull.reads else a if i in needed else a.copy("K")
             for i, a in enumerate(arrays)
         ]
     if pull.reads_result:
@@ -377,16 +386,9 @@ def finite(a: Array) -> bool:
     return a.dtype.kind != "f" or bool(np.isfinite(a).all())
 
 
-_INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)
-
-
 def edge_of(x: Tensor) -> Edge:
     """Return what a gradient of a tensor flows into."""
-    step = x.grad_fn
+    step = x._step
     if step is not None:
         return step
     leaf = x._leaf() if x._leaf is not None else None

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
-from gradcli.pytorch.dtypes import WORDS
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
-from gradcli.pytorch.pairs import found, return_type
 from gradcli.pytorch.record import Recorder, apply, note_lost
-from gradcli.pytorch.registry import both
-from gradcli.pytorch.tensor import Tensor, axis_of, of_array
+from gradcli.pytorch.registry import both, found, return_type
+from gradcli.pytorch.tensor import Tensor, axis_of, new, of_array
 from gradcli.vocabulary.register import kept
 
 
@@ -31,6 +31,12 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
         if axes.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
     return tuple(sorted(axes)) if rank else ()
+
+
+def _over(op: str, x: Tensor, axes: Axes, keepdim: bool, reduce: Callable[[Node], Node], **more: Any) -> Tensor:
+    """Return a reduction over axes, which stay as axes of one element where that is wanted."""
+    settings = (axes, keepdim, *more.get("settings", ()))
+    return apply(op, lambda n: kept(reduce(n), n, axes, keepdim), (x,), settings, more.get("name"))
 
 
 def _reduced(name: str) -> Callable[..., Tensor]:
@@ -50,14 +56,11 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         if name == "mean" and x._a.dtype.kind != "f":
             raise RuntimeError(
                 "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                f"Got: {WORDS[x.dtype.name]}"
+                f"Got: {x.dtype.word}"
             )
         axes = axes_of(None if dim is ... else dim, x.dim())
-
-        def build(n: Node) -> Node:
-            return kept(construct.reduce(name, n, axes), n, axes, keepdim)
-
-        return apply(name, build, (x,), (axes, keepdim), f"{name.capitalize()}Backward{int(dim is not ...)}")
+        grad = f"{name.capitalize()}Backward{int(dim is not ...)}"
+        return _over(name, x, axes, keepdim, lambda n: construct.reduce(name, n, axes), name=grad)
 
     return both(name)(made)
 
@@ -78,11 +81,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         less = correction if correction is not None else int(unbiased)
         if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
             warnings.warn(_FREEDOM.format(name), UserWarning, stacklevel=2)
-
-        def build(n: Node) -> Node:
-            return kept(construct.spreadness(name, n, axes, less), n, axes, keepdim)
-
-        return apply(name, build, (input,), (axes, keepdim, less))
+        return _over(name, input, axes, keepdim, lambda n: construct.spreadness(name, n, axes, less), settings=(less,))
 
     grad = f"{name.capitalize()}MeanBackward0"
     both(f"{name}_mean")(lambda input, dim=None, **kw: called((made(input, dim, **kw), _mean(input, dim, kw)), grad))
@@ -105,19 +104,13 @@ _spread("var")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = input if dtype is None else to(input, dtype)
     if x._a.dtype.kind != "f":
-        word = WORDS[x.dtype.name]
+        word = x.dtype.word
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
     if p == "nuc":
-        from gradcli.pytorch.missing import MissingError
-
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())
-
-    def build(n: Node) -> Node:
-        return kept(_norm(n, p, axes), n, axes, keepdim)
-
-    return apply("norm", build, (x,), (p, axes, keepdim))
+    return _over("norm", x, axes, keepdim, lambda n: _norm(n, p, axes), settings=(p,))
 
 
 def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
@@ -137,8 +130,6 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
 def _any_all(name: str) -> None:
     def made(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         axes = axes_of(dim if axis is None else axis, input.dim())
-        from gradcli.pytorch.tensor import new
-
         return new(np.asarray(getattr(np, name)(input._a != 0, axis=axes, keepdims=keepdim)))
 
     both(name)(made)
@@ -175,13 +166,17 @@ def _extreme(name: str, pairwise: str) -> None:
             return pointwise(pairwise, input, other)
         _refuse_empty(name, input, dim, RuntimeError, _SPECIFY)
         if dim is None:
-            return apply(name, lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even"), (input,))
+            return _of_all(name, input)
         values = _along(name, input, dim, keepdim, 0)
         places = _places(f"arg{name}", input, axis_of(dim, input.dim()), keepdim)
         return found(kind, values, places)
 
-    made.__name__ = name
     both(name)(made)
+
+
+def _of_all(name: str, x: Tensor, grad: str | None = None) -> Tensor:
+    """Return an extreme of all elements."""
+    return apply(name, lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even"), (x,), (), grad)
 
 
 def _largest(name: str, n: Node, axes: tuple[int, ...], ties: str) -> Node:
@@ -209,11 +204,7 @@ def _of_axes(name: str) -> None:
     def made(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
         _refuse_empty(name, input, None if dim in ((), [], None) else dim, RuntimeError, _SPECIFY)
         axes = axes_of(dim, input.dim())
-
-        def build(n: Node) -> Node:
-            return kept(_largest(name[1:], n, axes, "factors"), n, axes, keepdim)
-
-        return apply(name, build, (input,), (axes, keepdim))
+        return _over(name, input, axes, keepdim, lambda n: _largest(name[1:], n, axes, "factors"))
 
     both(name)(made)
 
@@ -224,37 +215,34 @@ _extreme("max", "maximum")
 _extreme("min", "minimum")
 
 
-def _median(name: str) -> None:
-    kind = return_type(name)
-
-    def made(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-        if is_boolean(input):
-            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
-        if dim is None:
-            if not input.numel():
-                least = np.nan if input._a.dtype.kind == "f" else np.iinfo(input._a.dtype).min
-                nothing = of_array(np.asarray(least, input._a.dtype))
-                return called(input.sum() * 0 + nothing, "MedianBackward0")  # type: ignore[attr-defined]
-            build = lambda n: construct.extremum("median", n, axes_of(None, len(n.shape)), "even")  # noqa: E731
-            return apply("median", build, (input,), (), "MedianBackward0")
-        _refuse_empty("median", input, dim, IndexError)
-        values = _along("median", input, dim, keepdim, 1)
-        at = axis_of(dim, input.dim())
-        if not input.dim():
-            return found(kind, values, np.zeros((), np.int64))
-        order = np.argsort(input._a[..., 0], axis=at, kind="stable")
-        places = np.take(order, (input.shape[at] - 1) // 2, axis=at)
-        return found(kind, values, np.expand_dims(places, at) if keepdim else places)
-
-    both(name)(made)
+_MEDIAN = return_type("median")
 
 
-_median("median")
+@both("median")
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    if is_boolean(input):
+        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    if dim is None:
+        if not input.numel():
+            least = np.nan if input._a.dtype.kind == "f" else np.iinfo(input._a.dtype).min
+            nothing = of_array(np.asarray(least, input._a.dtype))
+            return called(input.sum() * 0 + nothing, "MedianBackward0")  # type: ignore[attr-defined]
+        return _of_all("median", input, "MedianBackward0")
+    _refuse_empty("median", input, dim, IndexError)
+    values = _along("median", input, dim, keepdim, 1)
+    at = axis_of(dim, input.dim())
+    if not input.dim():
+        return found(_MEDIAN, values, np.zeros((), np.int64))
+    order = np.argsort(input._a[..., 0], axis=at, kind="stable")
+    places = np.take(order, (input.shape[at] - 1) // 2, axis=at)
+    return found(_MEDIAN, values, np.expand_dims(places, at) if keepdim else places)
 
 
 def _extreme_place(name: str) -> None:
     def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
         dim = axis if dim is None else dim
+        if is_boolean(input):
+            raise RuntimeError(f"{name}(): does not support bool input")
         _refuse_empty(name, input, dim, IndexError)
         whole = np.asarray(getattr(np, name)(input._a)) if dim is None else None
         at = axis_of(dim or 0, input.dim())
@@ -263,7 +251,6 @@ def _extreme_place(name: str) -> None:
             note_lost(places, (input,), name)
         return places
 
-    made.__name__ = name
     both(name)(made)
 
 
@@ -277,11 +264,9 @@ def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
     axes = axes_of(dim, input.dim())
 
-    def build(n: Node) -> Node:
-        return kept(construct.reduce("logsumexp", n, axes) if n.size else _log_of_nothing(n, axes), n, axes, keepdim)
+    def reduced(n: Node) -> Node:
+        return (
+            construct.reduce("logsumexp", n, axes) if n.size else elementwise("log", construct.reduce("sum", n, axes))
+        )
 
-    return apply("logsumexp", build, (real(input),), (axes, keepdim))
-
-
-def _log_of_nothing(n: Node, axes: tuple[int, ...]) -> Node:
-    return elementwise("log", construct.reduce("sum", n, axes))
+    return _over("logsumexp", real(input), axes, keepdim, reduced)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, of_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 TORCH: dict[str, Any] = {}  # what `torch` has by name
@@ -18,17 +20,33 @@ def both(*names: str) -> Callable[[F], F]:
     """Register a function of `torch` that is a method as well."""
 
     def register(made: F) -> F:
-        return function(*names)(method(*names)(made))
+        method(*names)(made)
+        function(*names)(with_out(made, names[0]))
+        return made
 
     return register
+
+
+def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that can write its result into a tensor that is given as `out`."""
+
+    @wraps(made)
+    def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return made(*args, **kwargs)
+        from gradcli.pytorch.inplace import into
+
+        return into(out, name, lambda: made(*args, **kwargs), args)
+
+    return call
 
 
 def method(*names: str) -> Callable[[F], F]:
     """Register a method of tensors."""
 
     def register(made: F) -> F:
-        for name in names or (made.__name__,):
-            setattr(Tensor, name, made)
+        for name in names:
+            setattr(Tensor, name, _called(made, names[0]))
         return made
 
     return register
@@ -38,12 +56,39 @@ def function(*names: str) -> Callable[[F], F]:
     """Register a function of `torch`."""
 
     def register(made: F) -> F:
-        TORCH.update(dict.fromkeys(names or (made.__name__,), made))
+        TORCH.update(dict.fromkeys(names, _called(made, names[0])))
         return made
 
     return register
 
 
+def _called(made: F, name: str) -> F:
+    """Let a function that has no name say the one that it is found by, where an argument does not fit."""
+    if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
+        made.__name__ = made.__qualname__ = name
+    return made
+
+
 def tensor_like(x: Any) -> bool:
     """Tell whether something may be an operand."""
     return isinstance(x, (Tensor, *Number))
+
+
+# What returns several tensors under names: `torch.return_types`
+
+
+def return_type(name: str, *fields: str) -> Any:
+    """Return the type of a result that has values and indices, or other fields."""
+    made = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
+    made.__repr__ = _text  # type: ignore[assignment]
+    return made
+
+
+def _text(self: Any) -> str:
+    lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{lines})"
+
+
+def found(kind: Any, values: Any, places: Any) -> Any:
+    """Return values and where they were found."""
+    return kind(values, of_array(np.asarray(places, np.int64)))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph.node import Node, const
+from gradcli.pytorch import functions
 from gradcli.pytorch.autograd import Call
+from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.functions import Context
 from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.naming import Names
 from gradcli.pytorch.record import Line, Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.pytorch.trace import Recorded, decimal, recorded
@@ -55,6 +60,17 @@ class Replay:
     at: dict[str, Array] = field(default_factory=dict)
 
 
+@contextmanager
+def double_by_default() -> Iterator[None]:
+    """Have real numbers that say nothing of their dtype be float64, as those are that a call is run again with."""
+    before = default_dtype()
+    set_default_dtype(float64)
+    try:
+        yield
+    finally:
+        set_default_dtype(before)
+
+
 def replayed(applied: Applied, seed: int) -> Replay | None:
     """Run a call again, in float64; None where its forward leaves no history, as NumPy's functions do."""
     before, Recorder.explains = Recorder.explains, True  # numbers that operations were given are parts of the graph
@@ -86,7 +102,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
     """Return outputs and gradients as nodes of one graph; `called` are the names of the leaves."""
     traced = [(name, g) for name, g in found.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
-    names = called | {id(y): f"\0{k}" for k, y in enumerate(whole)}
+    names = Names(called | {id(y): f"\0{k}" for k, y in enumerate(whole)})
     system = recorded(Call([(y, np.zeros_like(y._a)) for y in whole]), names)
     if system.functions:
         return None
@@ -100,13 +116,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
 
 def forward(cls: Any, given: list[Any], needed: tuple[bool, ...]) -> tuple[Context, list[Any]]:
     """Run a forward, in the mode that holds."""
-    context = Context()
-    context.needs_input_grad = needed
-    if hasattr(cls, "setup_context"):
-        found = cls.forward(*given)
-        cls.setup_context(context, tuple(given), found)
-    else:
-        found = cls.forward(context, *given)
+    context, found = functions.forward(cls, given, {}, needed)
     return context, list(found) if isinstance(found, tuple) else [found]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import ALL, dtype
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _STRUCTURE = "gradcli.json"
@@ -84,8 +85,6 @@ def _read(node: Any, archive: zipfile.ZipFile) -> Any:
             found = of_array(np.load(io.BytesIO(archive.read(f"{value}.npy")), allow_pickle=False))
             settings = dict(more)
             if settings["parameter"]:
-                from gradcli.pytorch.module import Parameter
-
                 return Parameter(found, settings["grad"])
             found._requires = settings["grad"]
             return found
@@ -112,7 +111,7 @@ class _Reader(pickle.Unpickler):
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return _rebuilt
         if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return lambda data, requires_grad, hooks: _parameter(data, requires_grad)
+            return lambda data, requires_grad, hooks: Parameter(data, requires_grad)
         if module == "torch" and name.endswith("Storage"):
             return next((d for d in ALL if d.tensor.removesuffix("Tensor") + "Storage" == name), None)
         raise pickle.UnpicklingError(f"the file holds a {module}.{name}, and only tensors are read")
@@ -129,12 +128,6 @@ def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: b
     found = of_array(view.copy())
     found._requires = requires_grad
     return found
-
-
-def _parameter(data: Tensor, requires_grad: bool) -> Tensor:
-    from gradcli.pytorch.module import Parameter
-
-    return Parameter(data, requires_grad)  # type: ignore[no-any-return]
 
 
 def _of_pytorch(archive: zipfile.ZipFile) -> Any:

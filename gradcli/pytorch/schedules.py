@@ -3,34 +3,73 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from gradcli.pytorch.optim import Optimizer
 
 
 class LRScheduler:
     """Sets each group's learning rate for the next epoch."""
 
     def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
+        self._is_initial = self._get_lr_called_within_step = False
         self.step()
 
     def get_lr(self) -> list[float]:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        self.last_epoch += 1
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-            group["lr"] = lr
+        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
+            warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
+        self._step_count += 1
+        steps = 1
+        if epoch is not None:
+            warnings.warn(_WITH_EPOCH, UserWarning, stacklevel=2)
+            steps = epoch - self.last_epoch
+        self._get_lr_called_within_step = True
+        for _ in range(steps):
+            self.last_epoch += 1
+            for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+                group["lr"] = lr
+        self._get_lr_called_within_step = False
+        self._last_lr = self.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the scheduler has reached; functions are left out."""
+        own = {k: v for k, v in vars(self).items() if k not in ("optimizer", "lr_lambdas")}
+        return own | ({"lr_lambdas": [None] * len(self.lr_lambdas)} if hasattr(self, "lr_lambdas") else {})
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what a scheduler had reached."""
+        vars(self).update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
     def get_last_lr(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _now(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+
+_TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+    "PyTorch skipping the first value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+_WITH_EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
 
 
 class StepLR(LRScheduler):
@@ -42,19 +81,19 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._now()
-        return [lr * self.gamma for lr in self._now()]
+            return self.get_last_lr()
+        return [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class MultiStepLR(LRScheduler):
     """Multiplies the rate by gamma at these epochs."""
 
     def __init__(self, optimizer: Any, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.milestones, self.gamma = list(milestones), gamma
+        self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return [lr * self.gamma ** self.milestones.count(self.last_epoch) for lr in self._now()]
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self.get_last_lr()]
 
 
 class ExponentialLR(LRScheduler):
@@ -65,7 +104,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return self._now() if self.last_epoch == 0 else [lr * self.gamma for lr in self._now()]
+        return self.get_last_lr() if self.last_epoch == 0 else [lr * self.gamma for lr in self.get_last_lr()]
 
 
 class LambdaLR(LRScheduler):
@@ -74,6 +113,8 @@ class LambdaLR(LRScheduler):
     def __init__(self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Any], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
+        if len(self.lr_lambdas) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -90,14 +131,16 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         k, least = self.last_epoch, self.eta_min
         if k == 0:
-            return self._now()
+            return self.get_last_lr()
         if (k - 1 - self.T_max) % (2 * self.T_max) == 0:
             return [
                 lr + (base - least) * (1 - math.cos(math.pi / self.T_max)) / 2
-                for base, lr in zip(self.base_lrs, self._now(), strict=True)
+                for base, lr in zip(self.base_lrs, self.get_last_lr(), strict=True)
             ]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
-        return [ratio * (lr - least) + least for lr in self._now()]
+        return [ratio * (lr - least) + least for lr in self.get_last_lr()]
 
 
+for _class in (LRScheduler, StepLR, MultiStepLR, ExponentialLR, LambdaLR, CosineAnnealingLR):
+    _class.__module__ = "torch.optim.lr_scheduler"
 _LRScheduler = LRScheduler

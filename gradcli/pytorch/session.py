@@ -9,7 +9,7 @@ import threading
 import traceback
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -63,7 +63,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         found = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, found.__doc__)
         view.__dict__.update({name: getattr(found, name) for name in getattr(found, "__all__", ()) or _public(found)})
-        view.__getattr__ = partial(_found, found, spec.name)  # type: ignore[method-assign]
+        view.__getattr__ = partial(_found, found, view)  # type: ignore[method-assign]
         return view
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -82,17 +82,24 @@ def _outside(module: types.ModuleType) -> str:
     return next((f for f, own in MODULES.items() if module.__name__.endswith(f".{own}")), "")
 
 
-def _found(module: types.ModuleType, name: str, attribute: str) -> Any:
-    """Return what a module finds by its name, or a module in it."""
-    if hasattr(module, "__getattr__"):
-        with suppress(AttributeError):
-            return module.__getattr__(attribute)
-    if f"{name}.{attribute}" in MODULES:
-        return import_module(f"{name}.{attribute}")
-    from gradcli.pytorch.lookup import absent
+def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
+    """Return what stands elsewhere, what a module finds by its name, or a module in it; it is in the module then."""
+    name, elsewhere = view.__name__, getattr(module, "ELSEWHERE", {})
+    if attribute in elsewhere:
+        found = getattr(import_module(f"gradcli.pytorch.{elsewhere[attribute]}"), attribute)
+    elif f"{name}.{attribute}" in MODULES:
+        found = import_module(f"{name}.{attribute}")
+    else:
+        try:
+            found = module.__getattr__(attribute)
+        except AttributeError:
+            from gradcli.pytorch.lookup import absent
 
-    inner = [m.removeprefix(f"{name}.") for m in MODULES if m.rpartition(".")[0] == name]
-    raise absent(name, attribute, [*dir(module), *inner])
+            inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
+            known = module.__dir__() if "__dir__" in vars(module) else getattr(module, "__all__", ()) or _public(module)
+            raise absent(name, attribute, [*known, *elsewhere, *inner]) from None
+    setattr(view, attribute, found)
+    return found
 
 
 class _Script(importlib.abc.InspectLoader):

@@ -6,14 +6,15 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.dtypes import CPU, OF_NUMPY, WORDS, Size, device, dtype
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of
+from gradcli.pytorch.printing import tensor_text
+from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
 from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
 Array = np.ndarray[Any, Any]
@@ -29,6 +30,7 @@ class Tensor:
     _memory: Memory
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
+    _called = ""  # what a function that is differentiated calls it
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -39,31 +41,9 @@ class Tensor:
     _detached: tuple[int, str] | None = None  # the line at which it was cut off from what it came from, and how
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __matmul__: Any
-        __pow__: Any
-        __lt__: Any
-        __gt__: Any
-        __le__: Any
-        __ge__: Any
-        __neg__: Any
-        __pos__: Any
-        __abs__: Any
-        __invert__: Any
-        __iter__: Any
-        __getitem__: Any
-        __setitem__: Any
-        T: Any
-        mT: Any
-        data: Any
-        multinomial: Any
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
+        __matmul__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __neg__ = __pos__ = __abs__ = cast(Any, None)
+        __invert__ = __iter__ = __getitem__ = __setitem__ = T = mT = data = multinomial = cast(Any, None)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         from gradcli.pytorch.creation import old_tensor
@@ -100,9 +80,7 @@ class Tensor:
     is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
     layout = property(lambda self: "torch.strided")
 
-    @property
-    def itemsize(self) -> int:
-        return self._a.itemsize
+    itemsize = property(lambda self: self._a.itemsize)
 
     def element_size(self) -> int:
         return self._a.itemsize
@@ -127,6 +105,11 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Step | None:
+        return shown(self._step)
+
+    @property
+    def _step(self) -> Step | None:
+        """The step that made it; of a view whose numbers were changed since, one that says so."""
         if self._base is not None and self._seen != self._memory.version:
             from gradcli.pytorch.views import refreshed
 
@@ -136,16 +119,15 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self.grad_fn is not None
+            return self._requires or self._step is not None
         return self._fn is not None or self._requires
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if self._fn is not None and not wanted:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                "variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if wanted and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
@@ -159,7 +141,7 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        return self.grad_fn is None
+        return self._step is None
 
     @property
     def grad(self) -> Tensor | None:
@@ -176,7 +158,7 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(GRAD_DTYPE.format(_word(value), _word(self)))
+            raise RuntimeError(GRAD_DTYPE.format(value.dtype.word.lower(), self.dtype.word.lower()))
         if value is not None and value._a.shape != self._a.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
@@ -191,7 +173,7 @@ class Tensor:
     def retain_grad(self) -> None:
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        step = self.grad_fn
+        step = self._step
         if step is not None:
             step.retained = weakref.ref(self)
 
@@ -283,8 +265,6 @@ class Tensor:
         return id(self)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from gradcli.pytorch.printing import tensor_text
-
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
@@ -310,7 +290,7 @@ class Tensor:
         return bool((self == element).any().item())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.grad_fn is not None:
+        if self._step is not None:
             raise RuntimeError(DEEPCOPY)
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
@@ -334,10 +314,6 @@ class Tensor:
 Tensor.__module__ = "torch"
 
 
-def _word(x: Tensor) -> str:
-    return WORDS[x.dtype.name].lower()
-
-
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor of an array that the engine has made."""
     found: Tensor = object.__new__(cls)
@@ -349,6 +325,13 @@ def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
 
 
 record.Make.tensor = new
+
+
+def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
+    """Return a tensor that shows the same memory and has no history."""
+    found = new(x._a, cls)
+    found._memory = x._memory
+    return found
 
 
 def of_array(values: Array) -> Tensor:

@@ -51,9 +51,8 @@ def _told(a: Any, b: Any, close: Any, relative: float, absolute: float) -> str:
         size = abs(float(a) - float(b))
         share = size / abs(float(b)) if b else float("inf")
         return (
-            f"Scalars are not close!\n\nExpected {float(b)} but got {float(a)}.\n"
-            f"Absolute difference: {size} (up to {absolute} allowed)\n"
-            f"Relative difference: {share} (up to {relative} allowed)"
+            f"Scalars are not close!\n\nExpected {float(b)} but got {float(a)}.\nAbsolute difference: {size} (up to "
+            f"{absolute} allowed)\nRelative difference: {share} (up to {relative} allowed)"
         )
     sizes = np.where(close, 0, np.abs(a - b))
     shares = np.where(close, 0, np.abs(a - b) / np.abs(b))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from gradcli.pytorch import (  # noqa: F401  (they register names)
@@ -12,6 +11,7 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     indexing,
     inplace,
     joining,
+    modes,
     operators,
     order,
     products,
@@ -21,14 +21,6 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
 )
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype
 from gradcli.pytorch.lookup import function_named
-from gradcli.pytorch.modes import (
-    Mode,
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-)
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor
@@ -43,12 +35,7 @@ TORCH.update(
         "bool": bool_,
         "device": device,
         "dtype": dtype,
-        "enable_grad": enable_grad,
-        "inference_mode": inference_mode,
-        "is_grad_enabled": is_grad_enabled,
-        "is_inference_mode_enabled": lambda: Mode.inference,
-        "no_grad": no_grad,
-        "set_grad_enabled": set_grad_enabled,
+        "is_inference_mode_enabled": lambda: modes.Mode.inference,
         "set_printoptions": set_printoptions,
         "pi": 3.141592653589793,
         "e": 2.718281828459045,
@@ -62,19 +49,19 @@ TORCH.update(
         "set_default_device": check_device,
         "set_num_threads": lambda n: None,
         "get_num_threads": lambda: 1,
-        "is_anomaly_enabled": lambda: Mode.anomaly,
+        "is_anomaly_enabled": lambda: modes.Mode.anomaly,
         "use_deterministic_algorithms": lambda *_, **__: None,
         "set_float32_matmul_precision": lambda *_: None,
     }
 )
 
-_ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
+ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
+ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
+ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "functional")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ELSEWHERE:
-        TORCH[name] = getattr(import_module(f"gradcli.pytorch.{_ELSEWHERE[name]}"), name)
-    elif name not in TORCH and (found := function_named(name)) is not None:
+    if name not in TORCH and (found := function_named(name)) is not None:
         TORCH[name] = found
     try:
         return TORCH[name]

@@ -19,9 +19,11 @@ from gradcli.pytorch.calls import exact
 from gradcli.pytorch.functions import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.written import gives, node_of, operands_at
 
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.naming import Names
 
 Array = np.ndarray[Any, Any]
 
@@ -83,8 +85,9 @@ class Recorded:
 class _Maker:
     """Makes the graph, step by step."""
 
-    def __init__(self, names: Mapping[int, str]) -> None:
+    def __init__(self, names: Names, source: str) -> None:
         self.names = names
+        self.source = source
         self.nodes: dict[Any, Node] = {}
         self.inputs: dict[str, Node] = {}
         self.at: dict[str, Array] = {}
@@ -116,16 +119,16 @@ class _Maker:
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            self.steps[edge] = name = self.fresh(self.names.get(id(x), "x"))
+            self.steps[edge] = name = self.fresh(self.names.get(id(x)) or x._called or "x")
             self.nodes[edge] = self.input(name, x._a)
         return self.nodes[edge]
 
     def cut(self, step: Step, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
-        self.steps[step] = name = self.fresh(self.names.get(id(x)) or self.names.get(id(step)) or "h")
+        self.steps[step] = name = self.fresh(self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h")
         self.nodes[step] = self.input(name, x._a)
 
-    def given(self, x: Any) -> Any:
+    def given(self, x: Any, line: Line) -> Any:
         """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
         if not isinstance(x, np.ndarray | Tensor):
             return str(x) if isinstance(x, int | float | str) else "…"
@@ -133,16 +136,41 @@ class _Maker:
             return const(exact(_shortest(x.reshape(-1)[0])))
         if id(x) not in self.nodes:
             name = self.names.get(id(x))
+            if name is None and (node := self.written(x, line)) is not None:
+                self.nodes[id(x)] = node
+                return node
             labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
             if (labels or (name is None and x._a.size <= _SMALL)) and x._a.size:
                 values = tuple(exact(_shortest(v)) for v in x._a.reshape(-1))
-                same = values[0] if len(values) == 1 else values
+                same = values[0] if len(set(values)) == 1 else values
                 self.nodes[id(x)] = node = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
                 if name is not None:
                     self.computed[self.fresh(name)] = node
             else:
-                self.nodes[id(x)] = self.input(name or "c", x._a)
+                self.nodes[id(x)] = self.input(name or "data", x._a)
         return self.nodes[id(x)]
+
+    def written(self, x: Tensor, line: Line) -> Node | None:
+        """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
+        for expression in operands_at(line, self.source):
+            before = {*self.inputs}
+            node = node_of(expression, lambda name: self.named(name, line))
+            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):
+                return node
+            for name in {*self.inputs} - before:
+                self.forget(name)
+        return None
+
+    def named(self, name: str, line: Line) -> Node | None:
+        """Return the node of a tensor that has a name, unless it is computed from a leaf."""
+        x = self.names.tensors.get(name)
+        return None if x is None or x.requires_grad else self.given(x, line)
+
+    def forget(self, name: str) -> None:
+        """Take an input back."""
+        node = self.inputs.pop(name)
+        del self.at[name]
+        self.nodes = {k: n for k, n in self.nodes.items() if n is not node}
 
     def step(self, step: Step) -> None:
         """Make the node of a step whose operands have nodes."""
@@ -151,7 +179,7 @@ class _Maker:
             return
         operands = step.operands or (None,) * len(step.edges)
         own = [
-            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x)
+            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x, step.line)
             for e, x in zip(step.edges, operands, strict=True)
         ]
         if isinstance(step, FunctionStep):
@@ -178,6 +206,17 @@ class _Maker:
         wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
         self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
         self.nodes[step] = self.input(name, use.step.made[number])
+
+    def give_up_name(self, step: Step) -> None:
+        """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
+        old, node = self.steps[step], self.nodes[step]
+        use = next((u for u in self.uses.values() if old in u.outputs.values()), None)
+        if use is None or any(node in n.args for n in self.nodes.values()):
+            return
+        new = self.fresh(f"{old}_")
+        self.inputs = {new if name == old else name: n for name, n in self.inputs.items()}
+        self.at[new] = self.at.pop(old)
+        use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
         """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
@@ -250,12 +289,12 @@ def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
     return sorted((e for e in found if isinstance(e, Step) and e not in ends), key=lambda s: s.seq)
 
 
-def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded:
+def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     """Return the system behind a call of `backward` or `grad`, before it runs.
 
     Errors: `InputError` for one that is too large to be looked through.
     """
-    maker = _Maker(names)
+    maker = _Maker(names, source)
     maker.targets = _targets(source)
     wanted = {edge_of(x): x for x in call.inputs or ()}
     ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
@@ -281,6 +320,8 @@ def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded
     for y, edge, v in edges:
         node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
         if node.op == "input":
+            if isinstance(edge, Step):
+                maker.give_up_name(edge)
             node = Node("identity", (node,), node.shape)
         name = names.get(id(edge)) or names.get(id(y)) or ""
         if not name or name in maker.inputs or outputs.get(name, node) is not node:
@@ -294,9 +335,12 @@ def recorded(call: Call, names: Mapping[int, str], source: str = "") -> Recorded
         if n.args and n not in maker.computed.values() and n not in outputs.values():
             maker.computed[maker.fresh("t")] = n
     names_given = {**_in_order(maker.computed, outputs), **outputs}
-    graph = Graph.of(maker.inputs, outputs, arguments, names=names_given)
+    place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
+    inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+    graph = Graph.of(inputs, outputs, arguments, names=names_given)
     graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, names_given))
-    wrt = [n for e, n in maker.steps.items() if n in maker.inputs and (e in wanted if wanted else isinstance(e, Leaf))]
+    asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
+    wrt = [n for n in inputs if n in asked_by]
     found = Recorded(graph, maker.at, cotangents, wrt, maker.lines, maker.steps, call.implicit, tuple(asked))
     found.given = frozenset(names_given)
     found.roots, found.targets = roots, maker.targets

@@ -12,61 +12,44 @@ import numpy as np
 
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.record import Leaf, Step, apply
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.record import Leaf, Step, apply, leading
+from gradcli.pytorch.tensor import Tensor
 
-# Names of steps without `Backward0`; several, for the inputs in their order.
-_OWN = (
-    *("BinaryCrossEntropy", "Diagonal", "Elu", "Gelu", "HuberLoss", "LogSigmoid", "MseLoss", "NativeLayerNorm"),
-    *("NativeBatchNorm", "Select", "Sigmoid", "Slice", "SmoothL1Loss", "Softplus", "Tanh"),
-)
 # What depends on the input, though the derivative does not change with it.
 _TIED = ("AvgPool2D", "Convolution", "Hardtanh", "LeakyRelu", "MaxPool2DWithIndices", "NllLoss")
-_NAMES: dict[str, tuple[str, ...]] = {name: (f"{name}Backward",) for name in (*_OWN, *_TIED)}
-_NAMES |= {
-    "Squeeze": ("Unsqueeze",),
-    "DiagonalBackward0_copy": ("DiagonalBackward",),
-    "Relu": ("ThresholdBackward",),
-    "Softmax": ("SoftmaxBackwardData",),
-    "LogSoftmax": ("LogSoftmaxBackwardData",),
-    "BinaryCrossEntropyWithLogits": ("DivBackward1",),
-    "MeanBackward0": ("DivBackward1",),
-    "MeanBackward1": ("DivBackward1",),
-    "Lerp": ("MulBackward1", "MulBackward1"),
-    "Deg2Rad": ("MulBackward1",),
-    "Exp2": ("MulBackward1",),
-    "MaxBackward1": ("MaskedFillBackward1",),
-    "MinBackward1": ("MaskedFillBackward1",),
-    "MedianBackward0": ("MaskedFillBackward1",),
-    "Div": ("", "Mul"),
-    "Reciprocal": ("Mul", "Mul"),
-    **{f"SqueezeBackward{n}": ("Unsqueeze",) for n in range(5)},
-    "Mv": ("Mul", "Mv"),
-    "Addmm": ("", "Mm", "Mm"),
-    "Cat": ("Slice",) * 64,
-    "Stack": ("Select",) * 64,
-    "Maximum": ("MaskedFill", "MaskedFill"),
-    "Minimum": ("MaskedFill", "MaskedFill"),
-    "Unsqueeze": ("SqueezeBackward1",),
-    "Repeat": ("SumBackward1",),
-    "Embedding": ("EmbeddingDenseBackward",),
-    "Index": ("IndexPutImpl",),
-    **dict.fromkeys(("Acos", "Asin", "Cos", "Amax", "Amin", "Erf", "Rsqrt", "Var"), ("Mul",)),
-    **dict.fromkeys(("MaxBackward0", "MinBackward0", "MedianBackward1", "Sort", "Topk"), ("Scatter",)),
-    **{n: (n,) for n in ("ConstantPadNd", "Flip", "MaskedFill", "Permute", "Roll", "T")},
-    **dict.fromkeys(("Hypot", "Logaddexp", "Cumprod"), ("Div",)),
-    **{"Cumsum": ("Flip",), "DiagEmbed": ("Diagonal",), "Trace": ("View",), "Unbind": ("Stack",), "Split": ("Cat",)},
-    **{"Gather": ("ScatterAdd",), "IndexSelect": ("IndexAdd",), "MaskedSelect": ("MaskedScatter",), "Take": ("Put",)},
-}
+# Those whose gradient's step is called after them: `TanhBackward`.
+_OWN = (
+    *("BinaryCrossEntropy", "Diagonal", "Elu", "Gelu", "HuberLoss", "LogSigmoid", "MseLoss", "NativeLayerNorm"),
+    *("NativeBatchNorm", "Select", "Sigmoid", "Slice", "SmoothL1Loss", "Softplus", "Tanh", *_TIED),
+)
+# For each name without `Backward0`, the steps whose gradients have it; several names are those of the inputs in their
+# order, and a star is for all of them.
+_GRADIENTS = {
+    ",Mm,Mm": "Addmm", ",Mul": "Div", "*Select": "Stack", "*Slice": "Cat", "Cat": "Split",
+    "ConstantPadNd": "ConstantPadNd", "DiagonalBackward": "DiagonalBackward0_copy", "Diagonal": "DiagEmbed",
+    "Div": "Hypot Logaddexp Cumprod", "DivBackward1": "BinaryCrossEntropyWithLogits MeanBackward0 MeanBackward1",
+    "EmbeddingDenseBackward": "Embedding", "Flip": "Flip Cumsum", "IndexAdd": "IndexSelect", "IndexPutImpl": "Index",
+    "LogSoftmaxBackwardData": "LogSoftmax", "MaskedFill": "MaskedFill", "MaskedFill,MaskedFill": "Maximum Minimum",
+    "MaskedFillBackward1": "MaxBackward1 MinBackward1 MedianBackward0", "MaskedScatter": "MaskedSelect",
+    "Mul": "Acos Asin Cos Amax Amin Erf Rsqrt Var", "Mul,Mul": "Reciprocal", "Mul,Mv": "Mv",
+    "MulBackward1": "Deg2Rad Exp2", "MulBackward1,MulBackward1": "Lerp", "Permute": "Permute", "Put": "Take",
+    "Roll": "Roll", "Scatter": "MaxBackward0 MinBackward0 MedianBackward1 Sort Topk", "ScatterAdd": "Gather",
+    "SoftmaxBackwardData": "Softmax", "SqueezeBackward1": "Unsqueeze", "Stack": "Unbind", "SumBackward1": "Repeat",
+    "T": "T", "ThresholdBackward": "Relu", "View": "Trace",
+    "Unsqueeze": "Squeeze SqueezeBackward1 SqueezeBackward2 SqueezeBackward3 SqueezeBackward4",
+}  # fmt: skip
+_NAMES = {step: names for names, steps in _GRADIENTS.items() for step in steps.split()}
+_NAMES |= {name: f"{name}Backward" for name in _OWN}
 
 
 def renamed(step: Step, g: Tensor, passed: Sequence[Any]) -> Sequence[Any]:
     """Return what a step passed on, as tensors, under PyTorch's names for what made them."""
     name = step.name()
     root = name.removesuffix("Backward0")
-    names = _NAMES.get(root) or _NAMES.get(name) or ()
+    known = _NAMES.get(root) or _NAMES.get(name) or ""
+    names = [known[1:]] * len(passed) if known.startswith("*") else known.split(",")
     if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
-        names = ("Mul",)
+        names = ["Mul"]
     found = list(passed)
     for i, own in enumerate(passed):
         if not isinstance(own, Tensor) or own is g:
@@ -88,15 +71,9 @@ def _tied(own: Tensor, step: Step, i: int) -> Tensor:
     edge = step.edges[i]
     if edge is None:
         return own
-    x = edge.variable if isinstance(edge, Leaf) else _of_step(np.zeros_like(own._a), edge)
+    x = edge.variable if isinstance(edge, Leaf) else leading(np.zeros_like(own._a), edge)
 
     def build(g: Node, old: Node) -> Node:
         return elementwise("where", const(0, (), "bool"), old, g)
 
     return apply("tied", build, (own, x))
-
-
-def _of_step(a: Any, edge: Any) -> Tensor:
-    found = new(a)
-    found._fn = edge
-    return found

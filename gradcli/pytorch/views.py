@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Make, apply
+from gradcli.graph.substitute import substituted
+from gradcli.pytorch.indexing import taken
+from gradcli.pytorch.modes import Mode, enable_grad
+from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
 def refreshed(view: Tensor) -> None:
@@ -27,27 +29,16 @@ def refreshed(view: Tensor) -> None:
     if not base.requires_grad:
         view._fn = None
         return
-    from gradcli.pytorch.modes import enable_grad
-
     with enable_grad():
         for recipe in view._how:
-            source = apply(recipe.op, lambda *_, r=recipe: _like(r, *_), (source,), ("again", id(recipe)), _AS_STRIDED)
+            again = partial(_again, recipe)
+            source = apply(recipe.op, again, (source,), ("again", id(recipe)), "AsStridedBackward0")
     view._fn = source._fn
 
 
-_AS_STRIDED = "AsStridedBackward0"
-
-
-def _like(recipe: Any, x: Node) -> Node:
+def _again(recipe: Any, x: Node) -> Node:
     """Return the output of a recipe for another input."""
-    from gradcli.graph.graph import scheduled
-
-    new = {recipe.inputs[0]: x}
-    for node in scheduled([recipe.output]):
-        if node not in new:
-            args = tuple(new[a] for a in node.args)
-            new[node] = Node(node.op, args, node.shape, node.settings, node.dtype)
-    return new[recipe.output]
+    return substituted([recipe.output], {recipe.inputs[0]: x})[0]
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -94,39 +85,24 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@method("view_as")
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    return view(self, other.shape)
-
-
-@method("reshape_as")
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    return reshape(self, other.shape)
-
-
 @both("reshape")
-def reshape(self: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    shape = _filled(self, shape_of(sizes or (shape,)))
-    return _reshaped(self, shape, "ViewBackward0" if _is_viewable(self, shape) else "UnsafeViewBackward0")
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+    shape = _filled(input, shape_of(sizes or (shape,)))
+    return _reshaped(input, shape, "ViewBackward0" if _is_viewable(input, shape) else "UnsafeViewBackward0")
 
 
 @both("flatten")
-def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    rank = self.dim()
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    rank = input.dim()
     if not rank:
-        return reshape(self, (1,))
+        return reshape(input, (1,))
     first, last = axis_of(start_dim, rank), axis_of(end_dim, rank)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
-        return self
-    sizes = self.shape
-    return reshape(self, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
-
-
-@both("ravel")
-def ravel(self: Tensor) -> Tensor:
-    return flatten(self) if self.dim() != 1 else self
+        return input
+    sizes = input.shape
+    return reshape(input, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
 
 
 @method("unflatten")
@@ -158,10 +134,10 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 @both("t")
-def t(self: Tensor) -> Tensor:
-    if self.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-    return _permuted(self, range(self.dim())[::-1], "TBackward0")
+def t(input: Tensor) -> Tensor:
+    if input.dim() > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
+    return _permuted(input, range(input.dim())[::-1], "TBackward0")
 
 
 _DEPRECATED = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
@@ -200,92 +176,94 @@ setattr(Tensor, "H", _turned("H", "matrices (2-D tensors)"))  # noqa: B010
 
 
 @both("transpose", "swapaxes", "swapdims")
-def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    rank = self.dim()
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    rank = input.dim()
     a, b = axis_of(dim0, rank), axis_of(dim1, rank)
     order = [b if i == a else a if i == b else i for i in range(rank)]
-    return _permuted(self, order, "TransposeBackward0")
+    return _permuted(input, order, "TransposeBackward0")
 
 
 @both("permute")
-def permute(self: Tensor, *dims: Any) -> Tensor:
-    order = [axis_of(d, self.dim()) for d in shape_of(dims)]
-    if len(order) != self.dim():
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    order = list(shape_of(dims))
+    if len(order) != input.dim():
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {self.dim()} is not equal to len(dims) = {len(order)}"
+            f"ordering of dimensions i.e. input.dim() = {input.dim()} is not equal to len(dims) = {len(order)}"
         )
-    return _permuted(self, order, "PermuteBackward0")
+    return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
 @both("movedim", "moveaxis")
-def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
-    rank = self.dim()
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    rank = input.dim()
     if not rank:
-        return apply("index", lambda n: Node("index", (n,), (), ((),)), (self,), (), "AliasBackward0")
+        return apply("index", lambda n: Node("index", (n,), (), ((),)), (input,), (), "AliasBackward0")
     pairs = zip(*((d,) if isinstance(d, int) else d for d in (source, destination)), strict=True)
     moved = {axis_of(to, rank): axis_of(at, rank) for at, to in pairs}
     rest = iter(i for i in range(rank) if i not in moved.values())
-    return _permuted(self, [moved[i] if i in moved else next(rest) for i in range(rank)], "PermuteBackward0")
+    return _permuted(input, [moved[i] if i in moved else next(rest) for i in range(rank)], "PermuteBackward0")
 
 
 @both("squeeze")
-def squeeze(self: Tensor, dim: Any = None) -> Tensor:
-    rank = self.dim()
+def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
+    dim = (dim, *more) if more else tuple(dim) if isinstance(dim, list) else dim
+    rank = input.dim()
     axes = range(rank) if dim is None else [axis_of(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
-    shape = tuple(n for i, n in enumerate(self.shape) if i not in axes or n != 1)
+    shape = tuple(n for i, n in enumerate(input.shape) if i not in axes or n != 1)
     name = "SqueezeBackward0" if dim is None else "SqueezeBackward2" if isinstance(dim, tuple) else "SqueezeBackward1"
-    return _reshaped(self, shape, name)
+    return _reshaped(input, shape, name)
 
 
 @both("unsqueeze")
-def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    axis = axis_of(dim, self.dim() + 1)
-    return _reshaped(self, (*self.shape[:axis], 1, *self.shape[axis:]), "UnsqueezeBackward0")
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    axis = axis_of(dim, input.dim() + 1)
+    return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
+
+
+def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
+    if len(own) > len(shape):
+        raise RuntimeError(
+            f"expand(torch.{x.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
+    if -1 in shape[: len(shape) - len(own)]:
+        where = f"a leading, non-existing dimension {shape.index(-1)}"
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in {where}")
+    for k in range(1, len(own) + 1):
+        if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-k]}) must match the existing size ({own[-k]}) at "
+                f"non-singleton dimension {len(shape) - k}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
+            )
 
 
 @method("expand")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    shape = shape_of(sizes)
-    new = len(shape) - self.dim()
-    own = self.shape
-    if new < 0:
-        raise RuntimeError(
-            f"expand(torch.{self.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
-            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({self.dim()})"
-        )
+    shape, own = shape_of(sizes), self.shape
+    check_repeated(self, own, shape)
+    new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
-    for i, n in enumerate(full):
-        if i >= new >= 0 and own[i - new] not in (1, n):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own[i - new]}) at non-singleton "
-                f"dimension {i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-            )
     return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
 
 
-@method("expand_as")
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    return expand(self, other.shape)
-
-
-@both("broadcast_to")
-def broadcast_to(self: Tensor, size: Any) -> Tensor:
-    return expand(self, size)
+method("view_as")(lambda self, other: view(self, other.shape))
+method("reshape_as")(lambda self, other: reshape(self, other.shape))
+method("expand_as")(lambda self, other: expand(self, other.shape))
+both("broadcast_to")(lambda input, *size: expand(input, *size))
+both("ravel")(lambda input: reshape(input, (-1,)))
 
 
 @both("diagonal")
-def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0") -> Tensor:
-    a, b = axis_of(dim1, self.dim()), axis_of(dim2, self.dim())
-    if (offset, a, b, self.dim()) == (0, 0, 1, 2):
-        return apply("diagonal", construct.diagonal, (self,), (), name)
-    numbers = np.diagonal(np.arange(self.numel()).reshape(self.shape), offset, a, b)
-    places = Places.of(numbers)
-
-    def build(n: Node) -> Node:
-        return take(n if len(n.shape) == 1 else _reshape(n, (n.size,)), 0, places)
-
-    return apply("diagonal", build, (self,), (offset, a, b), name)
+def diagonal(
+    input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0"
+) -> Tensor:
+    a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
+    if (offset, a, b, input.dim()) == (0, 0, 1, 2):
+        return apply("diagonal", construct.diagonal, (input,), (), name)
+    numbers = np.diagonal(np.arange(input.numel()).reshape(input.shape), offset, a, b)
+    return taken(input, numbers, "diagonal", name, (offset, a, b))
 
 
 @both("clone")
@@ -304,10 +282,7 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
-    found = Make.tensor(x._a)
-    found._memory = x._memory
-    from gradcli.pytorch.record import Recorder, script_line
-
+    found: Tensor = alias(x)
     if Recorder.explains and x.requires_grad:
         found._detached = (script_line(), how)
     return found
@@ -324,11 +299,7 @@ def _data(self: Tensor) -> Tensor:
     return found
 
 
-def _set_data(self: Tensor, value: Tensor) -> None:
-    self._a = value._a
-
-
-Tensor.data = property(_data, _set_data)
+Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
 _DETACHED_VIEW = (

@@ -16,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment
+from conftest import GRADCLI, HANG, Outcome, environment, interruptible
 
 from gradcli.batch import cluster as engine
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 pq = pytest.importorskip("pyarrow.parquet")
 pa = pytest.importorskip("pyarrow")
@@ -27,11 +29,6 @@ Client = pytest.importorskip("distributed").Client
 SYSTEM = ("h=sin(a*b)", "y=h*exp(-a**2)/(1+b**2)")
 PARTS = 12
 ROWS = 100_000  # in each part: as long as it takes to see a worker in the middle of one
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 class Processes:
@@ -113,12 +110,8 @@ def on(cluster):
 
 
 def start(processes, *options, **more):
-    command = [sys.executable, "-m", "gradcli", "backward", *SYSTEM, "--output", "result.parquet", *options]
+    command = [*GRADCLI, "backward", *SYSTEM, "--output", "result.parquet", *options]
     return processes.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-
-
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
 
 
 def in_the_middle():
@@ -208,7 +201,7 @@ def test_two_runs_at_once(cli, cluster, processes):
         for worker in cluster.workers:
             worker.send_signal(signal.SIGSTOP)
             stack.callback(worker.send_signal, signal.SIGCONT)
-        command = [sys.executable, "-m", "gradcli", "backward"]
+        command = [*GRADCLI, "backward"]
         runs = [
             processes.start(*command, system, *given, "--output", f"{name}.parquet", *on(cluster))
             for name, system in systems.items()

@@ -19,31 +19,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, environment
+from conftest import ENDINGS, HANG, interruptible, needs, start
 
-from gradcli.batch import cluster, job
-from gradcli.cli import many
+from gradcli.batch import cluster
 from gradcli.data import replacement
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 OLD = b"the old file"
 ROWS = 20_000
 HEAD = b"a,b\n" + b"1,2\n" * ROWS  # more than a pipe holds, and than gradcli reads at first
-ENDINGS = ["csv", "npz", "parquet"]
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def start(*arguments, **options):
-    command = [sys.executable, "-m", "gradcli", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen(command, env=environment(TERM="xterm"), **pipes)
-
-
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
 
 
 def limited():
@@ -110,11 +95,6 @@ def contents(path):
         return file.read()
 
 
-def needs(ending):
-    if ending == "parquet":
-        pytest.importorskip("pyarrow")
-
-
 # A signal
 
 
@@ -144,10 +124,10 @@ def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_that_is_not_interrupted_ends_well(ending):
+def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
     """It is the signal that the other runs ended by, not the pipe."""
     needs(ending)
-    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, pipe):
+    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}", command=[forked]) as (process, pipe):
         assert not os.path.exists(f"r.{ending}")
         pipe.write(b"5,7\n")
         pipe.close()
@@ -230,8 +210,8 @@ def test_what_a_killed_run_left_is_not_in_the_way_of_another_output(cli):
     assert sorted(os.listdir()) == sorted([*left, "p.npz", "other.csv"])
 
 
-def test_a_run_that_is_alive_is_left_alone(cli):
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+def test_a_run_that_is_alive_is_left_alone(cli, forked):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", command=[forked]) as (process, pipe):
         during = set(os.listdir())
         points(3)
         cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
@@ -299,9 +279,9 @@ def test_what_is_taken_for_left_behind_before_it_is_locked_is_made_again():
     assert os.listdir() == []
 
 
-def test_a_mistake_at_the_end_of_a_pipe():
+def test_a_mistake_at_the_end_of_a_pipe(forked):
     put("r.csv")
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, pipe):
+    with in_the_middle("backward", "y=a*b", "--output", "r.csv", command=[forked]) as (process, pipe):
         pipe.write(b"5,seven\n")
         pipe.close()
         _, err = process.communicate(timeout=HANG)
@@ -346,157 +326,35 @@ def test_a_full_disk_is_told(command, ending, old):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
 @pytest.mark.parametrize(("style", "count"), [("csv", 1), ("json", 5000)])
-def test_a_full_disk_behind_standard_output_is_told(style, count):
-    with open("/dev/full", "wb") as full, start("backward", "y=a*b", *points(count), "-f", style, stdout=full) as run:
+def test_a_full_disk_behind_standard_output_is_told(forked, style, count):
+    given = ("backward", "y=a*b", *points(count), "-f", style)
+    with open("/dev/full", "wb") as full, start(*given, command=[forked], stdout=full) as run:
         _, err = run.communicate(timeout=HANG)
         assert run.returncode == 2
     assert err.decode() == "error: the result cannot be written: no space left on device\n"
 
 
 @pytest.mark.parametrize(("command", "style"), [("backward", "csv"), ("jacobian", "csv"), ("backward", "json")])
-def test_a_closed_pipe_ends_quietly(command, style):
-    with start(command, "y=a*b", *points(), "-f", style) as process:
+def test_a_closed_pipe_ends_quietly(forked, command, style):
+    with start(command, "y=a*b", *points(), "-f", style, command=[forked]) as process:
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(HANG) == 0
 
 
-# Points where the gradient is not finite
-
-POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 1000])
-@pytest.mark.parametrize(
-    ("options", "form"),
-    [
-        (options, form)
-        for options in (("backward",), ("jacobian",), ("jacobian", "--sparse"))
-        for form in (*ENDINGS, "-", "json")
-        if not ("--sparse" in options and form == "json")
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
-)
-def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
-    needs(form)
-    monkeypatch.setattr(job, "_LONGEST", size)
-    monkeypatch.setattr(many, "_JSON_BLOCK", size)
-    np.savez("p.npz", a=POLES)
-    output = ("-f", "json") if form == "json" else ("--output", form if form == "-" else f"r.{form}")
-    outcome = cli.done(*options, "y=1/a", "--points", "p.npz", *output)
-    jacobian = options[0] == "jacobian"
-    what, name = ("Jacobians", "dy/da") if jacobian else ("gradients", "a.grad")
-    assert outcome.err == (
-        "warning: the values of 3 of 7 points are not finite;\n"
-        "  at the first, point 3, y is inf: it arises in `div` (1/a), whose value is not finite\n"
-        f"warning: the {what} of 3 of 7 points are not finite;\n"
-        f"  at the first, point 3, {name} is -inf: it arises in `div` (1/a), whose value is not finite\n"
-    )
-    if form == "json":
-        found = [line["jacobian"][0][0] if jacobian else line["grad"]["a"] for line in outcome.objects]
-    elif form == "npz":
-        with np.load("r.npz") as arrays:
-            found = arrays[name].tolist()
-    elif form == "parquet":
-        import pyarrow.parquet as pq
-
-        found = pq.read_table("r.parquet")[name].to_pylist()
-    else:
-        found = (outcome.out if form == "-" else contents("r.csv").decode()).split()[1:]
-    assert [float(value) for value in found] == [-1 / a**2 if a else -np.inf for a in POLES]
-
-
-@pytest.mark.parametrize(
-    ("system", "a", "count", "says"),
-    [
-        ("y=sqrt(a)", [4, 0, 1], "1 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
-        ("y=sqrt(a)", [4, -1, 0], "2 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
-        ("y=exp(exp(a))", [0, 1, 9, 9], "2 of 4 points are not finite;\n  at the first, point 3", "`exp`"),
-        ("h=log(a); y=h**2", [1, 0], "1 of 2 points are not finite;\n  at the first, point 2", "`log` (log(a))"),
-        ("y=3*a**2", [1, np.nan, np.inf], "2 of 3 points are not finite;\n  at the first, point 2", "a"),
-        ("input b = 0\ny=a*log(b)", [1, 2], "2 of 2 points are not finite;\n  at the first, point 1", "`log` (log(b))"),
-    ],
-)
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("style", ["csv", "json"])
-def test_the_operation_is_named(cli, style, command, system, a, count, says):
-    np.savez("p.npz", a=a)
-    err = cli.done(command, system, "--points", "p.npz", "-f", style).err
-    derivatives = err[err.index("warning: the " + ("gradients" if command == "backward" else "Jacobians")) :]
-    assert count in derivatives
-    assert says in derivatives.partition("at the first")[2]
-    assert len(derivatives.splitlines()) == 2
-
-
-@pytest.mark.parametrize(
-    ("system", "a", "count", "says"),
-    [
-        (
-            "y=log(a)",
-            [1, -1, -2, 0],
-            "3 of 4 points are not finite;\n  at the first, point 2",
-            "y is nan: it arises in",
-        ),
-        ("y=log(a)*[1,2]", [1, 0], "1 of 2 points are not finite", "y[0] is -inf: it arises in `log` (log(a))"),
-        ("y=[1,2,a]*1e300; z=y*1e9", [1, 2], "2 of 2 points are not finite", "z[0] is inf: it arises in `mul` (y*1e9)"),
-        ("y=where(a>0,log(a),1/(a+1))", [1, -1], "at the first, point 2", "y is inf: it arises in `div` (1/(a+1))"),
-        ("y=floor(a*1e300)*0+a", [1, 1e9], "1 of 2 points are not finite", "y is nan: it arises in `mul` (a*1e300)"),
-        ("input b = inf\ny=a+b", [1, 2], "2 of 2 points are", "y is inf: the input b itself is not finite"),
-    ],
-)
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("engine", ["numpy", "numba", "json"])
-def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count, says):
-    if engine == "numba":
-        pytest.importorskip("numba")
-    np.savez("p.npz", a=np.array(a, dtype=float))
-    options = ("-f", "json") if engine == "json" else ("--engine", engine)
-    v = ("--v", "ones") if command == "backward" else ()
-    outcome = cli.done(command, system, "--points", "p.npz", "--wrt", "a", *v, *options)
-    values, _, _ = outcome.err.partition("\nwarning: ")
-    assert values.startswith("warning: the values of ")
-    assert count in values
-    assert says in values
-    if engine != "json":  # what is checked is not written
-        names = outcome.out.splitlines()[0].split(",")
-        assert all(name == "a.grad" or name.endswith("/da") for name in names)
-
-
-def test_where_all_is_finite_nothing_is_told(cli):
-    np.savez("p.npz", a=[1.0, 2.0])
-    assert cli.done("backward", "y=1/a", "--points", "p.npz").err == ""
-    # Neither of elements whose sum is not finite.
-    assert cli.done("jacobian", "y=[1.7e308,1.7e308,a]", "--points", "p.npz").err == ""
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
-    """The number of points may change the order of a sum, and the point told apart may be finite on its own."""
-    if engine == "numba":
-        pytest.importorskip("numba")
-    signs = [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, 1, -1, 1, -1]
-    np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
-    outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)
-    bad = len(re.findall("nan|inf", outcome.out))
-    if bad:
-        assert f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" in outcome.err
-    assert bool(outcome.err) == bool(bad)
-
-
 # The progress bar
 
 
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "no terminal"])
-def test_a_terminal_sees_the_rate(tty):
+def test_a_terminal_sees_the_rate(forked, tty):
     """A run of more than a second, whose second block of points comes at its end."""
     reader, writer = pty.openpty()
     shown = b""
     more = b"3,5," + b"x" * 2**20 + b"\n"
     os.mkfifo("p.csv")
-    with start("backward", "y=a*b", "--points", "p.csv", stderr=writer if tty else subprocess.PIPE) as process:
+    told = writer if tty else subprocess.PIPE
+    with start("backward", "y=a*b", "--points", "p.csv", command=[forked], stderr=told) as process:
         os.close(writer)
         with feed(process) as pipe:
             pipe.write(b"a,b,c\n1,2," + b"x" * 2**16 + b"\n")

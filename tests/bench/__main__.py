@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import exported, growth, mixture, points, processes, scripts, starts, symbolic
+from tests.bench import exported, growth, mixture, points, processes, race, scripts, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.session import Session
 
@@ -44,11 +45,15 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help=f"what to run: {', '.join(BENCHMARKS)}")
     options.add_argument("--quick", action="store_true", help="ten times fewer points")
-    options.add_argument("--plot", metavar="FILE.png", type=Path, help="draw the times (needs matplotlib)")
+    options.add_argument("--most", metavar="POINTS", type=int, default=10**7, help="no race of more points")
+    options.add_argument("--busy", action="store_true", help="count time of the processor, by all threads together")
+    options.add_argument("--plot", metavar="FILE.svg", type=Path, help="draw nanoseconds a point against points")
     asked = options.parse_args()
     if unknown := set(asked.names) - set(BENCHMARKS):
         options.error(f"no benchmark is called {', '.join(sorted(unknown))}")
-    session = Session(asked.quick)
+    if asked.busy:
+        race.clock = time.process_time
+    session = Session(asked.quick, asked.most)
     limit_memory()
     print(LEGEND)
     with _nothing_compiled():
@@ -59,7 +64,7 @@ def main() -> int:
     if asked.plot:
         from tests.bench.plot import plot
 
-        plot(session, asked.plot)
+        plot(session.growth, asked.plot)
     if session.failed:
         print("*** RESULTS DO NOT AGREE: see above", file=sys.stderr)
     return int(session.failed)

@@ -24,13 +24,12 @@ def length(session: Session) -> None:
         problem = chain(n, count)
         title(f"t1 = t0*x + 1/(1 + t0**2); t2 = …: vᵀJ of {n:,} such statements, {count:,} points")
         peers = [peer for peer in PEERS if peer.name != LAMBDIFY]
-        rows = by_length[n] = race(problem, [*ENGINES, *peers], rows, n / last)
+        rows = by_length[n] = race(problem, [*ENGINES, *peers], rows, n / last, n / last)
         last = n
         print_rows(rows)
         session.check(rows)
     what = "how time grows with the length of the program"
     print_growth(by_length, what, 1e-9 * count, "nanoseconds a statement and point")
-    session.growth["chain"] = by_length
 
 
 def threads(session: Session) -> None:

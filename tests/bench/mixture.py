@@ -141,4 +141,4 @@ def gradient(session: Session) -> None:
     )
     rows = race(problem, [*AT_ONE_POINT, *PEERS])
     print_rows(rows, NUMPY)
-    session.take("Gaussian mixture", rows)
+    session.check(rows)

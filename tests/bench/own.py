@@ -33,7 +33,8 @@ def engine(problem: Problem, name: str = "numpy", threads: int | None = None) ->
 
     def into() -> dict[str, Array]:
         results = run(problem.points, out=out)
-        out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
+        if not out:
+            out.update({n: a for n, a in results.items() if a.shape[-1] == problem.count})
         return results
 
     return Ready(into, dict)
@@ -70,12 +71,15 @@ def _copy(pairs: list[tuple[Array, Array]], start: int, stop: int) -> None:
 
 NUMPY = "gradcli NumPy"
 NUMBA = "gradcli Numba"
+JAX = "gradcli JAX"
+DASK = "gradcli Dask"
 COPY = "memory copy, 1 thread"
 
 ENGINES = [
     Competitor(NUMPY, engine),
     Competitor("gradcli NumPy, new arrays", fresh),
     Competitor(NUMBA, partial(engine, name="numba"), "numba"),
+    Competitor(JAX, partial(engine, name="jax"), "jax"),
 ]
 COPIES = [Competitor(COPY, partial(memory_copy, threads=1))]
 if cores() > 1:

@@ -28,6 +28,8 @@ BUDGET = 20.0  # seconds of rounds, after which there are no more than the fewes
 SLOWEST, LONGEST = 20.0, 60.0  # predicted seconds of a run, and until the first result, beyond which one is left out
 LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
 
+clock = time.perf_counter  # `--busy` takes time of the processor
+
 FORK = multiprocessing.get_context("fork")  # the points are there already
 
 LEFT_OUT, NO_MEMORY = "–", "not enough memory"
@@ -74,10 +76,16 @@ class Row:
 Rows = dict[str, Row]
 
 
-def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | None = None, growth: float = 1) -> Rows:
+def race(
+    problem: Problem,
+    competitors: Sequence[Competitor],
+    before: Rows | None = None,
+    growth: float = 1,
+    longer: float = 1,
+) -> Rows:
     """Return the rows of all competitors; the results of the first are the measure of the others'.
 
-    `before` are the rows of a problem that was smaller by the factor `growth`.
+    `before` are the rows of a problem that was smaller by the factor `growth`, in a program that is `longer` now.
     """
     first = competitors[0].prepare(problem)
     named = first.named or dict
@@ -86,7 +94,9 @@ def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | Non
     rows: Rows = {}
     entrants = []
     for competitor in competitors:
-        row = rows[competitor.name] = Row(competitor.name, note=_hopeless((before or {}).get(competitor.name), growth))
+        row = rows[competitor.name] = Row(
+            competitor.name, note=_hopeless((before or {}).get(competitor.name), growth, longer)
+        )
         if row.note:
             continue
         entrant = Entrant(row, competitor, problem, expected)
@@ -98,11 +108,12 @@ def race(problem: Problem, competitors: Sequence[Competitor], before: Rows | Non
     return rows
 
 
-def _hopeless(before: Row | None, growth: float) -> str:
+def _hopeless(before: Row | None, growth: float, longer: float) -> str:
     """Return why a competitor is left out, if it is."""
     if before is None or before.note:
         return before.note if before is not None else ""
-    return LEFT_OUT if before.median * growth > SLOWEST or before.first * growth > LONGEST else ""
+    run = before.median * growth
+    return LEFT_OUT if run > SLOWEST or before.first * longer + run > LONGEST else ""
 
 
 class Entrant:
@@ -149,10 +160,10 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
     """Run a competitor as often as the pipe asks for it; answer with the seconds, or with why there are none."""
     try:
         import_module(competitor.package)
-        start = time.perf_counter()
+        start = clock()
         entrant = competitor.prepare(problem)
         results = entrant.run()
-        first = time.perf_counter() - start
+        first = clock() - start
         if entrant.named is not None and (mistake := difference(entrant.named(results), expected, problem.agreement)):
             print(f"*** {competitor.name} does not agree: {mistake}", file=sys.stderr, flush=True)
             pipe.send("WRONG")
@@ -161,9 +172,9 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         pipe.send(first)
         while pipe.recv():
             entrant.run()  # in the cache is what another has left there, and a core may be asleep
-            start = time.perf_counter()
+            start = clock()
             results = entrant.run()
-            pipe.send(time.perf_counter() - start)
+            pipe.send(clock() - start)
             del results
     except ImportError:
         pipe.send("not installed")

@@ -9,22 +9,17 @@ from tests.bench.race import Rows
 
 @dataclass
 class Session:
-    """Settings and results.  `growth` holds rows by size, `races` those of one size."""
+    """Settings and results: `growth` holds for each system the rows at each number of points."""
 
     quick: bool = False
+    most: int = 10**7  # points
     failed: bool = False
     growth: dict[str, dict[int, Rows]] = field(default_factory=dict)
-    races: dict[str, Rows] = field(default_factory=dict)
 
     def points(self, count: int) -> int:
-        """Return how many points to take: ten times fewer when it is to be quick."""
-        return count // 10 if self.quick else count
+        """Return how many points to take: ten times fewer when it is to be quick, and no more than were asked for."""
+        return min(count // 10 if self.quick else count, self.most)
 
     def check(self, rows: Rows) -> None:
         """Remember a result that does not agree."""
         self.failed |= any(row.note == "WRONG" for row in rows.values())
-
-    def take(self, name: str, rows: Rows) -> None:
-        """Keep the rows of a race for the picture."""
-        self.races[name] = rows
-        self.check(rows)

@@ -151,13 +151,13 @@ def test_random_text(cli, text, command):
     answered(cli, command, text)
 
 
-@fuzz(400)
+@fuzz(250)
 @given(text=near_misses(), command=commands(POINTS))
 def test_near_misses(cli, text, command):
     answered(cli, command, text)
 
 
-@fuzz(500)
+@fuzz(300)
 @given(expression=EXPRESSIONS, command=commands(FULL_POINTS))
 def test_random_expressions(cli, expression, command):
     answered(cli, [*command, "--outputs", "y"], f"y={expression}", "all=sum(x)+sum(z)+sum(M)")

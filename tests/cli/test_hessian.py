@@ -120,3 +120,9 @@ MISTAKES = {
 def test_mistakes_are_told(cli, mistake):
     arguments, told = MISTAKES[mistake]
     assert told in cli.refused("hessian", *arguments)
+
+
+def test_a_corner_is_noted_on_the_page(cli):
+    assert "abs(x) has no derivative" in cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1").err
+    assert cli("hessian", "y=abs(x)*z", "--at", "x=1,z=1").err == ""
+    assert cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1", "-f", "json").err == ""

@@ -141,3 +141,8 @@ def test_latex_has_dots(cli):
     out = cli.done("jvp", "y0=x0**2", "--at", "x0=3", "--steps", "-f", "latex").out
     assert r"\dot{x}_{0}" in out
     assert out.isascii()
+
+
+def test_a_corner_is_noted_on_the_page(cli):
+    assert "relu(x) has no derivative" in cli("jvp", "y=relu(x)", "--u", "x=1", "--at", "x=0").err
+    assert cli("jvp", "y=relu(x)", "--u", "x=1", "--at", "x=1").err == ""

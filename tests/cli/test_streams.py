@@ -14,7 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, Outcome, environment
+from conftest import ENDINGS, HANG, Outcome, environment, interruptible, needs
+
+from gradcli.cli import outcome
+from gradcli.cli.main import gradcli
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = ("-m", "gradcli")
@@ -23,11 +28,7 @@ ENTRY, _, FUNCTION = tomllib.loads((ROOT / "pyproject.toml").read_text())["proje
 )
 SCRIPT = ("-c", f"import sys; from {ENTRY} import {FUNCTION}; sys.exit({FUNCTION}())")  # as pip writes it
 ONE = ("backward", "y=x**2", "--at", "x=3")
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+CLOSED = "error: the result cannot be written: standard output is closed\n"
 
 
 def run(*arguments, python=MODULE, stub="", **options):
@@ -71,7 +72,8 @@ def points():
 @pytest.mark.parametrize(
     ("arguments", "redirection"),
     [
-        *(((*ONE, "-f", style), ">&-") for style in ("table", "json", "csv", "latex", "markdown")),
+        ((*ONE, "-f", "json"), ">&-"),
+        (("backward", "y=x**2", "--points", "p.npz"), ">&-"),
         (("jacobian", "y=x**2"), ">&- <&-"),
         (("jacobian", "y=x**2"), "1</dev/null"),
         (("--version",), ">&-"),
@@ -80,29 +82,38 @@ def points():
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_a_closed_standard_output_is_told(arguments, redirection):
+    points()
     done = redirected(redirection, *arguments)
     assert done.returncode == 2
-    assert done.stderr.decode() == "error: the result cannot be written: standard output is closed\n"
+    assert done.stderr.decode() == CLOSED
 
 
-@pytest.mark.parametrize("options", [(), ("--output", "-"), ("-f", "csv"), ("-f", "json")], ids=" ".join)
-def test_a_closed_standard_output_is_told_of_many_points(options):
-    done = redirected(">&-", *points(), *options)
-    assert done.returncode == 2
-    assert done.stderr.decode() == "error: the result cannot be written: standard output is closed\n"
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("--at", "x=3", "-f", style) for style in ("table", "json", "csv", "latex", "markdown")),
+        *(("--points", "p.npz", *how) for how in ((), ("--output", "-"), ("-f", "csv"), ("-f", "json"))),
+    ],
+    ids=" ".join,
+)
+def test_no_format_can_be_printed_to_what_takes_a_closed_stream_s_place(monkeypatch, capfd, options):
+    points()
+    with open(os.open(os.devnull, os.O_RDONLY), "w") as held:
+        monkeypatch.setattr(sys, "stdout", held)
+        assert outcome.run(gradcli, ["backward", "y=x**2", *options]) == 2
+    assert capfd.readouterr() == ("", CLOSED)
 
 
 def test_where_both_streams_are_closed_the_status_tells():
-    assert redirected(">&- 2>&-", *ONE).returncode == 2
+    assert redirected(">&- 2>&-", *ONE, "-f", "json").returncode == 2
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
-def test_a_file_needs_no_streams(ending):
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_needs_no_streams(cli, ending):
     """A file that is opened while they are closed does not get their descriptors: some library may print there."""
-    if ending == "parquet":
-        pytest.importorskip("pyarrow")
+    needs(ending)
     given = (*points(), "--output", f"r.{ending}")
-    assert redirected("", *given).returncode == 0
+    assert cli.done(*given) == Outcome(0, "", "")
     expected = Path(f"r.{ending}").read_bytes()
     done = redirected("<&- >&- 2>&-", *given)
     assert done.returncode == 0
@@ -118,17 +129,13 @@ def test_no_file_gets_the_descriptor_of_a_closed_stream():
 # Signals
 
 
-def interruptible():
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` ignores it
-
-
 @pytest.mark.parametrize("python", [MODULE, SCRIPT], ids=["-m", "gradcli"])
 @pytest.mark.parametrize("module", ["click", "numpy", "sympy"])
 def test_an_interrupt_in_an_import(python, module):
     folder = stub(module, "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(1)")
-    outcome = run("jacobian", "y=x**2", python=python, stub=folder, preexec_fn=interruptible)
-    assert outcome.err.strip() == "interrupted"
-    assert (outcome.status, outcome.out) == (130, "")
+    done = run("jacobian", "y=x**2", python=python, stub=folder, preexec_fn=interruptible)
+    assert done.err.strip() == "interrupted"
+    assert (done.status, done.out) == (130, "")
 
 
 def test_an_interrupt_that_is_ignored_stays_so():
@@ -158,8 +165,9 @@ raise SystemExit(tidily(work))
 def test_a_signal_in_a_callback_is_not_lost(number, status):
     """Imports have callbacks, and Python goes on from an exception in one."""
     source = IN_A_CALLBACK.format(number=int(number), long=HANG)
-    outcome = run(python=("-c", source), preexec_fn=interruptible)
-    assert outcome == Outcome(status, "", "interrupted\n" if number == signal.SIGINT else "")
+    assert run(python=("-c", source), preexec_fn=interruptible) == Outcome(
+        status, "", "interrupted\n" if number == signal.SIGINT else ""
+    )
 
 
 TWICE = """
@@ -215,8 +223,7 @@ def sentence(mebibytes):
     ],
 )
 def test_a_library_that_gets_no_memory(text):
-    outcome = run(*ONE, stub=stub("numpy", text), **at_most(4000))
-    assert outcome == Outcome(2, "", sentence(4000))
+    assert run(*ONE, stub=stub("numpy", text), **at_most(4000)) == Outcome(2, "", sentence(4000))
 
 
 def parquet(values):
@@ -236,17 +243,17 @@ def test_a_library_that_cannot_be_loaded_is_not_missing(module, engine):
     assert run(*given, "--engine", engine, stub=folder, **at_most(4000)) == Outcome(2, "", sentence(4000))
 
 
-def test_a_limit_that_is_wide_enough_changes_nothing():
-    arguments = ("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0")
-    assert run(*arguments, **at_most(4000)) == run(*arguments)
-    assert run("backward", "y=)", **at_most(4000)) == run("backward", "y=)")
+@pytest.mark.parametrize("arguments", [("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0"), ("backward", "y=)")])
+def test_a_limit_that_is_wide_enough_changes_nothing(cli, arguments):
+    free = cli(*arguments)
+    assert run(*arguments, **at_most(4000)) == Outcome(free.status, free.out, free.told)
 
 
 def test_a_mistake_of_the_parser_s_is_no_lack_of_memory():
     deep = "y=" + "(" * 5000 + "x" + ")" * 5000
-    outcome = run("jacobian", deep, **at_most(4000))
-    assert outcome.status == 2
-    assert "more memory" not in outcome.err
+    done = run("jacobian", deep, **at_most(4000))
+    assert done.status == 2
+    assert "more memory" not in done.err
 
 
 @limiting
@@ -255,17 +262,17 @@ def test_a_mistake_of_the_parser_s_is_no_lack_of_memory():
 def test_a_limit_of_memory(form, mebibytes):
     given = ONE
     if form == "csv":
-        np.savetxt("p.csv", np.arange(50_000), header="x", comments="")
+        Path("p.csv").write_text("\n".join(["x", *map(str, range(50_000))]))
         given = ("backward", "y=sin(x)", "--points", "p.csv")
     if form == "parquet":
         given = parquet(np.arange(50_000.0))
-    outcome = run(*given, **at_most(mebibytes))
-    assert "Traceback" not in outcome.err
-    assert "gradcli failed" not in outcome.err
+    done = run(*given, **at_most(mebibytes))
+    assert "Traceback" not in done.err
+    assert "gradcli failed" not in done.err
     if mebibytes < 100:
-        assert outcome == Outcome(2, "", sentence(mebibytes))
+        assert done == Outcome(2, "", sentence(mebibytes))
     elif mebibytes == 4000:
-        assert outcome.status == 0
+        assert done.status == 0
     else:
-        assert outcome.status in (0, 2)
-        assert re.fullmatch(r"(error: .*\n(  .*\n)?)?", outcome.err)
+        assert done.status in (0, 2)
+        assert re.fullmatch(r"(error: .*\n(  .*\n)?)?", done.err)

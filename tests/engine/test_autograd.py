@@ -158,7 +158,7 @@ def fits(a, b):
     return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b), strict=False))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(systems(), st.integers(0, 2**32))
 def test_random_system(system, seed):
     statements, point = system

@@ -402,9 +402,9 @@ def test_cores(monkeypatch):
     assert cores() == 1
 
 
-@pytest.mark.parametrize(("threads", "count", "made"), [(1, 40_000, 0), (8, 20_000, 0), (2, 40_000, 2), (8, 50_000, 3)])
+@pytest.mark.parametrize(("threads", "count", "made"), [(1, 40_000, 0), (8, 20_000, 0), (2, 40_000, 1), (8, 50_000, 2)])
 def test_threads_are_made_where_they_pay(monkeypatch, threads, count, made):
-    pools = []
+    pools = []  # beside the caller's thread
 
     class Pool(compiled.ThreadPoolExecutor):
         def __init__(self, workers):

@@ -30,6 +30,7 @@ _DOUBLE = (
     "T = m1*l1**2*w1**2/2 + m2*(l1**2*w1**2 + l2**2*w2**2 + 2*l1*l2*w1*w2*cos(t1 - t2))/2; "
     "V = -(m1 + m2)*g*l1*cos(t1) - m2*g*l2*cos(t2); L = T - V"
 )
+_ARM = "[-a*sin(q[0]) - b*sin(q[0] + q[1]), -b*sin(q[0] + q[1])]"
 
 DERIVATIONS = [
     Derivation(
@@ -111,7 +112,7 @@ DERIVATIONS = [
         "r = x - m; L = where(abs(r) <= 1, r**2/2, abs(r) - 1/2)",
         {},
         ("dL/dx = clamp(r, -1, 1)", "dL/dm = -clamp(r, -1, 1)"),
-        (("dL/dx = where(abs(r) <= 1, r, 1)", "it is yours + (where(abs(x - m) <= 1, 0, sign(x - m) - 1))"),),
+        (("dL/dx = where(abs(r) <= 1, r, 1)", "the derivative of abs(r) is forgotten: 1 should be sign(r)"),),
     ),
     Derivation(
         "Partial likelihood of survival times: Cox, Regression Models and Life-Tables (1972)",
@@ -191,5 +192,141 @@ DERIVATIONS = [
             ("dD/dl = exp(l)/2", "missing: - 1/2"),
             ("l.grad = z.v*n*exp(l/2) + D.v*(exp(l) - 1)/2", "should be"),
         ),
+    ),
+    Derivation(
+        "Gamma likelihood: Casella and Berger, Statistical Inference (2002), 7.2",
+        "l = n*a*log(b) - n*lgamma(a) + (a - 1)*S - b*T",
+        {},
+        ("dl/da = n*log(b) - n*digamma(a) + S", "dl/db = n*a/b - T", "d2l/da2 = -n*polygamma(1, a)"),
+        (("dl/db = n*a/b + T", "the sign of the term -T"),),
+    ),
+    Derivation(
+        "Jacobian of a planar arm: Siciliano and others, Robotics (2009), 3.1",
+        "p = [a*cos(q[0]) + b*cos(q[0] + q[1]), a*sin(q[0]) + b*sin(q[0] + q[1])]",
+        {"q": (2,)},
+        (f"dp/dq = [{_ARM}, [a*cos(q[0]) + b*cos(q[0] + q[1]), b*cos(q[0] + q[1])]]",),
+        (
+            (f"dp/dq = [{_ARM}, [a*cos(q[0]) + b*cos(q[0] + q[1]), a*cos(q[0] + q[1])]]",
+             "right but for the entry [1,1]: inputs exchanged: a stands where b belongs"),
+            (f"dp/dq = [{_ARM}, [-a*cos(q[0]) - b*cos(q[0] + q[1]), -b*cos(q[0] + q[1])]]",
+             "right but for [1,:]: the sign"),
+        ),
+    ),
+    Derivation(
+        "A step of linear-quadratic control: Anderson and Moore, Optimal Control (1990), 2.4",
+        "J = x @ Q @ x + u @ R @ u + (A @ x + B @ u) @ P @ (A @ x + B @ u)",
+        dict.fromkeys("QRPAB", (2, 2)) | dict.fromkeys("xu", (2,)),
+        ("dJ/du = (R + R.T) @ u + B.T @ (P + P.T) @ (A @ x + B @ u)",),
+        (
+            ("dJ/du = 2*R @ u + 2*B.T @ P @ (A @ x + B @ u)", "right only where P and R are symmetric"),
+            ("dJ/dx = 2*Q @ x + 2*A.T @ P @ A @ x",
+             "even where P and Q are symmetric: missing: + 2*A.T @ P @ (B @ u)"),
+        ),
+    ),
+    Derivation(
+        "Refraction: Hecht, Optics (2017), 4.4",
+        "b = asin(n/m*sin(a))",
+        {},
+        ("db/da = n*cos(a)/(m*cos(b))",),
+        (
+            ("db/da = cos(a)/cos(b)", "it is yours times n/m"),
+            ("db/da = n*cos(a)/sqrt(m**2 - n**2*sin(a)**2)", "right only for positive m"),
+        ),
+    ),
+    Derivation(
+        "Logistic growth: Murray, Mathematical Biology (2002), 1.1",
+        "N = K/(1 + (K - M)/M*exp(-r*t))",
+        {},
+        ("dN/dt = r*N*(1 - N/K)", "dN/dM = K**2*exp(-r*t)/(M + (K - M)*exp(-r*t))**2"),
+        (
+            ("dN/dt = r*N*(1 - N)", "a factor is missing: N should be N/K"),
+            ("dN/dt = r*M*(1 - N/K)", "M stands where N belongs"),
+            ("dN/dt = r*N*(1 - K*N)", "K*N should be N/K"),
+            ("dN/dt = r*N*(1 - N*M/K)", "a factor too many: N*M should be N"),
+        ),
+    ),
+    Derivation(
+        "Contrastive loss: van den Oord, Li and Vinyals, Contrastive Predictive Coding (2018)",
+        "S = A @ B.T/T; L = mean(logsumexp(S, axis=1) - diag(S))",
+        {"A": (3, 2), "B": (3, 2)},
+        ("dL/dA = (softmax(S, axis=1) - eye(3)) @ B/(3*T)", "dL/dT = -sum((softmax(S, axis=1) - eye(3))*S)/(3*T)"),
+        (
+            ("dL/dB = (softmax(S, axis=1) - eye(3)) @ A/(3*T)", "should be softmax(S, axis=1).T"),
+            ("dL/dT = -sum((softmax(S, axis=0) - eye(3))*S)/(3*T)", "the wrong axis"),
+            ("dL/dA = (softmax(S, axis=1) - eye(3)) @ B/T", "1/n"),
+        ),
+    ),
+    Derivation(
+        "Rate of a reaction: Arrhenius (1889); Atkins, Physical Chemistry, 17D",
+        "k = A*exp(-E/(R*T))",
+        {},
+        ("dk/dT = k*E/(R*T**2)", "dk/dE = -k/(R*T)"),
+        (
+            ("dk/dE = -k/R*T", "brackets are missing: -k/R*T should be -k/(R*T)"),
+            ("dk/dT = E/(R*T**2)", "it is yours times k"),
+            ("dk/dT = k*E/(R*T)", "an exponent off by one"),
+        ),
+    ),
+    Derivation(
+        "Width of a Gaussian beam: Saleh and Teich, Fundamentals of Photonics (2019), 3.1",
+        "w = w0*sqrt(1 + (z/s)**2)",
+        {},
+        ("dw/dz = w0*z/(s**2*sqrt(1 + (z/s)**2))", "dw/ds = -w0*z**2/(s**3*sqrt(1 + (z/s)**2))"),
+        (("dw/dz = w0*z/(s*sqrt(1 + (z/s)**2))", "times 1/s, the derivative of z/s"),),
+    ),
+    Derivation(
+        "Highlights: Phong, Illumination for Computer Generated Pictures (1975)",
+        "r = 2*dot(n, l)*n - l; s = dot(r, e)**p",
+        {"n": (3,), "l": (3,), "e": (3,)},
+        ("ds/de = p*dot(r, e)**(p - 1)*r", "ds/dn = 2*p*dot(r, e)**(p - 1)*(dot(n, l)*e + dot(n, e)*l)"),
+        (("ds/de = p*dot(r, e)**(p - 1)*n", "n stands where r belongs"),),
+    ),
+    Derivation(
+        "Risk and return: Sharpe, Mutual Fund Performance (1966)",
+        "s = (m @ w)/sqrt(w @ C @ w)",
+        {"m": (3,), "w": (3,), "C": (3, 3)},
+        ("ds/dw = m/sqrt(w @ C @ w) - (m @ w)*(C @ w + C.T @ w)/2/(w @ C @ w)**(3/2)",),
+        (("ds/dw = m/sqrt(w @ C @ w) - (m @ w)*(C @ w)/(w @ C @ w)**(3/2)", "right only where C is symmetric"),),
+    ),
+    Derivation(
+        "An epidemic: Kermack and McKendrick (1927)",
+        "f = [-b*S*I/N, b*S*I/N - g*I]",
+        {},
+        ("df/dI = [-b*S/N, b*S/N - g]",),
+        (
+            ("df/dI = [b*S/N - g, -b*S/N]", "indices exchanged: yours has at 0 what belongs at 1"),
+            ("df/dI = [-b*S/N, b*S/N]", "in [1] missing: - g"),
+        ),
+    ),
+    Derivation(
+        "Backpropagation through a layer: Rumelhart, Hinton and Williams (1986)",
+        "Z = X @ W + b; A = tanh(Z); L = sum((A - T)**2)/2",
+        {"X": (3, 3), "W": (3, 3), "b": (3,), "T": (3, 3)},
+        ("dL/dW = X.T @ ((A - T)*(1 - A**2))", "dL/db = sum((A - T)*(1 - A**2), axis=0)"),
+        (
+            ("dL/dW = X.T @ (A - T)", "the derivative of A is forgotten: A - T should be (A - T)*"),
+            ("dL/dX = ((A - T)*(1 - A)) @ W.T", "an exponent is forgotten: A should be A**2"),
+        ),
+    ),
+    Derivation(
+        "Rectified linear units: Nair and Hinton (2010)",
+        "Z = X @ W; A = relu(Z); Y = A @ V",
+        {"X": (2, 3), "W": (3, 4), "V": (4, 2)},
+        ("W.grad = X.T @ (v @ V.T*where(Z > 0, 1, 0))",),
+        (("W.grad = X.T @ (v @ V.T)", "the derivative of A is forgotten"),),
+    ),
+    Derivation(
+        "Poisson regression: McCullagh and Nelder, Generalized Linear Models (1989), 6.2",
+        "m = exp(X @ b); l = sum(y*log(m) - m)",
+        {"X": (4, 2), "y": (4,), "b": (2,)},
+        ("dl/db = X.T @ (y - m)", "d2l/db2 = -X.T @ (m[:, None]*X)"),
+        (("dl/db = X.T @ (y - log(m))", "a function too many: log(m) should be m"),),
+    ),
+    Derivation(
+        "Vapour pressure: Antoine (1888)",
+        "P = 10**(A - B/(C + T))",
+        {},
+        ("dP/dT = P*log(10)*B/(C + T)**2", "dP/dA = P*log(10)"),
+        (("dP/dT = P*B/(C + T)**2", "yours is 1/log(10) of it"),),
     ),
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from gradcli.graph.graph import Graph
 
 LANGUAGES = {"numpy": numpy, "torch": torch, "jax": jax, "c": c, "javascript": javascript}
 RUNNER = Path(__file__).with_name("run_python.py")
-FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off")
 
 
 class Made(NamedTuple):

@@ -136,13 +136,13 @@ def test_forward_mode_is_linear_in_the_graph(step):
     assert large - middle == 2 * (middle - small)
 
 
-def test_a_chain_of_100_000_nodes_is_an_ordinary_graph():
+def test_a_chain_of_20_000_nodes_is_an_ordinary_graph():
     x = leaf()
     y = x
-    for _ in range(100_000):
+    for _ in range(20_000):
         y = y + x
     graph = jvp(Graph.of({"x": x}, {"y": y}))
-    assert run(graph, {"x": 1, "x.u": 2})["y.jvp"] == 200_002
+    assert run(graph, {"x": 1, "x.u": 2})["y.jvp"] == 40_002
 
 
 @pytest.mark.parametrize("system", ["y = x; z = 2*x", "y = [x, 2*x]"])

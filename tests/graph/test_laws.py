@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, numeric_jacobian, parse, vjp
+from gradcli.engine.jacobian import NumericJacobian
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
 from gradcli.graph.passes import optimise, representatives
@@ -47,6 +48,9 @@ def graph_of(system):
     return parse(system, **SHAPES)
 
 
+backward = cache(vjp)
+
+
 def points(graph, seed=False):
     """Draw a value for each input of the graph, and with `seed` a cotangent for each output."""
     shapes = {name: x.shape for name, x in graph.inputs.items()}
@@ -74,15 +78,20 @@ def pullback(graph, point, v):
     parts = np.split(v, ends[:-1])
     outputs = zip(graph.outputs.items(), parts, strict=True)
     cotangents = {f"{name}.v": part.reshape(y.shape) for (name, y), part in outputs}
-    return flat(run(vjp(graph), point | cotangents))
+    return flat(run(backward(graph), point | cotangents))
 
 
 def flat(values):
     return np.concatenate([np.ravel(value) for value in values.values()])
 
 
+@cache
+def jacobian_of(graph):
+    return NumericJacobian(graph, list(graph.inputs))
+
+
 def jacobian(graph, point):
-    return numeric_jacobian(graph, list(graph.inputs), point)
+    return jacobian_of(graph)(point)
 
 
 def close(a, b):
@@ -90,7 +99,7 @@ def close(a, b):
 
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
-law = settings(max_examples=25, deadline=None)
+law = settings(max_examples=16, deadline=None)
 
 
 @systems
@@ -150,17 +159,23 @@ def test_columns_follow_wrt(system, data):
     close(numeric_jacobian(graph, wrt, point), np.concatenate(expected, axis=1))
 
 
+@cache
+def read_after(inner, system):
+    """Return the graph of a system that reads the outputs of another one."""
+    return parse(system, **SHAPES | {name: h.shape for name, h in inner.outputs.items()})
+
+
 @pytest.mark.parametrize(("first", "second"), SPLIT)
 @law
 @given(data=st.data())
 def test_chain_rule_across_two_systems(first, second, data):
-    whole, inner = parse(f"{first}; {second}", **SHAPES), parse(first, **SHAPES)
-    outer = parse(second, **SHAPES | {name: h.shape for name, h in inner.outputs.items()})
+    whole, inner = graph_of(f"{first}; {second}"), graph_of(first)
+    outer = read_after(inner, second)
     point = data.draw(points(whole, seed=True))
-    expected = run(vjp(whole), point)
+    expected = run(backward(whole), point)
 
-    handed_over = run(vjp(outer), point | run(inner, point))
-    back = run(vjp(inner), point | {f"{name}.v": handed_over[f"{name}.grad"] for name in inner.outputs})
+    handed_over = run(backward(outer), point | run(inner, point))
+    back = run(backward(inner), point | {f"{name}.v": handed_over[f"{name}.grad"] for name in inner.outputs})
     for name, grad in expected.items():
         close(back.get(name, 0) + handed_over.get(name, 0), grad)
 
@@ -181,8 +196,7 @@ def read(graph):
 @law
 @given(data=st.data())
 def test_passes_keep_values(shorten, system, data):
-    graph = graph_of(system)
-    grads = vjp(graph)
+    grads = backward(graph_of(system))
     shorter = shorten(grads)
     assert len(shorter.nodes) <= len(grads.nodes)
     assert list(shorter.inputs.items()) == list(grads.inputs.items())

@@ -337,7 +337,7 @@ def test_no_operation_is_forgotten():
 
 
 @pytest.mark.parametrize("op", DOMAINS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_elementwise(op, data):
     domains = DOMAINS[op]

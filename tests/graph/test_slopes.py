@@ -12,7 +12,7 @@ from gradcli.graph.construct import call
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, const, elementwise, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import slope
+from gradcli.graph.vjp import slope, textbook_slope
 
 # Klambauer and others, "Self-normalizing neural networks" (2017).
 _SCALE, _ALPHA = sympy.Rational("1.0507009873554805"), sympy.Rational("1.6732632423543772")
@@ -95,6 +95,19 @@ def test_slopes_are_sympys(op):
             derivative.subs({s: sympy.Rational(points[s.name][k]) for s in symbols}).evalf(30) for k in range(POINTS)
         ]
         assert_allclose(np.broadcast_to(found[symbol.name], POINTS), np.array(expected, dtype=float), rtol=1e-13)
+
+
+@pytest.mark.parametrize("op", [op for op, row in OPERATIONS.items() if row.textbook])
+def test_a_textbooks_slope_is_the_slope(op):
+    symbols = sympy.symbols(f"a0:{len(DOMAINS[op])}")
+    leaves = {s.name: leaf() for s in symbols}
+    rng = np.random.default_rng(1)
+    points = {name: rng.uniform(*domain, POINTS) for name, domain in zip(leaves, DOMAINS[op], strict=True)}
+    for negative in (False, True):  # a sign is taken out of what is divided
+        y = call(op, *(-a if negative else a for a in leaves.values()))
+        for i in OPERATIONS[op].textbook:
+            found = evaluate(Graph.of(leaves, {"as told": textbook_slope(y, i), "as computed": slope(y, i)}), points)
+            assert_allclose(found["as told"], found["as computed"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("op", [op for op, row in OPERATIONS.items() if row.kind == "step"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import InputError, evaluate, numeric_jacobian, parse
 from gradcli.engine.schedule import Schedule
@@ -248,6 +248,18 @@ def test_outputs_of_very_many_elements_are_told_apart():
 def test_wrt_chooses_and_orders():
     graph = parse("y = a*b*c")
     assert list(jacobian(graph, ["c", "a"]).outputs) == ["dy/dc", "dy/da"]
+
+
+@pytest.mark.parametrize("inner", ["1/x", "log(x)", "1/(x*x)", "x**-2", "w*x**0.5"])
+def test_a_column_is_finite_where_only_another_is_not(inner):
+    """Swept by columns, J has the numbers of the rows, which are what PyTorch's `backward` leaves."""
+    graph = parse(f"y = M@({inner})", M=(3, 2), x=(2,))
+    point = {"M": np.arange(1.0, 7.0).reshape(3, 2), "x": np.array([0.0, 2.0])}
+    point |= {name: np.array(3.0) for name in graph.inputs if name == "w"}
+    found = values(jacobian(graph, ["x"]), point)["dy/dx"]
+    assert np.isfinite(found[:, 1]).all()
+    for row, v in zip(found, np.eye(3), strict=True):
+        assert_array_equal(row, values(vjp(graph, ["x"]), point | {"y.v": v})["x.grad"])
 
 
 def test_corners_are_those_of_the_sweep():

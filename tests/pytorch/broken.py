@@ -9,6 +9,30 @@ ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, rec
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 BROKEN = {
+    "NumPy is given what is computed in the line": X + "y = (x * 2).numpy()\n",
+    "whole numbers that are computed in the line": "import torch\ny = (torch.arange(3) * 2).requires_grad_()\n",
+    "weights whose rows are the outputs": """\
+import torch
+w = torch.randn(3, 2, requires_grad=True)
+x = torch.randn(4, 2)
+y = x @ w
+y.sum().backward()
+""",
+    "matrices in the wrong place": "import torch\na, b = torch.ones(2, 3), torch.ones(2, 4)\nc = torch.mm(a, b)\n",
+    "a layer with too few inputs": """\
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(100, 16), nn.ReLU(), nn.Linear(16, 10))
+print(model(torch.ones(2, 1, 28, 28).flatten(1)).shape)
+""",
+    "targets that are real numbers": """\
+import torch
+from torch import nn
+model = nn.Linear(3, 2)
+x, y = torch.ones(4, 3), torch.tensor([0., 1., 1., 0.])
+loss = nn.CrossEntropyLoss()(model(x), y)
+loss.backward()
+""",
     "two losses share a layer": """\
 import torch
 net = torch.nn.Linear(2, 2)

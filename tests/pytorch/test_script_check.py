@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +108,43 @@ def test_a_wrong_backward_is_wrong_and_told_why(name, check):
     assert outcome.status == 1
     assert "x.grad = Own.backward(v)   wrong: " in outcome.out
     assert why in outcome.out
+
+
+SAID = {
+    "SwishBad": "missing: + v*x*sigmoid(x)*sigmoid(-x)",
+    "StraightThroughBad": "missing: - v",
+    "InNumpyBad": "it differs from the derivative",
+    "NormBad": "v is forgotten: it is yours times v",
+    "LinearBad": "yours is 1/3 of it: off by 1/n? v has 3 elements along axis 0, and a mean divides by their number",
+    "ScaleBad": "the sign: yours is -1 times it",
+    "PolarBad": "missing: + v1*sin(t)",
+    "MatMulBad": "transposed: b should be b.T",
+    "CrossEntropyBad": "yours is 3 times it: off by 1/n?",
+    "LayerNormBad": "a term is missing, and the rest is right",
+    "HuberBad": "",
+    "StackBad": "inputs exchanged: this is the derivative by x0, not by x1",
+    "ForgottenBad": "yours is 0",
+    "SquaresBad": "the sign",
+    "InPlaceBad": "yours is 1/2 of it",
+    "BranchBad": "yours is 2/3 of it",
+    "BroadcastBad": "summed over the wrong axis: over 1, where it should be over 0",
+    "ConvolutionBad": "",
+    "DropoutBad": "yours is 1/2 of it",
+    "PowerBad": "an exponent off by one: x**4 should be x**3",
+}
+
+
+def test_functions_as_people_write_them(check):
+    text = Path(__file__).with_name("own_functions.py").read_text()
+    found = {}
+    for line in check(text, "-f", "json").out.splitlines():
+        verdict = json.loads(line)
+        found.setdefault(verdict["said"].partition(".")[0], []).append(verdict)
+    assert found.keys() == set(re.findall(r"^class (\w+)", text, re.M))
+    for name, verdicts in found.items():
+        wrong = [v["why"] for v in verdicts if v["verdict"] != "right"]
+        assert len(wrong) == name.endswith("Bad"), (name, wrong)
+        assert all(SAID[name] in why for why in wrong), (name, wrong)
 
 
 def test_each_argument_has_a_verdict_as_json(check):

@@ -326,3 +326,43 @@ def test_adjoints_beside_a_folded_loop_are_those_that_can_be_told(run):
     for line in out.splitlines():
         for word in line.replace("(", " ").replace(")", " ").split():
             assert "\u0304" not in word or word.removesuffix(".T").rstrip(",") in told
+
+
+# What nothing is recorded of
+
+
+def test_an_operand_without_a_name_is_shown_as_the_script_writes_it(run):
+    text = "import torch\nx = torch.linspace(0, 1, 30)\nb = torch.tensor(2., requires_grad=True)\n"
+    text += "a = torch.tensor(1., requires_grad=True)\ny = (a * torch.sin(x) + b * (x + 1) ** 2).sum()\ny.backward()\n"
+    out = run(text).out
+    assert "y = sum(a*sin(x) + b*(x + 1)**2)" in out
+    assert out.index("b.grad = sum((x + 1)**2)") < out.index("a.grad = sum(sin(x))")  # as the script defines them
+
+
+def test_a_name_that_has_changed_since_does_not_stand_for_what_it_was(run):
+    text = "import torch\nw = torch.tensor(2., requires_grad=True)\nx = torch.arange(20.)\ny = (w * x ** 2).sum()\n"
+    out = run(text + "x = x + 1\ny.backward()\n").out
+    assert "y = sum(w*data)" in out
+
+
+def test_a_function_that_is_differentiated_names_its_arguments(run):
+    text = "import torch\nf = lambda a, b: (a * b).sum()\nx = torch.tensor([1., 2.])\n"
+    assert "y = sum(a*b)" in run(text + "torch.autograd.functional.jacobian(f, (x, x + 1))\n").out
+    assert "at a = [1, 2]" in run(text + "torch.func.grad(f)(x, x + 1)\n").out
+
+
+def test_v_of_a_function_s_own_output_goes_to_its_backward(run):
+    text = "import torch\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    text += "        return 2*x\n    @staticmethod\n    def backward(ctx, g):\n        return 2*g\n"
+    text += (
+        "x = torch.tensor([1., 2.], requires_grad=True)\ny = Double.apply(x * 3)\ny.backward(torch.tensor([1., 10.]))\n"
+    )
+    out = run(text).out
+    assert "y = Double(t)   = [6, 12]" in out
+    assert "L = sum(v*y)" in out
+    assert "x.grad = 3*Double.backward(v) = [6, 60]" in out
+
+
+def test_a_product_of_many_sums_is_not_multiplied_out(run):
+    layers = "net = torch.nn.Sequential(*[torch.nn.Tanh() for _ in range(40)])\nnet(x).sum().backward()\n"
+    assert "net.39 = tanh(net.38)" in run(X + layers).out  # 2**40 terms would take until tomorrow

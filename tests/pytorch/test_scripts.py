@@ -49,7 +49,7 @@ def test_a_sample_is_explained(name, cli):
     outcome = cli("run", str(samples.FOLDER / f"{name}.py"))
     failed = bool(samples.recorded()[name]["error"])
     assert outcome.status == int(failed)
-    assert SAMPLES[name].startswith("# ")
+    assert SAMPLES[name].startswith(("# ", '"""'))
     assert failed == ("why: " in outcome.err)
     assert "not explained" not in outcome.out or name == "own_function"
     assert failed or "── line " in outcome.out

@@ -31,7 +31,11 @@ ROWS: dict[str, Operation] = {
         lowered=lambda x, s: where(x > 0, x, s * x),
     ),
     # y·(1 - y) cancels where y is near 1.  The definition has full relative precision on both sides.
-    "sigmoid": function(lambda y, x: y * call("sigmoid", -x), lowered=lambda x: call("exp", -call("softplus", -x))),
+    "sigmoid": function(
+        lambda y, x: y * call("sigmoid", -x),
+        textbook={0: lambda y, x: y * (1 - y)},
+        lowered=lambda x: call("exp", -call("softplus", -x)),
+    ),
     "softplus": function(lambda y, x: call("sigmoid", x)),
     "silu": function(
         lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)), lowered=lambda x: x * call("sigmoid", x)

@@ -49,11 +49,15 @@ def _is_positive(value: Constant) -> bool:
     return value in ("pi", "e") or (isinstance(value, int | Fraction | Decimal) and value > 0)
 
 
+def _textbook_quotient(y: Node, a: Node, b: Node) -> Node:
+    return a.args[0] / b**2 if a.op == "neg" else -(a / b**2)
+
+
 ROWS: dict[str, Operation] = {
     "add": function(lambda y, a, b: 1, lambda y, a, b: 1, infix="+"),
     "sub": function(lambda y, a, b: 1, lambda y, a, b: -1, infix="-"),
     "mul": function(lambda y, a, b: b, lambda y, a, b: a, infix="*"),
-    "div": function(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b), infix="/"),
+    "div": function(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b), textbook={1: _textbook_quotient}, infix="/"),
     "neg": function(lambda y, a: -1, infix="-"),
     "pow": function(_pow_base, _pow_exponent, lowered=_lowered_pow, infix="**"),
     "identity": function(lambda y, x: 1),

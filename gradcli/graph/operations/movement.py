@@ -80,8 +80,10 @@ def _triangle(keep: Callable[..., Array]) -> Callable[..., Array]:
 
 def same_points(arrays: Sequence[Array]) -> list[Array]:
     """Return the arrays with one number of points: constants have a single one."""
-    points = max(a.shape[-1] for a in arrays)
-    return [np.broadcast_to(a, (*a.shape[:-1], points)) for a in arrays]
+    counts = {a.shape[-1] for a in arrays}
+    if len(counts) == 1:
+        return list(arrays)
+    return [np.broadcast_to(a, (*a.shape[:-1], max(counts))) for a in arrays]
 
 
 def _concatenate_pullback(g: Node, y: Node, axis: int, *parts: Node) -> list[Node]:

@@ -280,3 +280,9 @@ a, b = nn.Linear(2, 1), nn.Linear(3, 1)
 a.load_state_dict(b.state_dict())
 # --- keys that are missing
 nn.Linear(2, 1).load_state_dict({"weight": torch.ones(1, 2), "w": torch.ones(1)})
+# --- expanding what does not fit
+for sizes in ((5, 4), (-1, 2, 3), (3,)):
+    try:
+        print(torch.ones(2, 3).expand(*sizes))
+    except RuntimeError as error:
+        print(error)

@@ -1,0 +1,132 @@
+"""Equal operations on many numbers as one operation on an array: at few points, calls cost more than what they compute.
+
+A system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations.  Its
+leaves are put together to arrays, each step that stands in all of the elements becomes a step on these, and a number
+that is read alone is a view of one row.  Every number is computed as before, by the same operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradcli.engine.schedule import Schedule, ordered
+from gradcli.graph.construct import index
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.places import Places, take
+
+_MOST = 64  # numbers from the inputs in an array: at some hundred points they stay in the cache for the next steps
+_FEWEST = 16  # for fewer, an array saves less than it costs to put together
+
+
+@dataclass(eq=False)
+class _Kind:
+    """Numbers that are computed alike, by one operation from arguments of the same kinds; or some that are given."""
+
+    given: bool  # they are inputs, or numbers of an array
+    members: list[Node] = field(default_factory=list)
+    whole: Node | None = None  # the array of all members
+
+    def places(self) -> dict[Node, int]:
+        return {n: i for i, n in enumerate(self.members)}
+
+
+def grouped(schedule: Schedule) -> Schedule:
+    """Return a schedule of the same numbers in half as many steps or fewer, or else the same schedule.
+
+    >>> from gradcli.graph.graph import Graph
+    >>> from gradcli.graph.node import leaf
+    >>> x = [leaf() for _ in range(20)]
+    >>> graph = Graph.of({f"x{i}": n for i, n in enumerate(x)}, {f"y{i}": 3 * n + 1 for i, n in enumerate(x)})
+    >>> [n.op for n in grouped(Schedule.of(graph, {})).steps if n.op != "index"]
+    ['stack', 'mul', 'add']
+    """
+    groups = _Groups(schedule)
+    new = groups.rebuilt(schedule.steps)
+    outputs = {name: new.get(n, n) for name, n in schedule.outputs.items()}
+    steps = scheduled(outputs.values(), {*schedule.inputs.values(), *schedule.same})
+    steps = ordered([n for n in steps if n.args and n not in schedule.same], set(outputs.values()))
+    calls = set(steps) - {n for n in outputs.values() if is_row(n)}
+    return replace(schedule, steps=steps, outputs=outputs) if 2 * len(calls) <= len(schedule.steps) else schedule
+
+
+def is_row(node: Node) -> bool:
+    """Tell whether a node is one number of an array with a single axis."""
+    return node.op == "index" and not node.shape and len(node.args[0].shape) == 1
+
+
+class _Groups:
+    """The kinds of the numbers of a schedule, and the steps on arrays of them."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._kinds: dict[Any, _Kind] = {}
+        self._of: dict[Node, _Kind] = {}
+        self._new: dict[Node, Node] = {}
+        for i, n in enumerate(n for n in schedule.inputs.values() if not n.shape):
+            self._join(n, i // _MOST, True)
+        for n in schedule.steps:
+            if is_row(n):
+                self._join(n, (n.args[0], n.settings[0][0] // _MOST), True)
+            elif OPERATIONS[n.op].broadcasts and not any(a.shape for a in (n, *n.args)):
+                self._join(n, (n.op, n.settings, n.dtype, *(self._of.get(a, a) for a in n.args)), False)
+
+    def _join(self, node: Node, key: Any, given: bool) -> None:
+        self._of[node] = kind = self._kinds.setdefault(key, _Kind(given))
+        kind.members.append(node)
+
+    def rebuilt(self, steps: Sequence[Node]) -> dict[Node, Node]:
+        """Return for each step the node that has its value now.
+
+        An array is made where the first of its numbers was: what all of them read stands before it.
+        """
+        for n in steps:
+            kind = self._of.get(n)
+            if kind is None or n not in self._new:
+                args = tuple(self._new.get(a, a) for a in n.args)
+                self._new[n] = n if args == n.args else replace(n, args=args)
+            if kind is not None and kind.whole is None and not kind.given:
+                self._put_together(kind)
+        return self._new
+
+    def _put_together(self, kind: _Kind) -> None:
+        """Make the array of all members, and each member a row of it, if that takes fewer calls."""
+        first, *others = kind.members
+        varying = [i for i, a in enumerate(first.args) if any(n.args[i] is not a for n in others)]
+        if len(kind.members) < _FEWEST or not all(self._is_array(self._of.get(first.args[i])) for i in varying):
+            return
+        places = [self._of[first.args[i]].places() for i in varying]
+        kind.members.sort(key=lambda n: [p[n.args[i]] for i, p in zip(varying, places, strict=True)])
+        args = [self._new.get(a, a) for a in first.args]
+        for i, p in zip(varying, places, strict=True):
+            args[i] = _rows(self._whole(self._of[first.args[i]]), [p[n.args[i]] for n in kind.members])
+        kind.whole = Node(first.op, tuple(args), (len(kind.members),), first.settings, first.dtype)
+        self._new |= {n: _row(kind.whole, i) for i, n in enumerate(kind.members)}
+
+    def _is_array(self, kind: _Kind | None) -> bool:
+        """Tell whether the numbers of a kind stand in an array, or can be put together to one."""
+        return kind is not None and (kind.whole is not None or (kind.given and len(kind.members) >= _FEWEST))
+
+    def _whole(self, kind: _Kind) -> Node:
+        if kind.whole is None:  # inputs, or rows of an array
+            first = kind.members[0]
+            if is_row(first):
+                kind.whole = _rows(self._new[first].args[0], [n.settings[0][0] for n in kind.members])
+            else:
+                kind.whole = Node("stack", tuple(kind.members), (len(kind.members),), (0,))
+        return kind.whole
+
+
+def _row(whole: Node, i: int) -> Node:
+    return Node("index", (whole,), (), ((i,),))
+
+
+def _rows(whole: Node, numbers: list[int]) -> Node:
+    """Return rows of an array: itself or a view of it, where there is one."""
+    step = numbers[1] - numbers[0]
+    straight = range(numbers[0], numbers[0] + step * len(numbers), step or 1)
+    if list(straight) == numbers and step > 0:
+        return index(whole, (straight,))
+    return take(whole, 0, Places.of(numbers))

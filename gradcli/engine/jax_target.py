@@ -1,0 +1,238 @@
+"""What each operation is to JAX: a function of arrays whose last axis counts the points, as for NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+
+from gradcli.engine.numpy_target import NAMES
+from gradcli.engine.products import FAR
+from gradcli.graph.construct import Axes
+from gradcli.graph.einsum import parts
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.operations.movement import basic
+from gradcli.graph.places import Places
+
+Array = Any  # JAX's or NumPy's
+
+
+def _at_most(x: Array, high: Array) -> Array:
+    return jnp.where((x > high) | jnp.isnan(high), high, x)
+
+
+# Elementwise operations that JAX's NumPy does not have, or has otherwise.
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "where": jnp.where,
+    # XLA has |x| for sqrt(x*x), which does not overflow: it is not to see what the argument is.
+    "sqrt": lambda x: jnp.sqrt(jax.lax.optimization_barrier(x)),
+    "clamp": lambda x, low, high: _at_most(-_at_most(-x, -low), high),  # a zero keeps its sign
+    "sign": lambda x: jnp.where(jnp.isnan(x), 0.0, jnp.sign(x)),
+    "softplus": lambda x: jnp.logaddexp(0.0, x),
+    "erf": jax.scipy.special.erf,
+    "erfc": jax.scipy.special.erfc,
+    "gamma": jax.scipy.special.gamma,
+    "lgamma": jax.scipy.special.gammaln,
+    "digamma": jax.scipy.special.digamma,
+    "polygamma": lambda n, x: jax.scipy.special.polygamma(n.astype(int), x),
+}
+
+
+def _prod(axes: Axes, x: Array) -> Array:
+    """Return the product, of mantissas and exponents apart: nothing overflows on the way."""
+    mantissas, exponents = jnp.frexp(x)
+    return _number(mantissas.prod(axis=axes), exponents.sum(axis=axes))
+
+
+def _prod_others(axes: Axes, x: Array) -> Array:
+    """Return the products of the others: of those before each, and of those behind it."""
+    rest = [a for a in range(x.ndim) if a not in axes]
+    order = [*axes, *rest]
+    lines = x.transpose(order)
+    shape = lines.shape
+    mantissas, exponents = jnp.frexp(lines.reshape(-1, *shape[len(axes) :]))
+    ones = jnp.ones_like(mantissas[:1])
+    before = jnp.cumprod(jnp.concatenate([ones, mantissas[:-1]]), axis=0)
+    behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(mantissas[1:], 0)]), axis=0), 0)
+    found = _number(before * behind, exponents.sum(axis=0) - exponents)
+    return found.reshape(shape).transpose(np.argsort(order))
+
+
+def _number(mantissas: Array, exponents: Array) -> Array:
+    half = jnp.clip(exponents, -FAR, FAR) // 2
+    return jnp.ldexp(jnp.ldexp(mantissas, half), jnp.clip(exponents, -FAR, FAR) - half)
+
+
+def _recurrence(axis: int, a: Array, b: Array) -> Array:
+    a, b = jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)
+    rest = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
+    a, b = (jnp.broadcast_to(x, (len(x), *rest)) for x in (a, b))
+
+    def step(before: Array, own: tuple[Array, Array]) -> tuple[Array, Array]:
+        found = own[1] + own[0] * before
+        return found, found
+
+    _, later = jax.lax.scan(step, b[0], (a, b[1:]))
+    return jnp.moveaxis(jnp.concatenate([b[:1], later]), 0, axis)
+
+
+def _is_at(axis: int, place: Array, x: Array) -> Array:
+    places = jnp.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    return places == jnp.expand_dims(place, axis)
+
+
+def _order(axis: int, descending: bool, x: Array) -> Array:
+    if not descending:
+        return jnp.argsort(x, axis=axis, stable=True)
+    backwards = jnp.argsort(jnp.flip(x, axis), axis=axis, stable=True)
+    return x.shape[axis] - 1 - jnp.flip(backwards, axis)
+
+
+def _median_place(axis: int, x: Array) -> Array:
+    middle = jnp.take(_order(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
+    lost = jnp.isnan(x)
+    return jnp.where(lost.any(axis=axis), lost.argmax(axis=axis), middle)
+
+
+def _median(axes: Axes, ties: str, x: Array) -> Array:
+    rest = [a for a in range(x.ndim) if a not in axes]
+    lines = x.transpose(*axes, *rest).reshape(-1, *(x.shape[a] for a in rest))
+    found = jnp.sort(lines, axis=0)[(len(lines) - 1) // 2]
+    return jnp.where(jnp.isnan(lines).any(axis=0), jnp.nan, found)
+
+
+def _take_along(axis: int, x: Array, order: Array) -> Array:
+    x, order = jnp.broadcast_arrays(x, order)
+    return jnp.take_along_axis(x, order.astype(int), axis)
+
+
+def _einsum(subscripts: str, a: Array, b: Array) -> Array:
+    first, second, result = parts(subscripts)
+    return jnp.einsum(f"{first}...,{second}...->{result}...", a, b)
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    rows, columns = "i" * (a.ndim > 2), "k" * (b.ndim > 2)
+    if max(a.ndim, b.ndim) <= len(("row", "column", "point")):
+        return jnp.einsum(f"{rows}j...,j{columns}...->{rows}{columns}...", a, b)
+    stacks = [jnp.moveaxis(x, -1, 0) for x in (a, b)]
+    left = stacks[0][:, None] if a.ndim == 2 else stacks[0]
+    right = stacks[1][..., None] if b.ndim == 2 else stacks[1]
+    rank = max(left.ndim, right.ndim)
+    left, right = (x.reshape(x.shape[:1] + (1,) * (rank - x.ndim) + x.shape[1:]) for x in (left, right))
+    found = jnp.matmul(left, right)
+    found = found[..., 0] if b.ndim == 2 else found
+    found = (found[..., 0] if b.ndim == 2 else found[..., 0, :]) if a.ndim == 2 else found
+    return jnp.moveaxis(found, 0, -1)
+
+
+def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function of matrices, which stand before the points."""
+
+    def call(*arrays: Array) -> Array:
+        rank = max(x.ndim for x in arrays)
+        fronts = [jnp.moveaxis(x, -1, 0) for x in arrays]
+        fronts = [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
+        stack = jnp.broadcast_shapes(*(x.shape[:-2] for x in fronts))
+        found = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
+        return jnp.moveaxis(found, 0, -1)
+
+    return call
+
+
+def _cofactors(x: Array) -> Array:
+    """Return the derivatives of the determinants, each the determinant of what is left of the matrix."""
+    n = x.shape[-1]
+    rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
+    minors = x[..., rest[:, None, :, None], rest[None, :, None, :]]
+    return jnp.linalg.det(minors) * (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+
+
+def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *found: Array) -> Array:
+    result = jnp.zeros((*shape, max(p.shape[-1] for p in found)))
+    for key, part in zip(keys, found, strict=True):
+        result = result.at[basic(key)].add(part)
+    return result
+
+
+def _put(axis: int, places: Places, size: int, x: Array) -> Array:
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
+    return jnp.zeros(shape).at[(*(slice(None),) * axis, places.numbers)].add(x)
+
+
+def _from_diagonal(shape: tuple[int, ...], x: Array) -> Array:
+    places = np.arange(min(shape[:2]))
+    return jnp.zeros((*shape, x.shape[-1])).at[places, places].set(x)
+
+
+def _triangle(keep: Callable[..., Any]) -> Callable[..., Array]:
+    def call(diagonal: int, x: Array) -> Array:
+        return jnp.where(keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)[..., None], x, 0.0)
+
+    return call
+
+
+def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
+    def call(axis: int, *found: Array) -> Array:
+        points = max(x.shape[-1] for x in found)
+        return join([jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in found], axis=axis)
+
+    return call
+
+
+# On processors, XLA's maximum over an axis of long rows loses a NaN, so that it is asked for.
+JAX: dict[str, Callable[..., Array]] = {
+    "sum": lambda axes, x: x.sum(axis=axes),
+    "prod": _prod,
+    "prod_others": _prod_others,
+    "max": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.max(axis=axes)),
+    "min": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.min(axis=axes)),
+    "cumsum": lambda axis, x: jnp.cumsum(x, axis=axis),
+    "cumprod": lambda axis, x: jnp.cumprod(x, axis=axis),
+    "recurrence": _recurrence,
+    "argmax_mask": lambda axis, x: _is_at(axis, x.argmax(axis=axis), x),
+    "argmin_mask": lambda axis, x: _is_at(axis, x.argmin(axis=axis), x),
+    "argmedian_mask": lambda axis, x: _is_at(axis, _median_place(axis, x), x),
+    "argmax": lambda axis, x: x.argmax(axis=axis).astype(float),
+    "argmin": lambda axis, x: x.argmin(axis=axis).astype(float),
+    "sort": lambda axis, descending, x: jnp.take_along_axis(x, _order(axis, descending, x), axis),
+    "argsort": lambda axis, descending, x: _order(axis, descending, x).astype(float),
+    "take_along": _take_along,
+    "put_along": lambda axis, x, order: _take_along(axis, x, jnp.argsort(order, axis=axis)),
+    "median": _median,
+    "matmul": _matmul,
+    "einsum": _einsum,
+    "det": _stacked(jnp.linalg.det),
+    "inv": _stacked(jnp.linalg.inv),
+    "solve": _stacked(jnp.linalg.solve),
+    "cofactors": _stacked(_cofactors),
+    "cast": lambda dtype, x: x.astype(dtype),
+    "scatter": _scatter,
+    "put": _put,
+    "take": lambda axis, places, x: jnp.take(x, places.numbers, axis=axis),
+    "from_diagonal": _from_diagonal,
+    "triu": _triangle(np.triu),
+    "tril": _triangle(np.tril),
+    "concatenate": _joined(jnp.concatenate),
+    "stack": _joined(jnp.stack),
+    "transpose": lambda order, x: x.transpose(*order, x.ndim - 1),
+    "reshape": lambda shape, x: x.reshape(*shape, x.shape[-1]),
+    "broadcast": lambda shape, x: jnp.broadcast_to(
+        x.reshape((1,) * (len(shape) + 1 - x.ndim) + x.shape), (*shape, x.shape[-1])
+    ),
+    "index": lambda key, x: x[basic(key)],
+    "diagonal": lambda x: jnp.moveaxis(jnp.diagonal(x), -1, 0),
+}
+
+
+def function_of(node: Node) -> Callable[..., Array]:
+    """Return what a node is to JAX, of the arrays of its arguments."""
+    if OPERATIONS[node.op].broadcasts:
+        return _FUNCTIONS.get(node.op) or getattr(jnp, NAMES.get(node.op, node.op))
+    rule = JAX[node.op]
+    return lambda *arrays: rule(*node.settings, *arrays)

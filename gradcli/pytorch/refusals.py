@@ -1,0 +1,192 @@
+"""What PyTorch says where layers and `torch.linalg` do not take what they are given: checks, in its order and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.pytorch.calls import spelled
+from gradcli.pytorch.tensor import Tensor
+
+
+def _several(given: Any, axes: int) -> list[int]:
+    """Return a setting as one number for each axis, or as it is where it has another length."""
+    found = list(given) if isinstance(given, tuple | list) else [given]
+    return found * axes if len(found) == 1 else found
+
+
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def check_convolution(
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int
+) -> None:
+    """Refuse what a convolution over so many axes does not take; `settings` are stride, padding and dilation.
+
+    Errors: `RuntimeError`.
+    """
+    if input.dim() not in (axes + 1, axes + 2):
+        raise RuntimeError(
+            f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to conv{axes}d, but got input of size: "
+            f"{list(input.shape)}"
+        )
+    _check_settings(weight.dim() - 2, settings)
+    _check_types(input, weight, bias)
+    shape = list(weight.shape)
+    if shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{shape}] instead"
+        )
+    whole = list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
+    if whole[1] != shape[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {shape}, expected input{whole} to have {shape[1] * groups} "
+            f"channels, but got {whole[1]} channels instead"
+        )
+    if bias is not None and list(bias.shape) != shape[:1]:
+        raise RuntimeError(
+            f"Given weight of size {shape}, expected bias to be 1-dimensional with {shape[0]} elements, but got bias "
+            f"of size {list(bias.shape)} instead"
+        )
+    apart = _several(settings["dilation"], axes)
+    reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], apart, strict=True)]
+    if isinstance(settings["padding"], str):
+        return
+    room = [n + 2 * p for n, p in zip(whole[2:], _several(settings["padding"], axes), strict=True)]
+    if any(n < r for n, r in zip(room, reach, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({_by(room)}). Kernel size: ({_by(reach)}). Kernel size can't "
+            "be greater than actual input size"
+        )
+
+
+def _check_settings(axes: int, settings: dict[str, Any]) -> None:
+    if axes < 1:
+        raise RuntimeError("weight should have at least three dimensions")
+    if settings["padding"] == "same" and set(_several(settings["stride"], axes)) != {1}:
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    for name, given in settings.items():
+        own = [0] if isinstance(given, str) else _several(given, axes)
+        if len(own) != axes and not isinstance(given, str):
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
+                f"dimensions, but got {name}={own}"
+            )
+    if not isinstance(settings["padding"], str) and min(_several(settings["padding"], axes)) < 0:
+        raise RuntimeError("negative padding is not supported")
+    for name in ("stride", "dilation"):
+        if min(_several(settings[name], axes)) <= 0:
+            raise RuntimeError(
+                f"non-positive {name} is not supported" if name == "stride" else "dilation should be greater than zero"
+            )
+
+
+def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if bias is not None and bias._a.dtype != input._a.dtype:
+        raise RuntimeError(f"Input type ({spelled(input)}) and bias type ({spelled(bias)}) should be the same")
+    if input._a.dtype == weight._a.dtype:
+        return
+    if input._a.dtype == "float32":
+        raise RuntimeError(
+            f"Input type (torch.{input.dtype.tensor}) and weight type (torch.{weight.dtype.tensor}) should be the same "
+            "or input should be a MKLDNN tensor and weight is a dense tensor"
+        )
+    raise RuntimeError(f"expected scalar type {input.dtype.word} but found {weight.dtype.word}")
+
+
+def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
+    """Refuse what pooling does not take; `settings` are kernel_size, stride, padding and dilation.
+
+    Errors: `RuntimeError`, `IndexError`.
+    """
+    axes = int(name[-2])
+    _check_windowed(name, axes, input)
+    for key, given in settings.items():
+        if axes == 2 and len(_several(given, axes)) != axes:
+            either = "either be omitted, a single int" if key == "stride" else "either be a single int"
+            raise RuntimeError(f"{name}: {key} must {either}, or a tuple of two ints")
+    if name == "max_pool1d":
+        for key in ("kernel_size", "stride"):
+            if _several(settings[key], 1)[0] <= 0:
+                raise RuntimeError(
+                    f"max_pool1d() {key} must be greater than zero, but got {_several(settings[key], 1)[0]}"
+                )
+    size, step, ends, apart = (_several(v, axes) for v in settings.values())
+    if 0 in step:
+        raise RuntimeError("stride should not be zero")
+    for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
+        pair = own if axes == 2 else [1, *own]
+        if min(pair) <= 0:
+            raise RuntimeError(
+                f"{words} should be greater than zero, but got {letter}H: {pair[0]} {letter}W: {pair[1]}"
+            )
+    for n, p, d in zip(size, ends, apart, strict=True):
+        if p > (d * (n - 1) + 1) // 2:
+            raise RuntimeError(
+                f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={n}"
+                if name == "max_pool1d"
+                else f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={n} and "
+                f"dilation={d}"
+            )
+    rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
+    found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
+    if min(found) < 1:
+        if name == "max_pool1d":
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {found[0]}")
+        before, after = (_sizes(input.shape[-axes - 1], own) for own in (input.shape[-axes:], found))
+        raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+
+
+def _sizes(channels: int, sizes: Sequence[int]) -> str:
+    return "x".join(map(str, (channels, *((1,) if len(sizes) == 1 else ()), *sizes)))
+
+
+def _check_windowed(name: str, axes: int, input: Tensor) -> None:
+    rank = input.dim()
+    if rank in (axes + 1, axes + 2):
+        return
+    if name == "max_pool2d":
+        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+    if name == "max_pool1d":
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(input.shape)}"
+        )
+    if name == "avg_pool1d":
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {rank}-dimensional tensor for argument #1 'self' (while checking "
+            "arguments for avg_pool1d)"
+        )
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got -3)")
+
+
+def check_square(name: str, A: Tensor, letter: str = "A") -> None:
+    """Refuse what is no square matrix, nor a stack of them.
+
+    Errors: `RuntimeError`.
+    """
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {letter} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if A._a.dtype.kind != "f":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.word}")
+
+
+def first_zero(A: Any) -> tuple[int, int] | None:
+    """Return which matrix of a stack is the first without an inverse, and where its elimination meets a 0."""
+    import numpy as np
+
+    for number, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
+        own = matrix.copy()
+        for k in range(len(own)):
+            best = k + int(np.abs(own[k:, k]).argmax())
+            own[[k, best]] = own[[best, k]]
+            if not own[k, k]:
+                return number, k + 1
+            own[k + 1 :] -= np.outer(own[k + 1 :, k] / own[k, k], own[k])
+    return None

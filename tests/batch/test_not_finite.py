@@ -1,0 +1,137 @@
+"""Points where a value or a gradient is not finite are counted in a warning, which names the operation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ENDINGS, needs
+
+from gradcli.batch import job
+from gradcli.cli import many
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 1000])
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        (options, form)
+        for options in (("backward",), ("jacobian",), ("jacobian", "--sparse"))
+        for form in (*ENDINGS, "-", "json")
+        if not ("--sparse" in options and form == "json")
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
+    needs(form)
+    monkeypatch.setattr(job, "_LONGEST", size)
+    monkeypatch.setattr(many, "_JSON_BLOCK", size)
+    np.savez("p.npz", a=POLES)
+    output = ("-f", "json") if form == "json" else ("--output", form if form == "-" else f"r.{form}")
+    outcome = cli.done(*options, "y=1/a", "--points", "p.npz", *output)
+    jacobian = options[0] == "jacobian"
+    what, name = ("Jacobians", "dy/da") if jacobian else ("gradients", "a.grad")
+    assert outcome.err == (
+        "warning: the values of 3 of 7 points are not finite;\n"
+        "  at the first, point 3, y is inf: it arises in `div` (1/a), whose value is not finite\n"
+        f"warning: the {what} of 3 of 7 points are not finite;\n"
+        f"  at the first, point 3, {name} is -inf: it arises in `div` (1/a), whose value is not finite\n"
+    )
+    if form == "json":
+        found = [line["jacobian"][0][0] if jacobian else line["grad"]["a"] for line in outcome.objects]
+    elif form == "npz":
+        with np.load("r.npz") as arrays:
+            found = arrays[name].tolist()
+    elif form == "parquet":
+        import pyarrow.parquet as pq
+
+        found = pq.read_table("r.parquet")[name].to_pylist()
+    else:
+        found = (outcome.out if form == "-" else Path("r.csv").read_text("utf-8")).split()[1:]
+    assert [float(value) for value in found] == [-1 / a**2 if a else -np.inf for a in POLES]
+
+
+@pytest.mark.parametrize(
+    ("system", "a", "count", "says"),
+    [
+        ("y=sqrt(a)", [4, 0, 1], "1 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
+        ("y=sqrt(a)", [4, -1, 0], "2 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
+        ("y=exp(exp(a))", [0, 1, 9, 9], "2 of 4 points are not finite;\n  at the first, point 3", "`exp`"),
+        ("h=log(a); y=h**2", [1, 0], "1 of 2 points are not finite;\n  at the first, point 2", "`log` (log(a))"),
+        ("y=3*a**2", [1, np.nan, np.inf], "2 of 3 points are not finite;\n  at the first, point 2", "a"),
+        ("input b = 0\ny=a*log(b)", [1, 2], "2 of 2 points are not finite;\n  at the first, point 1", "`log` (log(b))"),
+    ],
+)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_the_operation_is_named(cli, style, command, system, a, count, says):
+    np.savez("p.npz", a=a)
+    err = cli.done(command, system, "--points", "p.npz", "-f", style).err
+    derivatives = err[err.index("warning: the " + ("gradients" if command == "backward" else "Jacobians")) :]
+    assert count in derivatives
+    assert says in derivatives.partition("at the first")[2]
+    assert len(derivatives.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("system", "a", "count", "says"),
+    [
+        (
+            "y=log(a)",
+            [1, -1, -2, 0],
+            "3 of 4 points are not finite;\n  at the first, point 2",
+            "y is nan: it arises in",
+        ),
+        ("y=log(a)*[1,2]", [1, 0], "1 of 2 points are not finite", "y[0] is -inf: it arises in `log` (log(a))"),
+        ("y=[1,2,a]*1e300; z=y*1e9", [1, 2], "2 of 2 points are not finite", "z[0] is inf: it arises in `mul` (y*1e9)"),
+        ("y=where(a>0,log(a),1/(a+1))", [1, -1], "at the first, point 2", "y is inf: it arises in `div` (1/(a+1))"),
+        ("y=floor(a*1e300)*0+a", [1, 1e9], "1 of 2 points are not finite", "y is nan: it arises in `mul` (a*1e300)"),
+        ("input b = inf\ny=a+b", [1, 2], "2 of 2 points are", "y is inf: the input b itself is not finite"),
+    ],
+)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("engine", ["numpy", "numba", "json"])
+def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count, says):
+    if engine == "numba":
+        pytest.importorskip("numba")
+    np.savez("p.npz", a=np.array(a, dtype=float))
+    options = ("-f", "json") if engine == "json" else ("--engine", engine)
+    v = ("--v", "ones") if command == "backward" else ()
+    outcome = cli.done(command, system, "--points", "p.npz", "--wrt", "a", *v, *options)
+    values, _, _ = outcome.err.partition("\nwarning: ")
+    assert values.startswith("warning: the values of ")
+    assert count in values
+    assert says in values
+    if engine != "json":  # what is checked is not written
+        names = outcome.out.splitlines()[0].split(",")
+        assert all(name == "a.grad" or name.endswith("/da") for name in names)
+
+
+def test_where_all_is_finite_nothing_is_told(cli):
+    np.savez("p.npz", a=[1.0, 2.0])
+    assert cli.done("backward", "y=1/a", "--points", "p.npz").err == ""
+    # Neither of elements whose sum is not finite.
+    assert cli.done("jacobian", "y=[1.7e308,1.7e308,a]", "--points", "p.npz").err == ""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
+    """The number of points may change the order of a sum, and the point told apart may be finite on its own."""
+    if engine == "numba":
+        pytest.importorskip("numba")
+    signs = [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, 1, -1, 1, -1]
+    np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
+    outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)
+    bad = len(re.findall("nan|inf", outcome.out))
+    if bad:
+        assert f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" in outcome.err
+    assert bool(outcome.err) == bool(bad)

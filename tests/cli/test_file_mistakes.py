@@ -1,0 +1,195 @@
+"""Mistakes in files, in what a pipe brings, and in sizes."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+# Files
+
+
+def npy(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("x.npy", b"", "cannot be read"),
+        ("x.npy", bytes(range(256)), "cannot be read"),
+        ("x.npy", npy("(2,)", data=b"\0" * 8), "ends early"),
+        ("x.npy", npy("(10**15,)"), ""),
+        ("x.npy", npy("(1000000000000000,)"), "is too large"),
+        ("x.npy", npy("(2,)", "|O", b"\0" * 16), "holds object, not numbers"),
+        ("x.npy", npy("(1,)", "<c16", b"\0" * 16), "holds complex128, not numbers"),
+        ("x.npy", npy("(0,)"), "empty"),
+        ("x.csv", b"", "holds no numbers"),
+        ("x.csv", b"1,2\n3,a\n", "line 2, column 2: `a` is not a number"),
+        ("x.csv", b"1,2\n3\n", "line 2: 1 columns, where the first has 2"),
+        ("x.csv", b"1,\0\n", "NUL"),
+        ("x.csv", b"1,\xff\n", "is not UTF-8 text"),
+        ("x.txt", b"1", ".npy and .csv"),
+    ],
+)
+@pytest.mark.parametrize("option", [("--at", "x=@{}", "--v", "1"), ("--at", "x=1", "--v", "@{}")], ids=["at", "v"])
+def test_files_of_values(cli, tmp_path, name, content, says, option):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert says in cli.refused("backward", "y=x", *(text.format(path) for text in option))
+
+
+def test_an_npy_file_is_never_unpickled(cli, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([print], dtype=object), allow_pickle=True)
+    assert "holds object" in cli.refused("backward", "y=x", "--at", f"x=@{tmp_path / 'x.npy'}")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (bytes(range(256)), "NUL"),
+        (b"y = x\0", "NUL"),
+        (b"y = x # caf\xe9\n", "is not UTF-8 text (byte 11)"),
+        (b"", "no system is given"),
+        (b"# nothing\n\n", "no system is given"),
+        (b"y = x\n" * 2, "assigned already (line 1 of "),
+    ],
+)
+def test_files_of_statements(cli, tmp_path, content, says):
+    path = tmp_path / "system.grad"
+    path.write_bytes(content)
+    assert says in cli.refused("jacobian", "-F", str(path))
+
+
+@pytest.mark.parametrize(
+    ("path", "says"), [("/dev/zero", "NUL"), ("/", "is a directory"), ("no/such.grad", "no such file"), ("", "no such")]
+)
+def test_paths_that_are_no_files(cli, path, says):
+    assert says in cli.refused("jacobian", "-F", path)
+    for option in (("--at", f"x=@{path}.npy"), ("--at", f"x=@{path}.csv"), ("--at", f"x=@{path}")):
+        cli.refused("backward", "y=x", *option)
+
+
+def test_endless_files(cli, tmp_path):
+    for name in ("x.npy", "x.csv"):
+        (tmp_path / name).symlink_to("/dev/zero")
+        cli.refused("backward", "y=x", "--at", f"x=@{tmp_path / name}")
+
+
+def test_a_system_as_long_as_a_book_series(cli):
+    assert "is longer than 16 MiB" in cli.refused("jacobian", stdin="y\n" * (9 * 2**20))
+
+
+def test_the_line_of_a_file_is_told(cli, tmp_path):
+    path = tmp_path / "net.grad"
+    path.write_text("# a net\na = x\n\nb = a + sinn(x)\n")
+    expected = f"  {path}, line 4:\n  b = a + sinn(x)\n          ^^^^\n"
+    assert expected in cli.refused("jacobian", "-F", str(path))
+
+
+@pytest.mark.parametrize("text", ["\ufeffy=x**2", "h = x**2\r\ny = h\r\n", "\ty = x**2 \t", "y=x·x", "y=(x\r\n**2)"])
+def test_what_is_no_mistake(cli, text):
+    for arguments, stdin in (((text,), ""), ((), text)):
+        assert cli.json("jacobian", *arguments, stdin=stdin)["symbolic"] == [["2*x"]]
+
+
+# What a pipe brings
+
+
+@pytest.mark.parametrize(
+    ("stdin", "says"),
+    [
+        ("", "there is no JSON on standard input"),
+        ("garbage", "line 1 of standard input is not the JSON"),
+        ("{}", "it has no `grad`"),
+        ("null", "it has no `grad`"),
+        ("[" * 100_000, "is not the JSON"),
+        ('{"grad": 1}', "is not the JSON"),
+        ('{"grad": {}}', "is an output here"),
+        ('{"grad": {"z": 1}}', "none of the gradients on standard input (z) is an output here"),
+        ('{"grad": {"y": [1, 2]}}', "shape (2,) of v against shape () of y"),
+        ('{"grad": {"y": [[1], [1, 2]]}}', "not a number"),
+        ('{"grad": {"y": null}}', "not a number"),
+        ('{"grad": {"y": {"a": 1}}}', "not a number"),
+        ('{"grad": {"y": "2*x"}}', "give the first command a point"),
+        ('{"grad": {"y": 1}}\n{"grad": {"y": 2}}', "2 lines of gradients for 1 point"),
+        ('{"grad": {"y": ' + "9" * 5000 + "}}", "is not the JSON"),
+        (b"\0", "NUL"),
+    ],
+)
+def test_json_on_standard_input(cli, stdin, says):
+    assert says in cli.refused("backward", "y=x**2", "--at", "x=1", "--v", "-", stdin=stdin)
+
+
+def test_formulas_are_no_cotangent(cli):
+    formulas = cli.done("backward", "y=h**2", "-f", "json").out
+    assert "--at" in cli.refused("backward", "h=x", "--at", "x=1", "--v", "-", stdin=formulas)
+
+
+def test_standard_input_is_not_read_twice_for_v(cli):
+    cli.refused("backward", "y=x", "--at", "x=1", "--v", "-", "--v", "-", stdin='{"grad": {"y": 1}}')
+
+
+# Size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 20_000 + "x" + ")" * 20_000,
+        "[" * 20_000 + "x" + "]" * 20_000,
+        "sin(" * 20_000 + "x" + ")" * 20_000,
+        "x[" * 20_000 + "0" + "]" * 20_000,
+        "(" * 20_000,
+        "-" * 20_000 + "x",
+        "x" + "**x" * 20_000,
+        "x" + "+x" * 100_000,
+        "x" + "<x" * 100_000,
+        "x" + ".T" * 100_000,
+        "[" * 100 + "x" + "]" * 100,
+        "9" * 100_000 + "*x",
+        "x" * 1000 + "(x)",
+        "*".join(["9**99"] * 99) + "*x",
+    ],
+    ids=lambda text: f"{text[:12]}… ({len(text)})",
+)
+def test_expressions_of_absurd_size(cli, text):
+    assert len(cli.refused("jacobian", f"y={text}", seconds=10)) < 1000
+
+
+@pytest.mark.parametrize("step", ["a{0}*a{0}", "a{0}**a{0}", "a{0}**2", "a{0}*a{0}/3"])
+def test_constants_that_grow_in_a_chain(cli, step):
+    chain = ["a0=9", *(f"a{k + 1}={step.format(k)}" for k in range(60)), "y=a60*x"]
+    err = cli.refused("backward", *chain, "--at", "x=1", seconds=10)
+    assert "this number is too large" in err
+
+
+MANY = ",".join(str(k) for k in range(400))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("jacobian", "y=sum(x**2)", "--shape", "x=100000"),
+        ("backward", "y=sum(x**2)", "--shape", "x=100000"),
+        ("backward", "y=sum(x)", "--shape", "x=16000000"),
+        ("backward", "y=max(x)", "--at", f"x=[{MANY}]"),
+        ("backward", "y=softmax(x@M)", "--shape", "x=12x12,M=12x12", "--v", "ones"),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:50],
+)
+def test_formulas_of_large_arrays_are_answered_in_time(cli, arguments):
+    """Either way of answering will do, but not minutes of work, nor gigabytes."""
+    assert cli(*arguments, seconds=10).status in (0, 2)
+
+
+def test_a_list_of_many_numbers_is_fine(cli):
+    numbers = ",".join(["0.5"] * 20_000)
+    assert cli.json("backward", "y=sum(x)", "--at", f"x=[{numbers}]")["value"] == {"y": 10_000}
+
+
+def test_many_statements_are_fine(cli):
+    chain = "\n".join(["a0 = x", *(f"a{k + 1} = a{k}*1.0001" for k in range(5000))])
+    assert cli.json("backward", "--at", "x=1", stdin=chain)["grad"]["x"] == pytest.approx(1.0001**5000)

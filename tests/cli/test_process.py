@@ -1,0 +1,206 @@
+"""Where results and notes go, how a process ends, and what a terminal and a shell get."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import GRADCLI, HANG, environment, interruptible, start
+
+
+@pytest.mark.parametrize(
+    ("expression", "x", "operation"),
+    [
+        ("sqrt(x)", 0, "`sqrt` (sqrt(x))"),
+        ("log(x)", 0, "`log` (log(x))"),
+        ("1/x", 0, "`div` (1/x)"),
+        ("sin(x)+3*x**(-1/2)", 0, "`pow` (x**(-1/2))"),
+        ("exp(exp(x))", 9, "`exp` (exp(exp(x)))"),
+        ("asin(x)", 1, "`asin` (asin(x))"),
+        ("sqrt(x)", -1, "`sqrt` (sqrt(x))"),
+    ],
+)
+@pytest.mark.parametrize("command", ["backward", "jacobian"])
+def test_a_gradient_that_is_not_finite_is_a_warning(cli, command, expression, x, operation):
+    outcome = cli.done(command, f"y={expression}", "--at", f"x={x}", "-f", "csv")
+    assert re.search("nan|inf", outcome.out)
+    assert outcome.err.startswith("warning: ")
+    assert operation in outcome.err
+
+
+def test_notes_go_to_standard_error(cli):
+    outcome = cli.done("backward", "h=2*x", "y=h**2", "--at", "x=1")
+    assert outcome.err.startswith("note: h.grad: None in PyTorch")
+    assert "--retain h" in outcome.err
+    assert "note" not in outcome.out
+    assert cli.done("backward", "h=2*x", "y=h**2", "--at", "x=1", "--retain", "h").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("backward", "y=x", "--at", "x=1", "-f", "json"), 0),
+        (("--version",), 0),
+        (("backward", "y=x)"), 2),
+        (("nonsense",), 2),
+    ],
+)
+def test_exit_status_of_a_process(process, arguments, status):
+    outcome = process(*arguments)
+    assert outcome.status == status
+    assert bool(outcome.out) == (status == 0)
+    assert bool(outcome.err) == (status != 0)
+
+
+LEAVING = """
+import atexit, sys, types
+from gradcli.cli.status import leave
+class Threads(types.ModuleType):
+    def __del__(self):
+        print("aborted")
+sys.modules["threads"] = Threads("threads")
+atexit.register(print, "and cleaned up")
+print("printed")
+leave(3)
+"""
+
+
+def test_at_the_end_nothing_is_taken_down():
+    """What Python would do at its end to modules, C++ does to the threads of pyarrow, which abort the process then."""
+    command = [sys.executable, "-c", LEAVING]
+    done = subprocess.run(command, capture_output=True, timeout=HANG, check=False, text=True)
+    assert done.returncode == 3
+    assert done.stdout == "printed\nand cleaned up\n"
+    assert not done.stderr
+
+
+def test_the_process_prints_what_the_fixture_captures(process, cli):
+    arguments = ("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0")
+    assert process(*arguments) == cli(*arguments)
+
+
+@pytest.mark.parametrize(("style", "count"), [("table", 300), ("json", 1000)])
+def test_a_closed_pipe_ends_quietly(forked, style, count):
+    points = [option for k in range(count) for option in ("--at", f"x={k}")]  # more than a pipe holds
+    with start("backward", "y=sin(x)+x**2", *points, "-f", style, command=[forked]) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(HANG) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
+def test_an_interrupt_ends_with_130(tmp_path):
+    path = tmp_path / "endless.grad"
+    os.mkfifo(path)
+    with start("jacobian", "-F", path, preexec_fn=interruptible) as process:
+        with open(path, "wb"):  # waits until gradcli reads
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=HANG)
+        assert process.returncode == 130
+        assert err.decode().split() == ["interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirection"),
+    [(("jacobian", "y=x"), ">&-"), (("jacobian", "-F", "-"), "<&-"), (("backward", "y=x", "--v", "-"), "<&-")],
+    ids=["no stdout", "no stdin", "no stdin for v"],
+)
+def test_a_stream_that_is_closed_is_no_fault_of_ours(arguments, redirection):
+    script = f'exec "$@" {redirection}'
+    command = ["sh", "-c", script, "sh", *GRADCLI, *arguments]
+    done = subprocess.run(command, env=environment(), stderr=subprocess.PIPE, timeout=HANG, check=False)
+    assert done.returncode in (0, 2)
+    assert b"Traceback" not in done.stderr
+    assert b"gradcli failed" not in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+def test_a_full_disk_is_told(forked):
+    with open("/dev/full", "wb") as full, start("jacobian", "y=x", command=[forked], stdout=full) as process:
+        err = process.stderr.read().decode()
+        assert process.wait(HANG) == 2
+    assert err == "error: the result cannot be written: no space left on device\n"
+
+
+@pytest.fixture
+def terminal(forked):
+    """Return what a command prints at a terminal."""
+
+    def run(*arguments, **env):
+        reader, writer = pty.openpty()
+        streams = {"stdin": writer, "stdout": writer, "stderr": writer}
+        with start(*arguments, command=[forked], env=environment(TERM="xterm", **env), **streams):
+            os.close(writer)
+            printed = b""
+            try:
+                while data := os.read(reader, 4096):
+                    printed += data
+            except OSError:  # Linux: the other side is closed
+                pass
+        os.close(reader)
+        return printed.decode().replace("\r\n", "\n")
+
+    return run
+
+
+COLOUR = re.compile(r"\x1b\[[\d;]*(?:3|4|9|10)\d[\d;]*m")
+STYLE = re.compile(r"\x1b\[[\d;]*m")
+
+
+def test_a_terminal_gets_the_same_text_and_a_pipe_no_colour(cli, terminal, monkeypatch):
+    arguments = ("backward", "y=x**2", "--at", "x=3")
+    piped = cli(*arguments).out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in piped + cli(*arguments).out
+    shown = terminal(*arguments)
+    assert STYLE.search(shown)
+    assert [line.rstrip() for line in STYLE.sub("", shown).splitlines()] == piped.splitlines()
+
+
+def test_no_color_is_honoured(terminal):
+    shown = terminal("backward", "y=x**2", "--at", "x=3", NO_COLOR="1")
+    assert " = 1·6 = 6" in shown
+    assert not COLOUR.search(shown)
+
+
+def test_a_terminal_is_not_read_for_a_system(terminal):
+    assert "no system is given" in terminal("backward", "--at", "x=1")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(process, shell):
+    if shell == "bash" and not shutil.which("bash"):
+        pytest.skip("needs bash")
+    script = process(env={"_GRADCLI_COMPLETE": f"{shell}_source"})
+    assert (script.status, script.err) == (0, "")
+    assert f"_GRADCLI_COMPLETE={shell}_complete" in script.out
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("gradcli back", {"backward"}),
+        ("gradcli backward --st", {"--strict", "--steps", "--standalone"}),
+        ("gradcli jacobian -f j", {"json"}),
+    ],
+)
+def test_shell_completion_knows_commands_options_and_formats(process, words, completions):
+    env = {"_GRADCLI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert {line.split(",")[-1] for line in process(env=env).out.splitlines()} == completions
+
+
+def test_version(cli):
+    assert re.fullmatch(r"gradcli \d+\.\d+\.\d+\S*\n", cli.done("--version").out)
+
+
+def test_every_line_of_json_stands_alone(cli):
+    out = cli.done("jacobian", "y=x", "--at", "x=1", "--at", "x=2", "-f", "json").out
+    assert [json.loads(line)["at"] for line in out.splitlines()] == [{"x": 1}, {"x": 2}]

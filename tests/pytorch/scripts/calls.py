@@ -1,0 +1,256 @@
+# --- the factor in front, as of old
+a, b = torch.ones(2, 2), torch.full((2, 2), 3.0)
+a.add_(-0.5, b)
+print(a)
+a.addcdiv_(-0.1, b, torch.full((2, 2), 2.0))
+print(a, torch.add(a, 2, b), torch.sub(a, 2, b))
+a.addcmul_(2, b, b)
+print(a)
+
+# --- a wider operand in place
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x.clone()
+y /= torch.tensor([2.0, 4.0], dtype=torch.float64)
+y += torch.tensor([1.0, 1.0], dtype=torch.float64)
+print(y)
+y.sum().backward()
+print(x.grad)
+
+# --- what is assigned
+def told(f):
+    try:
+        print(f())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+y = torch.zeros(2, 3)
+for value in ([1.0, 2, 3], "s", None, torch.ones(4), torch.ones(2, 2, 3), torch.ones(1, 1, 3)):
+    told(lambda: y.__setitem__(0, value))
+told(lambda: y.__setitem__(y == 0, torch.ones(5)))
+told(lambda: y.copy_(torch.ones(4)))
+told(lambda: y.copy_(torch.ones(2, 2, 3)))
+told(lambda: y.fill_(torch.ones(2)))
+print(y, y.fill_(torch.tensor(2.0)), y.copy_(5))
+k = torch.tensor([True, False])
+k[k] = -2.5
+print(k, k.diagflat())
+told(lambda: torch.tensor(1.0)[..., 0])
+
+# --- what convolutions refuse
+def told(f):
+    try:
+        print(f().shape)
+    except Exception as error:
+        print(type(error).__name__, error)
+
+x, w = torch.ones(2, 3, 5, 6), torch.ones(4, 3, 2, 2)
+told(lambda: nn.Conv2d(3, 4, 3)(x).view(2, -1))
+told(lambda: F.conv2d(x, torch.ones(4, 2, 2, 2)))
+told(lambda: F.conv2d(x[0, 0], w))
+told(lambda: F.conv2d(x, w, torch.ones(3)))
+told(lambda: F.conv2d(x, torch.ones(4, 3, 7, 7)))
+told(lambda: F.conv2d(x, w.double()))
+told(lambda: F.conv2d(x.double(), w))
+told(lambda: F.conv2d(x, w, torch.ones(4).double()))
+told(lambda: F.conv2d(x, w, stride=0))
+told(lambda: F.conv2d(x, w, padding=-1))
+told(lambda: F.conv2d(x, w, padding=(1, 1, 1)))
+told(lambda: F.conv2d(x, w, stride=2, padding="same"))
+told(lambda: F.conv2d(x, w, groups=3))
+told(lambda: F.conv1d(x, torch.ones(1, 1, 1)))
+told(lambda: nn.Conv1d(3, 4, 2, groups=2))
+told(lambda: nn.Conv2d(3, 2, 3, padding=1, padding_mode="reflect")(x))
+print(F.conv2d(torch.ones(1, 2, 2, requires_grad=True), torch.ones(1, 1, 2, 2)))
+
+# --- what pooling refuses
+def told(f):
+    try:
+        print(f().shape)
+    except Exception as error:
+        print(type(error).__name__, error)
+
+x = torch.ones(2, 3, 5, 6)
+for pool in (F.max_pool2d, F.avg_pool2d):
+    told(lambda: pool(x, 7))
+    told(lambda: pool(x, 2, -1))
+    told(lambda: pool(x, 2, 0))
+    told(lambda: pool(x, 2, padding=2))
+    told(lambda: pool(x[0, 0], 2))
+    told(lambda: pool(x, (1, 2, 3)))
+for pool in (F.max_pool1d, F.avg_pool1d):
+    told(lambda: pool(x[0], 7))
+    told(lambda: pool(x[0], 2, -1))
+    told(lambda: pool(x[0], 2, padding=2))
+    told(lambda: pool(x[0, 0, 0], 2))
+print(nn.AvgPool2d(2, ceil_mode=True)(x).shape, nn.AvgPool1d(2, count_include_pad=False, padding=1)(x[0]).dtype)
+print(F.adaptive_avg_pool2d(torch.ones(1, 1, 4, 4, requires_grad=True), 2))
+
+# --- what matrices refuse
+def told(f):
+    try:
+        print(f())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+m, r = torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.ones(2, 3)
+for f in (torch.det, torch.inverse, torch.logdet, torch.slogdet, torch.linalg.inv):
+    told(lambda: f(r))
+    told(lambda: f(torch.ones(3)))
+told(lambda: torch.inverse(m))
+told(lambda: torch.linalg.inv(torch.zeros(2, 2, 2)))
+told(lambda: torch.linalg.solve(m, torch.ones(2)))
+told(lambda: torch.linalg.solve(torch.eye(2), torch.ones(3)))
+told(lambda: torch.bmm(r, r))
+told(lambda: torch.addmm(r, r, torch.ones(2)))
+print(torch.addmm(torch.ones(2, 2), m, m, beta=0.5, alpha=2))
+told(lambda: torch.allclose(m, torch.ones(2, 2, dtype=torch.int64)))
+
+# --- losses with weights
+a, b = torch.tensor([[1.0, 2.0]], requires_grad=True), torch.tensor([[3.0, 5.0]])
+w = torch.tensor([[1.0, 3.0]])
+for loss in (F.mse_loss, F.l1_loss, F.huber_loss):
+    for how in ("mean", "sum", "none"):
+        print(loss(a, b, weight=w, reduction=how))
+for loss in (F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss, F.binary_cross_entropy_with_logits, F.kl_div):
+    try:
+        loss(torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.int64))
+    except Exception as error:
+        print(type(error).__name__, error)
+try:
+    F.binary_cross_entropy_with_logits(a, torch.ones(1, 2, dtype=torch.int64))
+except RuntimeError as error:
+    print(error)
+scores = torch.tensor([[1.0, 2.0]], requires_grad=True)
+loss = F.cross_entropy(scores, torch.tensor([-100]))
+loss.backward()
+print(loss, scores.grad)
+try:
+    F.cross_entropy(scores, torch.tensor([0]), torch.ones(3))
+except RuntimeError as error:
+    print(error)
+
+# --- dropout in place and of channels
+torch.manual_seed(1)
+x = torch.ones(2, 3, 4)
+y = x.clone()
+print(F.dropout(y, inplace=True) is y, y)
+print(F.dropout1d(x[0]), F.dropout2d(x[None]), F.dropout(x.transpose(0, 2)[0]))
+z = torch.ones(2, requires_grad=True)
+print(F.dropout(z, 0.0) is z, nn.Dropout(0.3, inplace=True))
+for wrong in (torch.ones(2, dtype=torch.int64), torch.ones(2)):
+    try:
+        F.dropout(wrong, 1.5) if wrong.is_floating_point() else F.dropout(wrong)
+    except Exception as error:
+        print(type(error).__name__, error)
+
+# --- numbers in the order of memory
+torch.manual_seed(0)
+x = torch.zeros(3, 2).t()
+print(x.uniform_(), x.exponential_(), torch.rand_like(x), torch.randn_like(x))
+
+# --- nan in activations
+x = torch.tensor([float("nan"), float("inf"), -float("inf"), -4.0, 0.25], requires_grad=True)
+print(F.hardswish(x), F.hardsigmoid(x), F.softshrink(x), x.clamp_min(0.0), torch.logit(x))
+print(F.leaky_relu(x.clone(), inplace=True), F.elu(x.clone(), inplace=True), x.clone().asinh_())
+
+# --- what modules refuse
+def told(f):
+    try:
+        print(f())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+told(lambda: nn.ReLU(foo=1))
+told(lambda: nn.ReLU(1, 2))
+told(lambda: nn.Tanh(1))
+told(lambda: nn.MSELoss(reduction="foo")(torch.ones(1), torch.ones(1)))
+told(lambda: nn.Sequential(nn.Linear(1, 1), 3))
+told(lambda: nn.Sequential(nn.ReLU))
+told(lambda: nn.Sequential(nn.ReLU())[1])
+told(lambda: nn.Module().add_module("a.b", nn.ReLU()))
+print(nn.Mish(inplace=True), nn.CELU(0.5, True), nn.Hardtanh(0, 1, inplace=True))
+print(nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.Tanh()]))
+print(nn.ParameterList([nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(2))]))
+net = nn.Sequential(nn.Linear(1, 1))
+print(net.insert(0, nn.Tanh()), net.extend([nn.ReLU()]), net.pop(0), net + nn.Sequential(nn.Tanh()))
+
+# --- types
+x = torch.ones(1, requires_grad=True)
+y = x * 2
+print(type(y.grad_fn), type(y.grad_fn).__name__, type(y.grad_fn.next_functions[0][0]).__name__)
+print(type(nn.Linear(1, 1)), type(nn.ReLU()), type(nn.MSELoss()), type(torch.optim.SGD([x], lr=0.1)))
+print(torch.finfo(torch.float32), torch.finfo(torch.float64).eps, torch.iinfo(torch.int64))
+
+# --- what optimizers refuse
+def told(f):
+    try:
+        print(f())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+x = torch.ones(2, requires_grad=True)
+O = torch.optim
+told(lambda: O.SGD([x], lr=-1))
+told(lambda: O.RMSprop([x], alpha=-1))
+told(lambda: O.Adagrad([x], lr_decay=-1))
+told(lambda: O.SGD([{"params": [x]}, {"params": [x]}], lr=0.1))
+told(lambda: O.SGD([x, x], lr=0.1))
+told(lambda: O.lr_scheduler.StepLR(3, 2))
+told(lambda: O.lr_scheduler.LambdaLR(O.SGD([x], lr=0.1), [lambda e: 1, lambda e: 2]))
+optimizer = O.Adagrad([x], lr=0.5, initial_accumulator_value=0.5, maximize=True)
+for _ in range(3):
+    optimizer.zero_grad()
+    (x * x).sum().backward()
+    optimizer.step()
+print(x, optimizer, optimizer.state_dict())
+scheduler = O.lr_scheduler.MultiStepLR(optimizer, [1, 2], 0.5)
+scheduler.step()
+print(scheduler.state_dict(), scheduler.get_last_lr())
+early = O.lr_scheduler.StepLR(O.SGD([x], lr=0.1), 1)
+early.step()
+
+# --- joining nothing, and parts of wrong sizes
+def told(f):
+    try:
+        print(f())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+x = torch.arange(6.0).reshape(2, 3)
+told(lambda: torch.cat([]))
+told(lambda: torch.stack([]))
+told(lambda: torch.vstack([]))
+told(lambda: x.chunk(0))
+told(lambda: x.split(-1))
+told(lambda: x.split(0))
+told(lambda: x.repeat(0, 2))
+told(lambda: x.repeat(1, -1))
+told(lambda: x.flip(2))
+told(lambda: x.masked_select(x))
+told(lambda: torch.broadcast_tensors(x, torch.ones(4)))
+told(lambda: torch.argmax(x > 1))
+told(lambda: torch.unsqueeze(input=x, dim=0).shape)
+told(lambda: x.squeeze(0, 1).shape)
+told(lambda: x.ravel()[:2])
+
+# --- kinds of steps
+x = torch.tensor([0.5, 1.5], requires_grad=True)
+print(x.sum(dim=None), x.mean(dim=None), x.clamp_min(x), x.xlogy(2.0), torch.xlogy(2.0, x), x.copysign(-1.0))
+print(torch.nansum(torch.tensor([1, 2])), torch.trace(torch.ones(2, 2, dtype=torch.int32)), x.arccosh())
+y = x.clone()
+y.retain_grad()
+(y * y).sum().backward(create_graph=True)
+(y * y).sum().backward(create_graph=True)
+print(y.grad)
+
+# --- sums with a factor are one step
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.add(x, x, alpha=2)
+y.backward(torch.ones(2))
+y.backward(torch.ones(2))
+print(y, x.grad, torch.sub(x, 2, alpha=3), torch.rsub(x, x.double(), alpha=2), y.grad_fn.next_functions)
+
+# --- joined without elements
+e = torch.zeros(2, 0, dtype=torch.int64)
+print(torch.stack([e, e]).dtype, torch.cat([torch.zeros(0, dtype=torch.float64), torch.ones(2)]))
+print(torch.zeros(0, dtype=torch.int64).softmax(0), torch.zeros(2, 0).log_softmax(1))
