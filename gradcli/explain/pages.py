@@ -141,7 +141,7 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
         return []
     y = result.symbolic.rows[0]
     said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
-    told = sweeps_told(result, result.trace is not None or any(p.trace is not None for p in result.points))
+    told = sweeps_told(result)
     return [Section("jacobian", (Text((said,)), *((Text((told,)),) if told else ())))]
 
 

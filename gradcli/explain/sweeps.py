@@ -5,14 +5,12 @@ from __future__ import annotations
 from gradcli.explain.results import JacobianResult
 from gradcli.graph.jacobian import plan
 
-_FEW = 36  # entries of a J for which it does not matter
 
-
-def sweeps_told(result: JacobianResult, steps: bool) -> str:
-    """Return in a sentence which mode the Jacobian was worked out in; nothing of a small one without its steps."""
+def sweeps_told(result: JacobianResult) -> str:
+    """Return in a sentence which mode the Jacobian was worked out in; nothing of one row, which is a gradient."""
     assert result.symbolic is not None
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
-    if rows == 1 or (rows * columns <= _FEW and not steps):
+    if rows == 1:
         return ""
     found = plan(result.graph, result.wrt)
     ways = {

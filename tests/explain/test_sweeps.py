@@ -1,4 +1,4 @@
-"""A page of J says whether it was worked out in forward or in reverse mode, and why, where it matters."""
+"""A page of J says whether it was worked out in forward or in reverse mode, and why."""
 
 import pytest
 
@@ -13,7 +13,8 @@ TOLD = [
     ),
     (("y=3*x[1:]-x[:-1]**2", "--shape", "x=8"), "in reverse mode: 2 passes, rows that share no input go together."),
     (("y=sin(x)", "--shape", "x=8"), "in reverse mode: 1 pass, rows that share no input go together."),
-    (("y0=x; y1=x**2; y2=x**3", "--steps"), "in forward mode: 1 pass, one a column, where reverse mode takes 3."),
+    (("y0=3*x0**2; y1=x0**2+2*x1**3; y2=10*x1",), "in reverse mode: 2 passes, rows that share no input go together."),
+    (("y0=x; y1=x**2; y2=x**3",), "in forward mode: 1 pass, one a column, where reverse mode takes 3."),
 ]
 
 
@@ -22,6 +23,5 @@ def test_the_mode_is_told_with_its_reason(cli, command, told):
     assert told in " ".join(cli.done("jacobian", *command).out.split())
 
 
-@pytest.mark.parametrize("system", ["y0=3*x0**2; y1=x0**2+2*x1**3; y2=10*x1", "y=x**2*z"])
-def test_of_a_small_one_it_does_not_matter(cli, system):
-    assert "gradcli computes" not in cli.done("jacobian", system).out
+def test_a_gradient_is_one_pass_in_reverse_and_says_nothing(cli):
+    assert "gradcli computes" not in cli.done("jacobian", "y=x**2*z").out

@@ -43,6 +43,8 @@ Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
 
 Row i is what backward leaves in .grad for a one-hot v (--v onehot:y0 gives the
 first), one call a row.
+gradcli computes J in reverse mode: 2 passes, rows that share no input go
+together.
 """
 
 
