@@ -67,7 +67,7 @@ def _parquet(problem: Problem, folder: Path) -> Path:
     import pyarrow as pa
     from pyarrow import parquet
 
-    source = folder / "points"
+    source = folder / "points.parquet"
     source.mkdir()
     parts = 2 * cores()
     for i in range(parts):
@@ -79,7 +79,7 @@ def _parquet(problem: Problem, folder: Path) -> Path:
 
 def _cluster(source: Path, formulas: Path, problem: Problem) -> Ready:
     """Return the command on a local cluster, from Parquet to Parquet."""
-    target = source.with_name("results")
+    target = source.with_name("results.parquet")
     files = ["--points", str(source), "--output", str(target), "--engine", "dask"]
 
     def run() -> None:
