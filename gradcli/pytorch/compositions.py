@@ -54,7 +54,6 @@ BOTH: dict[str, Callable[..., Any]] = {
     "positive": lambda input: input,
     "conj": lambda input: input,
     "resolve_conj": lambda input: input,
-    "real": lambda input: input,
     "dist": lambda input, other, p=2: (input - other).norm(p),
     "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0, input).sum(dim, keepdim),
     "nanmean": lambda input, dim=None, keepdim=False: (
@@ -94,6 +93,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "corrcoef": lambda input: _correlation(_covariance(input, 1)),
 }
 TORCH_ONLY: dict[str, Callable[..., Any]] = {
+    "real": lambda input: input,
     "numel": lambda input: input.numel(),
     "is_tensor": lambda obj: isinstance(obj, Tensor),
     "block_diag": lambda *tensors: _blocks(tensors),

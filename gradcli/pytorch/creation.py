@@ -36,12 +36,21 @@ def _values(data: Any, wanted: Any = None) -> Array:
     if isinstance(data, np.ndarray | np.generic):
         return np.asarray(data)
     if found.dtype.kind in "biuf" and wanted is not None:
-        return found.astype(_dtype(wanted).numpy)
+        return _fitting(found, _dtype(wanted))
     if found.dtype.kind == "f" or found.size == 0:
-        return found.astype(default_dtype().numpy)
+        return _fitting(found, default_dtype())
     if found.dtype.kind in "US" or found.dtype == object:
         raise _unreadable(data)
     return found.astype(np.int64) if found.dtype.kind in "iu" else found
+
+
+def _fitting(numbers: Array, wanted: dtypes.dtype) -> Array:
+    """Return numbers in a dtype; those too large for a real one are infinite."""
+    least, most = (0, 0) if wanted.numpy.kind not in "iu" else (np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max)
+    if most and np.isfinite(numbers).all() and ((numbers < least) | (numbers > most)).any():
+        raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    with np.errstate(all="ignore"):
+        return numbers.astype(wanted.numpy)
 
 
 def _plain(data: Any) -> Any:
@@ -202,6 +211,14 @@ method("new_tensor")(
         np.array(_values(data, dtype or self.dtype), (dtype or self.dtype).numpy), **more
     )
 )
+
+
+@method("new")
+def new_of(self: Tensor, *given: Any) -> Tensor:
+    """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
+    numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
+    found: Any = self
+    return found.new_tensor(given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})  # type: ignore[no-any-return]
 
 
 def _number(x: Any) -> Any:

@@ -121,6 +121,14 @@ class finfo:
 iinfo.__module__ = finfo.__module__ = "torch"
 
 
+class _Layout:
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+
+strided = _Layout()
+
+
 class Size(tuple[int, ...]):
     """A tensor's shape, a tuple that says so."""
 

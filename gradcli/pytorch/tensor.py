@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
@@ -78,7 +78,8 @@ class Tensor:
         return CPU
 
     is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
-    layout = property(lambda self: "torch.strided")
+    layout = property(lambda self: strided)
+    real = property(lambda self: self)
 
     itemsize = property(lambda self: self._a.itemsize)
 
@@ -234,11 +235,15 @@ class Tensor:
         return float(self._scalar())
 
     def __int__(self) -> int:
-        return int(self._scalar())
+        self._check_single()
+        return int(self._a.item())
 
-    def _scalar(self) -> Any:
+    def _check_single(self) -> None:
         if self._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+
+    def _scalar(self) -> Any:
+        self._check_single()
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
             warnings.warn(SCALAR, UserWarning, stacklevel=3)

@@ -254,3 +254,11 @@ print(y, x.grad, torch.sub(x, 2, alpha=3), torch.rsub(x, x.double(), alpha=2), y
 e = torch.zeros(2, 0, dtype=torch.int64)
 print(torch.stack([e, e]).dtype, torch.cat([torch.zeros(0, dtype=torch.float64), torch.ones(2)]))
 print(torch.zeros(0, dtype=torch.int64).softmax(0), torch.zeros(2, 0).log_softmax(1))
+
+# --- numbers of tensors
+x = torch.tensor(1.5, requires_grad=True)
+print(int(x), x.real, x.layout, torch.tensor([1.0]).layout == torch.strided, torch.tensor([1e100]))
+try:
+    torch.tensor([1e10], dtype=torch.int32)
+except RuntimeError as error:
+    print(error)
