@@ -262,3 +262,11 @@ try:
     torch.tensor([1e10], dtype=torch.int32)
 except RuntimeError as error:
     print(error)
+
+# --- a variance that is changed
+x = torch.tensor([1.0, 3.0], requires_grad=True)
+y = x.var()
+with torch.no_grad():
+    y /= 1
+y.sigmoid().backward()
+print(x.grad)
