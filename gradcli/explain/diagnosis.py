@@ -25,6 +25,7 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
 
 _ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
+_SHORT = 100  # characters of terms that are told before other explanations are tried
 _MAX_RANK = 4  # of arrays whose axes are tried in another order
 _MAX_LINES = 60  # along an axis, to be tried in another order
 _MAX_INPUTS = 12  # that are tried in pairs
@@ -296,14 +297,19 @@ def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
     return ""
 
 
+def _short_sums(e: Evidence) -> str:
+    """Say which term of a sum is missing, too many, or wrong, if that is short."""
+    return _sums(e) if len(e.proof.terms) <= _SHORT else ""
+
+
 def _sums(e: Evidence) -> str:
-    """Say which term of a sum is missing, too many, or wrong."""
+    """Say which terms of a sum are missing, too many, or wrong."""
     where = f"in {entry_name(e.shape, e.entry)} " if e.shape and len(e.truth) > 1 and e.proof.terms else ""
     return f"{where}{e.proof.terms}"
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
     _not_finite, _transposed, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part, _permuted,
-    _likely, _exchanged, special, of_arrays, _sums, terms, _unlikely, _by_factor, products,
-    _factored,
+    _likely, _exchanged, special, of_arrays, _short_sums, terms, _unlikely, _by_factor, products,
+    _factored, _sums,
 )  # fmt: skip

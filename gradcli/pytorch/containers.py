@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
+from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.module import Module, Parameter, listed
 
 
@@ -106,15 +107,7 @@ class ParameterList(_Listed):
         return self
 
     def __repr__(self) -> str:
-        rows = [
-            f"  ({n}): Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-            for n, p in self._parameters.items()
-        ]
-        return (
-            "\n".join(["ParameterList(", *(f"  {row}" for row in rows), ")"])
-            if len(rows) > 1
-            else (f"ParameterList({''.join(rows)})")
-        )
+        return _shown(self, lambda p: str(p.dtype))
 
 
 class Shown:
@@ -130,30 +123,66 @@ class Shown:
 class ModuleDict(Module):
     """Modules by name."""
 
+    kind = "_modules"
+
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         self._modules.update(modules or {})
 
     def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
+        return getattr(self, self.kind)[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
+    def __contains__(self, key: str) -> bool:
+        return key in getattr(self, self.kind)
+
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(getattr(self, self.kind))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(getattr(self, self.kind))
 
     def keys(self) -> Any:
-        return self._modules.keys()
+        return getattr(self, self.kind).keys()
 
     def items(self) -> Any:
-        return self._modules.items()
+        return getattr(self, self.kind).items()
 
     def values(self) -> Any:
-        return self._modules.values()
+        return getattr(self, self.kind).values()
+
+
+class ParameterDict(ModuleDict):
+    """Parameters by name."""
+
+    kind = "_parameters"
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def update(self, parameters: Any) -> None:
+        """Take parameters in, by name or as pairs."""
+        for name, value in dict(parameters).items():
+            self[name] = value
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
+
+    def __repr__(self) -> str:
+        return _shown(self, lambda p: f"torch.{OF_NUMPY[p._a.dtype].tensor}")
+
+
+def _shown(module: Module, kind: Callable[[Any], str]) -> str:
+    """Return what a container of parameters is shown as."""
+    rows = [
+        f"  ({n}): Parameter containing: [{kind(p)} of size {'x'.join(map(str, p.shape))}]"
+        for n, p in module._parameters.items()
+    ]
+    name = type(module).__name__
+    return "\n".join([f"{name}(", *(f"  {row}" for row in rows), ")"]) if len(rows) > 1 else f"{name}({''.join(rows)})"
 
 
 class DataParallel(Module):

@@ -213,6 +213,14 @@ method("new_tensor")(
 )
 
 
+@method("new")
+def new_of(self: Tensor, *given: Any) -> Tensor:
+    """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
+    numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
+    found: Any = self
+    return found.new_tensor(given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})  # type: ignore[no-any-return]
+
+
 def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 

@@ -83,7 +83,7 @@ def exp(x: Array) -> Array:
 
 _LOG2_E = 1 / math.log(2)
 _LN2_HIGH, _LN2_LOW = np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06)
-_EXP = [np.float32(c) for c in (0.00019852762, 0.0013930436, 0.008333361, 0.041666485, 0.16666667, 0.5)]
+_EXP = [np.float32(c) for c in (1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5)]
 
 
 def added(a: Array, b: Any, c: Any) -> Array:

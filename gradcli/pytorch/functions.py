@@ -77,6 +77,9 @@ class FunctionStep(Step):
     def name(self) -> str:
         return f"{self.cls.__name__}Backward"
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {hex(id(self))}>"
+
     def kept_tensors(self) -> list[Any]:
         """Return what was saved; a result leads back to this step.
 

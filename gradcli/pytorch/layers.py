@@ -314,11 +314,13 @@ class _Recurrent(_Layer):
         for part, shape in (shapes | ({"bias_ih": (own,), "bias_hh": (own,)} if self.bias else {})).items():
             self.register_parameter(f"{part}{name}", init.uniform_(empty(*shape), -bound, bound))  # type: ignore[arg-type]
 
-    def _step(self, x: Any, h: Any, name: str) -> Any:
-        w_ih, w_hh = (getattr(self, f"weight_{part}{name}") for part in ("ih", "hh"))
-        b_ih, b_hh = (getattr(self, f"bias_{part}{name}") if self.bias else None for part in ("ih", "hh"))
+    def _linear(self, x: Any, part: str, name: str) -> Any:
+        bias = getattr(self, f"bias_{part}{name}") if self.bias else None
+        return F.linear(x, getattr(self, f"weight_{part}{name}"), bias)
+
+    def _step(self, from_input: Any, h: Any, name: str) -> Any:
         act = F.tanh if self.nonlinearity == "tanh" else F.relu  # type: ignore[attr-defined]
-        return act(F.linear(x, w_ih, b_ih) + F.linear(h, w_hh, b_hh))
+        return act(self._linear(h, "hh", name) + from_input)
 
 
 class RNN(_Recurrent):
@@ -368,9 +370,10 @@ class RNN(_Recurrent):
         return x, stack(last)
 
     def _run(self, x: Any, h: Any, name: str, backwards: bool) -> tuple[Any, Any]:
-        found = []
-        for step in reversed(range(x.shape[0])) if backwards else range(x.shape[0]):
-            h = self._step(x[step], h, name)
+        found: list[Any] = []
+        steps = self._linear(x, "ih", name).unbind(0)  # of all at once, as their last digits show
+        for step in reversed(steps) if backwards else steps:
+            h = self._step(step, h, name)
             found.append(h)
         return stack(found[::-1] if backwards else found), h
 
@@ -390,7 +393,7 @@ class RNNCell(_Recurrent):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
-        return self._step(input, own, "")
+        return self._step(self._linear(input, "ih", ""), own, "")
 
     def extra_repr(self) -> str:
         found = f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")

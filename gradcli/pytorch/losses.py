@@ -39,6 +39,13 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
             stacklevel=4,
         )
         return found
+    if reduction == "elementwise_mean":
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return "mean"
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction

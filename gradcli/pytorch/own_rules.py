@@ -72,7 +72,19 @@ def _crossed_logits(settings: Any, shapes: Sequence[Any]) -> Own | None:
 
 def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     axis = _axis(settings)
-    return None if axis is None else Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y)))
+    if axis is None:
+        return None
+    if axis == len(shapes[0]) - 1:
+        return Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y)))
+    return Own((RESULT,), lambda x, y, g: y * (g - _rounded_once(axis, g, y)))
+
+
+def _rounded_once(axis: int, a: Array, b: Array) -> Array:
+    """Return sums of products along an axis, each added with one rounding."""
+    found = np.zeros_like(a.take([0], axis))
+    for k in range(a.shape[axis]):
+        found = added(a.take([k], axis), b.take([k], axis), found)
+    return found
 
 
 def _log_softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:

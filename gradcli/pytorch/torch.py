@@ -19,7 +19,7 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     reductions,
     views,
 )
-from gradcli.pytorch.dtypes import Size, bool_, device, dtype, strided
+from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
 from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.registry import TORCH
@@ -45,6 +45,8 @@ TORCH.update(
         "contiguous_format": "torch.contiguous_format",
         "preserve_format": "torch.preserve_format",
         "newaxis": None,
+        "get_default_device": lambda: device("cpu"),
+        "set_default_device": check_device,
         "set_num_threads": lambda n: None,
         "get_num_threads": lambda: 1,
         "is_anomaly_enabled": lambda: modes.Mode.anomaly,

@@ -134,7 +134,8 @@ class _Loss(_Holder):
         self, *args: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.reduction = reduction if reduction == "batchmean" else reduction_of(size_average, reduce, reduction)
+        old = size_average is not None or reduce is not None
+        self.reduction = reduction_of(size_average, reduce, reduction) if old else reduction
 
     def forward(self, *given: Any, **more: Any) -> Any:
         return super().forward(*given, **more, reduction=self.reduction)

@@ -148,3 +148,16 @@ class Wrong(torch.autograd.Function):
 x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
 print(torch.autograd.gradcheck(Wrong.apply, x, raise_exception=False))
 torch.autograd.gradcheck(Wrong.apply, x)
+# --- what an own step is shown as
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+y = Twice.apply(torch.ones(2, requires_grad=True))
+print(str(y.grad_fn).split(" object")[0], y)

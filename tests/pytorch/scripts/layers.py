@@ -229,3 +229,18 @@ for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMS
         (-(w - 3)**2).sum().backward()
         opt.step()
     print(name, w)
+# --- parameters by name
+p = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": torch.zeros(3)})
+print(p, nn.ParameterDict(), list(p.keys()), len(p), "a" in p, p["b"], sep="\n")
+p.update({"c": nn.Parameter(torch.ones(1, dtype=torch.float64))})
+print([name for name in p], [x.shape for x in p.values()], list(dict(p.items())))
+print([name for name, _ in p.named_parameters()])
+print(nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2, 2))]))
+# --- a reduction of old
+print(nn.MSELoss(reduction="elementwise_mean")(torch.ones(2), torch.zeros(2)))
+loss = nn.MSELoss(reduction="median")
+loss(torch.ones(2), torch.zeros(2))
+# --- batches of texts
+from torch.utils.data import DataLoader
+
+print(*DataLoader([("a", 1), ("b", 2), ("c", 3)], batch_size=2), *DataLoader(["x", "y"], batch_size=2))

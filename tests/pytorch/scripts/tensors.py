@@ -103,3 +103,42 @@ print(torch.tensor([]).sum(), torch.zeros(0, 2).sum(0), torch.tensor([]).mean())
 # --- meshgrid and friends
 a, b = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
 print(a, b, torch.bincount(torch.tensor([0, 1, 1])), torch.cummax(torch.tensor([1., 3., 2.]), 0), torch.logical_and(torch.tensor([True]), torch.tensor([False])), torch.logical_not(torch.tensor([0, 1])))
+# --- last digits of products
+def bits(x):
+    return x.detach().numpy().view("int32").tolist()
+
+
+torch.manual_seed(0)
+for n, m, k in ((4, 3, 2), (5, 10, 3), (3, 10, 7), (8, 17, 5), (6, 9, 1), (1, 12, 10), (32, 2, 16), (20, 6, 13), (1, 16, 4)):
+    a, b = torch.randn(n, m, requires_grad=True), torch.randn(k, m, requires_grad=True)
+    y = a @ b.t()
+    y.backward(torch.randn(n, k))
+    print((n, m, k), bits(y)[-1], bits(a.grad)[-1], bits(b.grad)[-1])
+    w = torch.randn(m, k, requires_grad=True)
+    y = a @ w
+    y.backward(torch.randn(n, k))
+    print(bits(y)[-1], bits(w.grad)[-1], bits(nn.Linear(m, k)(a))[-1])
+print([bits(torch.randn(n).dot(torch.randn(n))) for n in (2, 3, 7, 12, 20, 33, 64)], bits(torch.randn(8, 9) @ torch.randn(9)))
+# --- last digits of layers and losses
+def bits(*tensors):
+    print([x.detach().numpy().view("int32").tolist() for x in tensors])
+
+
+torch.manual_seed(0)
+x, t = torch.randn(2, 9, requires_grad=True), torch.rand(2, 9)
+v = torch.rand(2, 9)
+for f in (torch.sigmoid, torch.tanh, F.silu, lambda x: x.softmax(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1)):
+    y = f(x)
+    bits(y, torch.autograd.grad(y, x, v)[0] if f is not F.silu else y)
+for f in (F.mse_loss, lambda x, t: F.binary_cross_entropy(torch.sigmoid(x), t), F.binary_cross_entropy_with_logits):
+    y = f(x, t)
+    bits(y, torch.autograd.grad(y, x)[0])
+bits(*torch.autograd.grad(F.cross_entropy(x[:, :3], torch.tensor([2, 0])), x))
+for y in (x.norm() * 0.7, x.var(1), t / x):
+    bits(torch.autograd.grad(y, x, torch.rand(y.shape))[0])
+# --- the constructor of old
+x = torch.ones(2, dtype=torch.float64)
+print(x.new([1, 2]), x.new(2, 3).shape, x.new().shape)
+print(torch.get_default_device(), torch.set_default_device("cpu"))
+y = torch.zeros(2, 2)
+print(torch.matmul(torch.ones(2, 3), torch.ones(3, 2), out=y), y)
