@@ -98,7 +98,9 @@ class Sweep:
             if step in seen:
                 continue
             seen.add(step)
-            g = self.hooked(step, pending.pop(step, None))
+            g = pending.pop(step, None)
+            if only is None or step in only or (self.wanted is not None and step in self.wanted):
+                g = self.hooked(step, g)
             if self.wanted is not None and step in self.wanted:
                 self.wanted[step] = g
             if only is not None and step not in only:

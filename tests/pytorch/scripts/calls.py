@@ -262,3 +262,19 @@ try:
     torch.tensor([1e10], dtype=torch.int32)
 except RuntimeError as error:
     print(error)
+
+# --- a variance that is changed
+x = torch.tensor([1.0, 3.0], requires_grad=True)
+y = x.var()
+with torch.no_grad():
+    y /= 1
+y.sigmoid().backward()
+print(x.grad)
+
+# --- a kept gradient off the way
+a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+c = a * 2
+c.retain_grad()
+d = c - b
+print(torch.autograd.grad(d.sum(), b, retain_graph=True), c.grad, c.is_leaf)
+print(torch.autograd.grad(d.sum(), a), c.grad)
