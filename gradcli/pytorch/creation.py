@@ -213,6 +213,12 @@ method("new_tensor")(
 )
 
 
+@method("values")
+def values(self: Tensor) -> Tensor:
+    """Refuse: a dense tensor has none, but plotting libraries ask whether there is such a method."""
+    raise RuntimeError("values expected sparse tensor layout but got Strided")
+
+
 @method("new")
 def new_of(self: Tensor, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""

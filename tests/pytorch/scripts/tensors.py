@@ -142,3 +142,6 @@ print(x.new([1, 2]), x.new(2, 3).shape, x.new().shape)
 print(torch.get_default_device(), torch.set_default_device("cpu"))
 y = torch.zeros(2, 2)
 print(torch.matmul(torch.ones(2, 3), torch.ones(3, 2), out=y), y)
+# --- what a plotting library asks for
+print(hasattr(torch.ones(2), "values"), callable(torch.ones(2).values))
+torch.ones(2).values()
