@@ -86,7 +86,7 @@ class _Groups:
             kind = self._of.get(n)
             if kind is None or n not in self._new:
                 args = tuple(self._new.get(a, a) for a in n.args)
-                self._new[n] = n if args == n.args else replace(n, args=args)
+                self._new[n] = n if args == n.args else n.with_args(args)
             if kind is not None and kind.whole is None and not kind.given:
                 self._put_together(kind)
         return self._new

@@ -27,7 +27,7 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     new: dict[Node, Node] = {}
     changed: set[Node] = set()
     for node in nodes:
-        simpler = node if changed.isdisjoint(node.args) else replace(node, args=tuple(new[a] for a in node.args))
+        simpler = node if changed.isdisjoint(node.args) else node.with_args(tuple(new[a] for a in node.args))
         if node.op in _LOWERED:
             simpler = _lowered(simpler)
         if simpler is not node:
@@ -50,7 +50,7 @@ def _lowered(node: Node) -> Node:
     new = {n: n for arg in node.args for n in (arg, *arg.args)}
     for n in scheduled([simpler], new):
         if n not in new:
-            new[n] = _lowered(replace(n, args=tuple(new[a] for a in n.args))) if n.args else n
+            new[n] = _lowered(n.with_args(tuple(new[a] for a in n.args))) if n.args else n
     return new[simpler]
 
 
@@ -62,7 +62,7 @@ def _signs(node: Node, a: Node, b: Node) -> Node:
     if node.op in ("mul", "div"):
         minus = (a.op == "neg") != (b.op == "neg")
         if "neg" in (a.op, b.op):
-            node = replace(node, args=tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
+            node = node.with_args(tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
         if node.op == "mul":
             node = _twos(node, *node.args)
         return Node("neg", (node,), node.shape) if minus else node
@@ -80,7 +80,7 @@ def _twos(node: Node, a: Node, b: Node) -> Node:
     """
     for v, double in ((a, b), (b, a)):
         if (x := _half(double)) is not None and _half(v) is None:
-            return replace(node, args=(_doubled(v), x))
+            return node.with_args((_doubled(v), x))
     return node
 
 
@@ -97,7 +97,7 @@ def _half(node: Node) -> Node | None:
 def _doubled(node: Node) -> Node:
     """Return 2·x for x, in as few operations as there are."""
     if node.op == "broadcast":
-        return replace(node, args=(_doubled(node.args[0]),))
+        return node.with_args((_doubled(node.args[0]),))
     if node.op == "div" and (divisor := _half(node.args[1])) is not None:
-        return replace(node, args=(node.args[0], divisor))  # the square's 2, and that of the root above it
+        return node.with_args((node.args[0], divisor))  # the square's 2, and that of the root above it
     return Node("mul", (const(2), node), node.shape)

@@ -25,7 +25,7 @@ def quicker(schedule: Schedule) -> Schedule:
     new: dict[Node, Node] = {}
     for n in schedule.steps:
         args = tuple(new.get(a, a) for a in n.args)
-        node = n if args == n.args else replace(n, args=args)
+        node = n if args == n.args else n.with_args(args)
         new[n] = _secant(node, schedule, readers[n.args[-1]]) or _before_broadcast(node) or node
     if all(new[n] is n for n in schedule.steps):
         return schedule

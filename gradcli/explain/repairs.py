@@ -53,7 +53,7 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
                 if _fits(other, node, own):
                     yield text, substituted([claim], {node: other}, called)[0]
                     for reader in own if len(own) > 1 else ():
-                        changed = replace(reader, args=tuple(other if a is node else a for a in reader.args))
+                        changed = reader.with_args(tuple(other if a is node else a for a in reader.args))
                         yield text, substituted([claim], {reader: changed}, called)[0]
 
 
@@ -130,7 +130,7 @@ def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
     elif len(node.shape) == 2 and node.shape[0] == node.shape[1]:
         yield f"transposed: {write(node)} should be {write(swap(node))}", swap(node)
     if node.op == "matmul" and node.args[0].shape == node.args[1].shape == node.shape:
-        other = replace(node, args=node.args[::-1])
+        other = node.with_args(node.args[::-1])
         yield f"factors exchanged: {write(node)} should be {write(other)}", other
 
 

@@ -10,7 +10,7 @@ once: tangents transpose to gradients" (POPL 2023).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 from gradcli.graph.construct import Index, broadcast, index, scatter
@@ -126,9 +126,9 @@ def structural(node: Node, known: Mapping[int, Node]) -> Node:
     kind = OPERATIONS[node.op].kind
     if kind in _LINEAR:
         moved = [known.get(i) or const(0, a.shape) for i, a in enumerate(node.args)]
-        return replace(node, args=tuple(moved))
+        return node.with_args(tuple(moved))
     if kind == "contraction":
-        terms = [replace(node, args=(*node.args[:i], u, *node.args[i + 1 :])) for i, u in known.items()]
+        terms = [node.with_args((*node.args[:i], u, *node.args[i + 1 :])) for i, u in known.items()]
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
     return transposed(node, known)
 
@@ -141,7 +141,7 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     row = OPERATIONS[node.op]
     assert row.pullback is not None  # or it would pass nothing on
     arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
-    own = replace(node, args=tuple(arguments))
+    own = node.with_args(tuple(arguments))
     g = leaf(node.shape)
     contributions = row.pullback(g, own, *node.settings, *arguments)
     ends = scheduled([g, own, *arguments])

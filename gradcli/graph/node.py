@@ -63,6 +63,15 @@ class Node:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
         return f"{self.op}({args}), shape {self.shape}"
 
+    def with_args(self, args: tuple[Node, ...]) -> Node:
+        """Return the same operation of other arguments.
+
+        >>> x, y = leaf(), leaf()
+        >>> (x + y).with_args((y, x)).args == (y, x)
+        True
+        """
+        return Node(self.op, args, self.shape, self.settings, self.dtype)
+
     @property
     def value(self) -> Constant | None:
         """The value of a constant that has one for all elements; `None` for any other node."""

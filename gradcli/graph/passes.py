@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from gradcli.graph.graph import Graph
@@ -34,7 +33,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
             new[node] = node
             continue
         args = tuple(new[a] for a in node.args)
-        same = node if args == node.args else replace(node, args=args)
+        same = node if args == node.args else node.with_args(args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
         settings = repr(node.settings) if node.op == "const" else node.settings

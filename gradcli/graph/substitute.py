@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
@@ -23,5 +22,5 @@ def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterab
     for n in scheduled(wanted, new):
         if n not in new:
             args = tuple(new[a] for a in n.args)
-            new[n] = n if args == n.args else replace(n, args=args)
+            new[n] = n if args == n.args else n.with_args(args)
     return [new[n] for n in wanted]
