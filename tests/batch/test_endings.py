@@ -98,16 +98,17 @@ def contents(path):
 # A signal
 
 
-@pytest.mark.parametrize(("ending", "old"), [("csv", False), ("npz", True), ("parquet", True)])
 @pytest.mark.parametrize(
-    ("signum", "status", "says"),
+    ("signum", "status", "says", "ending", "old"),
     [
-        (signal.SIGINT, 130, "interrupted"),
-        (signal.SIGTERM, 143, ""),
-        (signal.SIGHUP, 129, ""),
-        (signal.SIGKILL, -signal.SIGKILL, ""),
+        (signal.SIGINT, 130, "interrupted", "csv", False),
+        (signal.SIGINT, 130, "interrupted", "parquet", True),
+        (signal.SIGTERM, 143, "", "csv", True),
+        (signal.SIGTERM, 143, "", "npz", True),
+        (signal.SIGHUP, 129, "", "npz", False),
+        (signal.SIGKILL, -signal.SIGKILL, "", "csv", True),
+        (signal.SIGKILL, -signal.SIGKILL, "", "parquet", False),
     ],
-    ids=["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"],
 )
 def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
     needs(ending)

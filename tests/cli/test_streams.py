@@ -257,8 +257,14 @@ def test_a_mistake_of_the_parser_s_is_no_lack_of_memory():
 
 
 @limiting
-@pytest.mark.parametrize("mebibytes", [30, 75, 125, 240, 300, 4000])
-@pytest.mark.parametrize("form", ["page", "csv", "parquet"])
+@pytest.mark.parametrize(
+    ("form", "mebibytes"),
+    [
+        *(("page", mebibytes) for mebibytes in (30, 75, 125, 240, 300, 4000)),
+        *(("csv", mebibytes) for mebibytes in (75, 125, 4000)),
+        *(("parquet", mebibytes) for mebibytes in (125, 240, 300, 4000)),
+    ],
+)
 def test_a_limit_of_memory(form, mebibytes):
     given = ONE
     if form == "csv":
