@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
-from gradcli.pytorch.product_order import product
+from gradcli.pytorch.product_order import folded, product
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where((found != 0) & ((b < 0) != (found < 0)), found + b, found)
 
 
-def _sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Array:
     """Return 1/(1 + exp(-x)), rounded at each step."""
     one = x.dtype.type(1)
     return one / (one + exp(-x))  # type: ignore[no-any-return]
@@ -117,11 +117,9 @@ def in_lanes(axis: int, x: Array) -> Array:
         found = np.add.accumulate(rows, axis=0)[-1]
     else:
         whole = len(rows) - len(rows) % lanes
-        folded = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
-        folded[: len(rows) - whole] += rows[whole:]
-        while len(folded) > 1:
-            folded = folded[: len(folded) // 2] + folded[len(folded) // 2 :]
-        found = folded[0]
+        sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
+        sums_of_lanes[: len(rows) - whole] += rows[whole:]
+        found = folded(sums_of_lanes)
     return np.expand_dims(found, axis)
 
 
@@ -134,7 +132,7 @@ _OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder}
 _WHOLE: dict[str, Callable[..., Array]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
-    "sigmoid": _sigmoid,
+    "sigmoid": sigmoid,
     "silu": lambda x: x / (1 + exp(-x)),
 }
 _FLOAT32: dict[str, Callable[..., Array]] = {"matmul": _matmul, **_WHOLE}

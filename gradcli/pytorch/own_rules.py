@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import added, exp, in_lanes, sums
+from gradcli.pytorch.digits import added, exp, in_lanes, sigmoid, sums
 from gradcli.pytorch.product_order import product, turned
 
 Array = np.ndarray[Any, Any]
@@ -66,8 +66,8 @@ def _crossed(settings: Any, shapes: Sequence[Any]) -> Own | None:
 
 
 def _crossed_logits(settings: Any, shapes: Sequence[Any]) -> Own | None:
-    count, one = _share(settings[0], shapes[0]), np.float32(1)
-    return Own((0, 1), lambda x, t, y, g: (one / (one + exp(-x)) - t) * g / count) if len(shapes) == 2 else None
+    count = _share(settings[0], shapes[0])
+    return Own((0, 1), lambda x, t, y, g: (sigmoid(x) - t) * g / count) if len(shapes) == 2 else None
 
 
 def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:

@@ -112,11 +112,11 @@ def _lanes(terms: Array, front: int, width: int) -> Array:
     if front:
         lanes = lanes.copy()
         lanes[0, 0] += _in_order(terms[:front])
-    found = _folded(_in_order(lanes))
+    found = folded(_in_order(lanes))
     return found if whole == len(terms) else _in_order(np.concatenate([found[None], terms[whole:]]))
 
 
-def _folded(lanes: Array) -> Array:
+def folded(lanes: Array) -> Array:
     """Return the sum of lanes: one half and the other, until one is left."""
     while len(lanes) > 1:
         lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
@@ -148,4 +148,4 @@ def _dot(terms: Array) -> Any:
             whole += width * _VECTOR
     for term in terms[whole:]:
         sums[0, 0] += term
-    return _folded(np.add.reduce(sums, axis=0))
+    return folded(np.add.reduce(sums, axis=0))
