@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, equal, log_softmax, reduce, reshape
-from gradcli.graph.construct import where as choose
-from gradcli.graph.node import Node, cast, compare, const
+from gradcli.graph.construct import call, log_softmax, reduce, reshape
+from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
@@ -19,6 +18,7 @@ from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
+from gradcli.vocabulary.losses import IGNORED, at_classes
 
 _DIFFERENT = (
     "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results due "
@@ -327,8 +327,6 @@ def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
 
 def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    axis = min(1, scores.dim() - 1)
-    count = scores.shape[axis]
     own = target._a[..., 0]
     _check_classes(scores, target, weight, ignored)
     kept = own != ignored
@@ -337,14 +335,9 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     if weight is not None:
         share = share * weight._a[np.where(kept, own, 0), 0]
     total = exact(float(share.sum()))
-    classes = const(tuple(range(count)), (count, *(1,) * (scores.dim() - axis - 1)), "int64")
 
     def build(x: Node, t: Node, *shares: Node) -> Node:
-        wanted = reshape(t, (*t.shape[:axis], 1, *t.shape[axis:]))
-        of_target = equal(wanted, classes)
-        if not complete and ignored in range(count):
-            of_target = of_target & compare("ne", wanted, const(ignored))
-        chosen = reduce("sum", choose(of_target, x, const(0)), (axis,))
+        chosen = at_classes(x, t, IGNORED if complete else ignored)(x)
         for w in shares:
             chosen = w * chosen
         loss = -chosen if complete else 0 - chosen  # 0, not -0, where a target is ignored
@@ -359,7 +352,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     flat = scores.dim() not in (2, 4) and how == "none"
     name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
     given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
-    return apply("nll_loss", build, given, (how, total, axis, complete, ignored), name)
+    return apply("nll_loss", build, given, (how, total, complete, ignored), name)
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:

@@ -14,7 +14,7 @@ from gradcli.graph.node import Exact, Node, compare, const, is_const
 from gradcli.vocabulary.register import named
 
 _ZERO, _ONE = const(0), const(1)
-_IGNORED = -100  # PyTorch's default
+IGNORED = -100  # PyTorch's default
 
 
 def _reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
@@ -92,7 +92,7 @@ def _cross_entropy(
     input: Node,
     target: Node,
     weight: Node | None = None,
-    ignore_index: int = _IGNORED,
+    ignore_index: int = IGNORED,
     reduction: str = "mean",
     label_smoothing: Node = _ZERO,
 ) -> Node:
@@ -109,7 +109,7 @@ def _cross_entropy(
 
 @named("nll_loss", methods=())
 def _nll_loss(
-    input: Node, target: Node, weight: Node | None = None, ignore_index: int = _IGNORED, reduction: str = "mean"
+    input: Node, target: Node, weight: Node | None = None, ignore_index: int = IGNORED, reduction: str = "mean"
 ) -> Node:
     return _of_classes(input, target, weight, ignore_index, reduction, _ZERO)
 
@@ -154,29 +154,35 @@ def _check_classes(scores: Node, target: Node, ignored: int) -> None:
             f"targets of shape {target.shape} do not fit scores of shape {scores.shape}",
             hint=f"the numbers of the classes have shape {wanted}, probabilities that of the scores",
         )
-    if type(ignored) is not int or (ignored != _IGNORED and target.op != "const"):
+    if type(ignored) is not int or (ignored != IGNORED and target.op != "const"):
         raise InputError("`ignore_index` is a whole number among the targets", hint="they are typed as a list then")
     for value in target.values:
         if value != ignored and value not in range(count):
             raise InputError(f"there is no class {value} among {count}", hint=f"they are counted from 0 to {count - 1}")
 
 
+def at_classes(scores: Node, target: Node, ignored: int) -> Callable[[Node], Node]:
+    """Return what takes from an array of the scores' shape the elements of the targets' classes; 0 where there is none.
+
+    >>> from gradcli.graph.node import leaf
+    >>> at_classes(leaf((3, 2)), const((0, 1, 1), (3,)), -100)(leaf((3, 2))).shape
+    (3,)
+    """
+    axis = _class_axis(scores)
+    classes = const(tuple(range(scores.shape[axis])), (scores.shape[axis], *(1,) * (len(scores.shape) - axis - 1)))
+    wanted = reshape(target, (*target.shape[:axis], 1, *target.shape[axis:]))
+    mask = equal(wanted, classes)
+    if ignored in range(scores.shape[axis]):
+        mask = mask & compare("ne", wanted, const(ignored))
+    return lambda x: reduce("sum", where(mask, x, 0), (axis,))
+
+
 def _chosen(scores: Node, target: Node, ignored: int) -> Callable[[Node], Node]:
     """Return what takes from an array of that shape the elements of the targets' classes; 0 where one is ignored."""
-    axis = _class_axis(scores)
     if isinstance(target.value, int) and not target.shape:
         place = target.value
         return lambda x: _ZERO if place == ignored else index(x, (place,))
-    count = scores.shape[axis]
-    along = (count, *(1,) * (len(scores.shape) - axis - 1))
-    wanted = reshape(target, (*target.shape[:axis], 1, *target.shape[axis:]))
-    mask = equal(wanted, const(tuple(range(count)), along))
-    if ignored in range(count):
-        mask = mask & compare("ne", wanted, const(ignored))
-
-    def take(x: Node) -> Node:
-        return reduce("sum", where(mask, x, 0), (axis,))
-
+    take = at_classes(scores, target, ignored)
     if target.op == "const":
         return take
     # What is no class is seen only where there are numbers.
