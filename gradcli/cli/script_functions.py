@@ -82,8 +82,8 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
 
 def _backward(use: Use, i: int, roots: Mapping[str, str], count: int) -> str:
     """Return what the script's `backward` returns for an argument, in its words: Square.backward(ȳ)."""
-    weights = ["v" if count == 1 else f"v_{roots[n]}" if n in roots else "" for n in use.outputs.values()]
-    given = [v if n in roots else bar(n) for v, n in zip(weights, use.outputs.values(), strict=True)]
+    weights = {made: "v" if count == 1 else f"v_{name}" for made, name in roots.items()}
+    given = [weights.get(n, bar(n)) for n in use.outputs.values()]
     found = f"{use.step.cls.__name__}.backward({', '.join(given)})"
     return found if len(use.written) == 1 else f"{found}[{i}]"
 
