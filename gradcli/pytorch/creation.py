@@ -17,6 +17,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -242,8 +243,22 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
     check_room(count, wanted.numpy)
-    array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
+    places = np.arange(count)
+    if wanted.is_floating_point and not whole:
+        array = _spaced(float(start), float(step), places, wanted.numpy)
+    else:
+        array = (start + step * places).astype(wanted.numpy)
     return _optional(array, **options)
+
+
+def _spaced(start: float, step: float, places: Any, kind: Any) -> Any:
+    """Return numbers a step apart, as PyTorch's vectors count them: from the first of each vector."""
+    vector = 32 // kind.itemsize
+    first = fused(step, places - places % vector, start).astype(kind)
+    found = fused(step, places % vector, first.astype(np.float64)).astype(kind)
+    whole = len(places) - len(places) % (2 * vector)
+    found[whole:] = fused(step, places[whole:], start)
+    return found
 
 
 @function("linspace")
@@ -254,7 +269,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     step = (b - a) / wanted.type(max(1, steps - 1))
     places = np.arange(steps, dtype=wanted)
     # From the nearer end, as PyTorch counts them.
-    found = np.where(places < steps // 2, a + step * places, b - step * (steps - 1 - places)).astype(wanted)
+    found = np.where(places < steps // 2, fused(step, places, a), fused(-step, steps - 1 - places, b)).astype(wanted)
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 
