@@ -33,6 +33,9 @@ class Kernel(Protocol):
     block: int
     fewest: int
 
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
+
     def buffers(self, count: int) -> list[Array]:
         """Return the memory that a thread needs for blocks of `count` points."""
 
@@ -69,7 +72,7 @@ class Compiled:
         self.kernel = _kernel(schedule, engine, notes or Notes())
         # In their order; `results` take the place of those that vary.
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
-        self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
+        self._varying = list(schedule.outputs)
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
 
     def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -77,18 +80,15 @@ class Compiled:
         if not _are_rows(points.values()):
             points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
         count = next((a.shape[-1] for a in points.values()), 1)
-        results = {name: out[name] for name in self._shapes} if out else self._new(count)
+        results = {name: out[name] for name in self._varying} if out else self.kernel.new(count)
         if _are_rows(results.values()):
             self._run(points, results, count)
         else:
-            rows = self._new(count)
+            rows = self.kernel.new(count)
             self._run(points, rows, count)
             for name, array in rows.items():
                 results[name][...] = array
         return self._outputs | results
-
-    def _new(self, count: int) -> dict[str, Array]:
-        return {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
 
     def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""

@@ -22,7 +22,7 @@ class JaxKernel:
 
     def __init__(self, schedule: Schedule) -> None:
         jax.config.update("jax_enable_x64", True)
-        self._schedule = schedule
+        self._schedule, self.new = schedule, schedule.new
         self._run = jax.jit(self._function)
         live = max(1, sum(n.size for n in schedule.steps))
         longest = max(1, min(_LONGEST, _MEMORY // live))

@@ -32,6 +32,7 @@ class NumbaKernel:
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
         self._schedule, self._notes = schedule, notes
+        self.new = schedule.new
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
         outside = [*schedule.inputs.values(), *schedule.outputs.values()]

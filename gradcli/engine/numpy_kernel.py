@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.engine.grouping import grouped
 from gradcli.engine.numpy_plan import Plan
+from gradcli.engine.numpy_rows import PlanOfRows
 from gradcli.engine.quicker import quicker
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.einsum import products
@@ -38,14 +39,19 @@ class NumpyKernel:
         self.block, self.fewest = _block(schedule, self._plan.bytes), schedule.fewest
 
     @cached_property
-    def _grouped(self) -> Plan:
+    def _grouped(self) -> Plan | PlanOfRows:
         """The plan for few points, at which equal operations are calls on one array."""
         schedule = grouped(self._schedule)
-        return self._plan if schedule is self._schedule else Plan(schedule)
+        return self._plan if schedule is self._schedule else PlanOfRows(schedule)
 
-    def _plan_for(self, count: int) -> Plan:
+    def _plan_for(self, count: int) -> Plan | PlanOfRows:
         few = count <= _FEW and self._grouped.bytes * count <= _CACHE
         return self._grouped if few else self._plan
+
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
+        plan = self._plan_for(count)
+        return plan.new(count) if isinstance(plan, PlanOfRows) else self._schedule.new(count)
 
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""

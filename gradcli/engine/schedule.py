@@ -63,6 +63,10 @@ class Schedule:
         varied = {name: n for name, n in found.items() if n in varying}
         return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
 
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
+        return {name: np.empty((*n.shape, count)) for name, n in self.outputs.items()}
+
     @property
     def fewest(self) -> int:
         """The number of points below which threads wait for each other longer than they compute."""
