@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from operator import is_
-from typing import Any
 
 import numpy as np
 
+from gradcli.engine.blocks import Array, Arrays, Work, on_views
 from gradcli.engine.grouping import is_row
 from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.node import Node
 
-Array = np.ndarray[Any, Any]
-
 
 class PlanOfRows:
     """A plan whose results, where they are the numbers of an array, are the rows of that array.
 
-    If the arrays for the results are those that `new` returned last, nothing is copied.
+    Into those that `new` returned last they are computed; to other arrays they are copied.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -43,7 +40,11 @@ class PlanOfRows:
         steps = tuple(n for n in schedule.steps if n not in alone)
         self._plan = Plan(replace(schedule, steps=steps, outputs=arrays | self._others))
         self.bytes, self.memory = self._plan.bytes, self._plan.memory
-        self._last: tuple[list[Array], dict[str, Array]] = [], {}  # rows, and the arrays that they stand in
+        # Inputs whose type and order in memory matter: what is put together to an array may have any.
+        put = {a for n in steps if n.op == "stack" for a in n.args}
+        put -= {a for n in steps if n.op != "stack" for a in n.args} | set(self._others.values())
+        self._read = [name for name, n in schedule.inputs.items() if n not in put]
+        self._last = self._made(0)  # rows, and the arrays that they stand in
 
     def new(self, count: int) -> dict[str, Array]:
         """Return arrays for the results at `count` points."""
@@ -57,14 +58,19 @@ class PlanOfRows:
         parts = {name: list(array) for name, array in arrays.items()}
         return [parts[name][i] for name, i in self._rows.values()], arrays
 
-    def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
-        """Make the calls at points, as many as the buffers are for."""
-        given = [*map(results.__getitem__, self._rows)]
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points, without a copy, if it is known whose rows they are."""
         rows, arrays = self._last
-        known = len(rows) == len(given) and all(map(is_, rows, given))
-        if not known:
-            rows, arrays = self._made(next(iter(results.values())).shape[-1])
+        if not all(map(is_, rows, map(results.__getitem__, self._rows))):
+            return None
+        others = {name: results[name] for name in self._others}
+        return on_views(
+            self._plan.run, points, arrays | others, [*map(points.__getitem__, self._read), *others.values()]
+        )
+
+    def run(self, buffers: list[Array], points: Arrays, results: Arrays) -> None:
+        """Make the calls at points, as many as the buffers are for, and copy the rows to where they are wanted."""
+        rows, arrays = self._made(next(iter(results.values())).shape[-1])
         self._plan.run(buffers, points, arrays | {name: results[name] for name in self._others})
-        if not known:
-            for target, row in zip(given, rows, strict=True):
-                target[...] = row
+        for name, row in zip(self._rows, rows, strict=True):
+            results[name][...] = row

@@ -15,6 +15,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import optimise
+from gradcli.graph.shapes import Shape
 
 Array = np.ndarray[Any, Any]
 
@@ -63,9 +64,10 @@ class Schedule:
         varied = {name: n for name, n in found.items() if n in varying}
         return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
 
-    def new(self, count: int) -> dict[str, Array]:
-        """Return arrays for the results at `count` points."""
-        return {name: np.empty((*n.shape, count)) for name, n in self.outputs.items()}
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each output that varies."""
+        return {name: n.shape for name, n in self.outputs.items()}
 
     @property
     def fewest(self) -> int:

@@ -79,6 +79,19 @@ def test_results_of_another_call_are_left_alone_or_take_the_next(text, shapes):
         assert_equal(found, expected[3])
 
 
+@pytest.mark.parametrize("system", ["neighbours", "far apart", "sums between"])
+def test_points_of_any_type_and_order_in_memory(system):
+    graph = jacobian(parse(SYSTEMS[system][0]))
+    whole = np.arange(len(graph.inputs) * 9).reshape(9, -1).T
+    points = dict(zip(graph.inputs, whole, strict=True))  # whole numbers, each far from the next
+    run, expected = Compiled(graph), evaluate(graph, {n: a.astype(float) for n, a in points.items()})
+    found = run(points)
+    for _ in range(2):
+        for name, value in expected.items():
+            assert_array_equal(*np.broadcast_arrays(found[name], value), err_msg=name)
+        found = run(points, out=found)
+
+
 def assert_equal(found, expected):
     for name, value in expected.items():
         assert_array_equal(found[name], value, err_msg=name)
