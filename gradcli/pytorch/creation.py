@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.conversion import to
+from gradcli.pytorch.conversion import SHORT, to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
 from gradcli.pytorch.record import Recorder, script_line
@@ -27,6 +28,11 @@ _COPY = (
 _SLOW = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
     "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
+
+_RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+    "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
 )
 
 
@@ -97,10 +103,14 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     wanted = _dtype(dtype) if dtype is not None else None
     if wanted is not None:
         array = array.astype(wanted.numpy, copy=False)
+    elif array.dtype not in OF_NUMPY and array.dtype.kind in "uc":
+        raise missing(array.dtype.name, (), "torch.")
     elif array.dtype not in OF_NUMPY:
+        kind = array.dtype.type
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
-            "are: float64, float32, int64, int32, uint8, and bool."
+            f"can't convert np.ndarray of type {kind.__module__}.{kind.__name__}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool."
         )
     found = of_array(array)
     if requires_grad:
@@ -242,8 +252,25 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
     check_room(count, wanted.numpy)
-    array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
-    return _optional(array, **options)
+    array = start + step * np.arange(count) if whole else _steps(start, step, count, wanted.numpy)
+    return _optional(array.astype(wanted.numpy), **options)
+
+
+def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
+    """Return start + step*k to PyTorch's last digit, which counts on from the first element of each vector."""
+    lanes = 32 // kind.itemsize
+    places = np.arange(count)
+    lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
+    first = (start + step * (places - lane).astype(np.longdouble)).astype(np.float64).astype(kind)
+    return (first + step * lane.astype(np.longdouble)).astype(np.float64)
+
+
+@function("range")
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    warnings.warn(_RANGE, UserWarning, stacklevel=2)
+    start, end = (0, start) if end is None else (start, end)
+    wanted = dtype or default_dtype()
+    return _optional(_steps(start, step, int((end - start) / step) + 1, wanted.numpy).astype(wanted.numpy), **options)
 
 
 @function("linspace")
@@ -323,5 +350,4 @@ function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 for _d in dtypes.ALL:
     TORCH[_d.name] = _d
-for _alias, _name in {"float": "float32", "double": "float64", "long": "int64", "int": "int32"}.items():
-    TORCH[_alias] = BY_NAME[_name]  # type: ignore[index]
+TORCH.update({alias: BY_NAME[name] for alias, name in SHORT.items() if alias not in ("bool", "byte", "char")})
