@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
@@ -19,6 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
@@ -96,12 +96,7 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     if "overload" not in Mode.warned:  # once, whichever it is
         Mode.warned.add("overload")
         tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
-        warnings.warn(
-            f"This overload of {name} is deprecated:\n\t{name}(Number {factor}, {tensors})\nConsider using one of the "
-            f"following signatures instead:\n\t{name}({tensors}, *, Number {factor} = 1)",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("factor in front", name, factor, tensors)
     return args[1:], {**kwargs, factor: args[0]}
 
 

@@ -10,6 +10,7 @@ from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
@@ -72,10 +73,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         if not isinstance(y, Tensor):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
         if y.dim():
-            raise RuntimeError(
-                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-            )
+            raise refusal("not a scalar to differentiate", y.dim())
         grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
             grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
