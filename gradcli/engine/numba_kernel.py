@@ -21,6 +21,7 @@ from gradcli.graph.operations import OPERATIONS
 Array = np.ndarray[Any, Any]
 
 _THREAD = 2**23  # additions whose time is worth a thread
+_LARGE = 2**20  # bytes of the outputs, which do not fit in the inner caches
 
 
 class NumbaKernel:
@@ -31,6 +32,7 @@ class NumbaKernel:
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
         self._schedule, self._notes = schedule, notes
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
+        self._numbers = sum(n.size for n in schedule.outputs.values())
         self._many = _Function(write(schedule), notes)
         self._few: _Function | None = None
         self._lock = Lock()
@@ -47,10 +49,11 @@ class NumbaKernel:
         if found is None:
             return None
         count = arrays[-1].shape[-1]
+        large = 8 * count * self._numbers > _LARGE
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
             function = self._for(stop - start)
-            function.call(count, start, stop, *(a.ctypes.data for a in (found, function.same, *buffers)))
+            function.call(count, start, stop, large, *(a.ctypes.data for a in (found, function.same, *buffers)))
 
         return work
 
