@@ -123,7 +123,7 @@ class Module:
 
     def register_module(self, name: str, module: Module | None) -> None:
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         self._modules[name] = module
@@ -307,7 +307,7 @@ class Module:
         return list(self._modules.items())
 
 
-def _typename(x: Any) -> str:
+def typename(x: Any) -> str:
     """Return what PyTorch calls the type of something, or what is a class or a function itself."""
     own = x if hasattr(x, "__qualname__") else type(x)
     home = getattr(own, "__module__", None) or "builtins"

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import enable_grad
-from gradcli.pytorch.module import forget
+from gradcli.pytorch.module import forget, typename
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -43,7 +43,7 @@ class Optimizer:
         own = [p[1] if isinstance(p, tuple) else p for p in own]
         for p in own:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(map(id, own))) < len(own):
