@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import float32, float64
+from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -199,7 +199,8 @@ class Module:
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        return (p for _, p in self.named_parameters(recurse=recurse))
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
         return self._named("_buffers", prefix, recurse)
@@ -280,6 +281,9 @@ class Module:
 
     def float(self) -> Self:
         return self.to(float32)
+
+    def half(self) -> Self:
+        return self.to(float16)
 
     def cpu(self) -> Self:
         return self
