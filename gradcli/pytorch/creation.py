@@ -220,6 +220,12 @@ def values(self: Tensor) -> Tensor:
     raise RuntimeError("values expected sparse tensor layout but got Strided")
 
 
+@method("index")
+def index(self: Tensor, positions: Any, dims: Any) -> Tensor:
+    """Refuse: nobody calls it, but plotting libraries ask whether there is such a method."""
+    raise missing("index", (), "Tensor.")
+
+
 @method("new")
 def new_of(self: Tensor, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
