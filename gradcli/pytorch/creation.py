@@ -12,10 +12,10 @@ import numpy as np
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import NO_ROOM
-from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
@@ -55,7 +55,8 @@ def _fitting(numbers: Array, wanted: dtypes.dtype) -> Array:
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data.tolist()
+        cut_all(data, "torch.tensor([…])")
+        return data._a[..., 0].tolist()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
@@ -117,20 +118,11 @@ def tensor(
     if isinstance(data, Tensor):
         warnings.warn(_COPY, UserWarning, stacklevel=2)
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
-        _note_cut(found, data, "torch.tensor(…)")
+        found._detached = cut_all(data, "torch.tensor(…)")
         return found
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    if isinstance(data, list | tuple):
-        _note_cut(found, data, "torch.tensor([…])")
+    found._detached = cut_all(data, "torch.tensor([…])") if isinstance(data, list | tuple) else None
     return found
-
-
-def _note_cut(found: Tensor, data: Any, how: str) -> None:
-    """Remember that a tensor was made of the numbers of others, without their history."""
-    if Recorder.explains:
-        parts = data if isinstance(data, list | tuple) else [data]
-        if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
-            found._detached = (script_line(), how)
 
 
 @function("as_tensor", "asarray")
