@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
 from gradcli.engine.jax_target import function_of
 from gradcli.engine.schedule import Schedule
 
@@ -22,7 +24,7 @@ class JaxKernel:
 
     def __init__(self, schedule: Schedule) -> None:
         jax.config.update("jax_enable_x64", True)
-        self._schedule = schedule
+        self._schedule, self.new = schedule, partial(new_rows, schedule.shapes)
         self._run = jax.jit(self._function)
         live = max(1, sum(n.size for n in schedule.steps))
         longest = max(1, min(_LONGEST, _MEMORY // live))
@@ -38,6 +40,10 @@ class JaxKernel:
     def buffers(self, count: int) -> list[np.ndarray[Any, Any]]:
         """Return nothing: XLA has memory of its own."""
         return []
+
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at a block of points, which is filled up with its last one."""

@@ -15,18 +15,12 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
-
-SECOND = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
-    "tensors after calling backward."
-)
 
 
 @dataclass(frozen=True)
@@ -142,7 +136,7 @@ class Sweep:
         if g is None:
             return [None] * len(step.edges)
         if step.freed is not None:
-            raise about(SECOND, "second", step)
+            raise about(told("freed graph"), "second", step)
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
@@ -295,14 +289,8 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
-    import warnings
-
     where = f"\n  line {step.line}" if step.line else ""
-    warnings.warn(
-        f"Error detected in {step.name()}. Traceback of forward call that caused the error:{where}\n",
-        UserWarning,
-        stacklevel=2,
-    )
+    warn("error detected", step.name(), where)
 
 
 def _check_nan(step: Step, passed: Sequence[Any]) -> None:
