@@ -12,11 +12,11 @@ import numpy as np
 from gradcli.graph.dtypes import DType, promoted
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import SHORT, to
+from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
@@ -61,7 +61,8 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
         if data._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         tensors.add(data.dtype.name)
-        return data.item()
+        cut_all(data, "torch.tensor([…])")
+        return data._a.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
@@ -119,20 +120,11 @@ def tensor(
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
-        _note_cut(found, data, "torch.tensor(…)")
+        found._detached = cut_all(data, "torch.tensor(…)")
         return found
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    if isinstance(data, list | tuple):
-        _note_cut(found, data, "torch.tensor([…])")
+    found._detached = cut_all(data, "torch.tensor([…])") if isinstance(data, list | tuple) else None
     return found
-
-
-def _note_cut(found: Tensor, data: Any, how: str) -> None:
-    """Remember that a tensor was made of the numbers of others, without their history."""
-    if Recorder.explains:
-        parts = data if isinstance(data, list | tuple) else [data]
-        if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
-            found._detached = (script_line(), how)
 
 
 @function("as_tensor", "asarray")
@@ -219,6 +211,12 @@ method("new_tensor")(
 def values(self: Tensor) -> Tensor:
     """Refuse: a dense tensor has none, but plotting libraries ask whether there is such a method."""
     raise RuntimeError("values expected sparse tensor layout but got Strided")
+
+
+@method("index")
+def index(self: Tensor, positions: Any, dims: Any) -> Tensor:
+    """Refuse: nobody calls it, but plotting libraries ask whether there is such a method."""
+    raise missing("index", (), "Tensor.")
 
 
 @method("new")
