@@ -55,7 +55,16 @@ def _remainder(a: Array, b: Array) -> Array:
 def sigmoid(x: Array) -> Array:
     """Return 1/(1 + exp(-x)), rounded at each step."""
     one = x.dtype.type(1)
-    return one / (one + exp(-x))  # type: ignore[no-any-return]
+    return one / (one + _exp_of_elements(-x))  # type: ignore[no-any-return]
+
+
+def _exp_of_elements(x: Array) -> Array:
+    """Return powers of e as a loop over elements has them: two vectors at a time, and what is left one by one."""
+    found = exp(x)
+    left = x.size % (2 * LANES[x.dtype])
+    if x.dtype == np.float32 and left and found.flags.c_contiguous and x.flags.c_contiguous:
+        found.reshape(-1)[-left:] = wide(np.exp, x.reshape(-1)[-left:])
+    return found
 
 
 def exp(x: Array) -> Array:
@@ -110,5 +119,5 @@ _WHOLE: dict[str, Callable[..., Array]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sigmoid": sigmoid,
-    "silu": lambda x: x / (1 + exp(-x)),
+    "silu": lambda x: x / (1 + _exp_of_elements(-x)),
 }

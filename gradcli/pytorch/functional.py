@@ -25,6 +25,7 @@ from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
@@ -259,7 +260,8 @@ def batch_norm(
     if training and running_mean is not None and running_var is not None:
         mean, squares = statistics(input._a[..., 0])
         for running, now in ((running_mean, mean), (running_var, squares / (size - 1))):
-            running._a[:, 0] = momentum * now + (1 - momentum) * running._a[:, 0]
+            kind = running._a.dtype.type
+            running._a[:, 0] = fused(kind(momentum), now, kind(1 - momentum) * running._a[:, 0])
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)

@@ -15,8 +15,7 @@ import numpy as np
 from gradcli.graph.node import Node
 from gradcli.pytorch.digits import exp, wide
 from gradcli.pytorch.normalization_order import Batch, Layer
-from gradcli.pytorch.product_order import product, sum_with_product
-from gradcli.pytorch.rounding import fused
+from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
 from gradcli.pytorch.sum_order import sums
 
 Array = np.ndarray[Any, Any]
@@ -36,18 +35,9 @@ def _addmm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
 
 
 def _batches(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    """Return products of stacks of matrices: each for itself, and small ones term by term."""
     if [len(s) for s in shapes] != [3, 3] or not math.prod(shapes[0]) * shapes[1][2]:
         return None
-    _, rows, inner = shapes[0]
-    if inner * rows * shapes[1][2] < _SMALL:
-        return lambda a, b: np.add.accumulate(a[..., 0].swapaxes(1, 2)[..., None] * b[..., None, :, 0], axis=1)[
-            :, -1, ..., None
-        ]
-    return lambda a, b: np.stack([product(x[..., 0], y[..., 0]) for x, y in zip(a, b, strict=True)])[..., None]
-
-
-_SMALL = 400
+    return lambda a, b: products_of_stacks(a[..., 0], b[..., 0])[..., None]
 
 
 def _classes(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
@@ -117,7 +107,7 @@ def _welford(axes: tuple[int, ...], x: Array) -> Array:
     for k, row in enumerate(rows, 1):
         far = row - mean
         mean = mean + far / k
-        squares = fused(far, row - mean, squares)
+        squares = squares + far * (row - mean)
     return squares
 
 
@@ -130,6 +120,19 @@ def _with_logits(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
         one = (1 - y) * x - (np.minimum(x, 0) - wide(np.log1p, exp(-np.abs(x))))
         axes = tuple(range(x.ndim - 1))
         return one if how == "none" else _one(how, one, axes)
+
+    return loss
+
+
+def _of_probabilities(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    if len(settings) != 2 or len(shapes) > 2 or shapes[0] != shapes[1]:
+        return None
+    how = settings[0][3][1]
+
+    def loss(p: Array, y: Array) -> Array:
+        log, log_rest = wide(np.log, p) if p.dtype == np.float32 else np.log(p), np.log1p(-p)
+        one = (y - 1) * np.maximum(log_rest, -100) - y * np.maximum(log, -100)
+        return one if how == "none" else _one(how, one, tuple(range(p.ndim - 1)))
 
     return loss
 
@@ -157,5 +160,6 @@ _KERNELS: dict[str, Callable[..., Kernel | None]] = {
     "var": _spread("var"),
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
+    "binary_cross_entropy": _of_probabilities,
     "binary_cross_entropy_with_logits": _with_logits,
 }

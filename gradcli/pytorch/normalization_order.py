@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.rounding import fused
-from gradcli.pytorch.sum_order import in_lanes, moments
+from gradcli.pytorch.sum_order import LANES, in_lanes, moments
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,8 @@ class Batch:
         if self.training:
             mean, inverse = self._inverse(x)
         else:
-            assert self.mean is not None and self.spread is not None
+            assert self.mean is not None
+            assert self.spread is not None
             mean, spread = arrays[self.mean][:, 0], arrays[self.spread][:, 0]
             inverse = 1 / np.sqrt(spread + x.dtype.type(self.eps))
         scale = inverse if self.weight is None else inverse * arrays[self.weight][:, 0]
@@ -69,7 +70,8 @@ class Batch:
         if self.training:
             mean, inverse = self._inverse(x)
         else:
-            assert self.mean is not None and self.spread is not None
+            assert self.mean is not None
+            assert self.spread is not None
             mean = arrays[self.mean][:, 0]
             inverse = (1 / np.sqrt(arrays[self.spread][:, 0].astype(np.float64) + self.eps)).astype(x.dtype)
         far = x - _channels(mean, x)
@@ -79,7 +81,10 @@ class Batch:
             count, kind = x.size // x.shape[1], x.dtype.type
             share = products.astype(x.dtype) * inverse * inverse / kind(count)
             even = (total / count).astype(x.dtype)
-            found = fused(-far, _channels(share, x), g - _channels(even, x))
+            slope, rest = _channels(share, x), g - _channels(even, x)
+            found = fused(-far, slope, rest)
+            if x.ndim == 2 and (left := x.shape[1] % LANES[x.dtype]):  # columns that fill no vector
+                found[:, -left:] = (rest - far * slope)[:, -left:]
         found = found * _channels(inverse, x)
         if self.weight is not None:
             found = found * _channels(arrays[self.weight][:, 0], x)

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.graph.node import Node
 from gradcli.pytorch.digits import exp, sigmoid
 from gradcli.pytorch.normalization_order import Batch, Layer
-from gradcli.pytorch.product_order import product, turned
+from gradcli.pytorch.product_order import product, products_of_stacks, turned
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import in_lanes, sums
 
@@ -156,8 +156,14 @@ def _spread(name: str) -> Callable[..., Own | None]:
 
 def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
     """Return the rules of `mm`, and those of `addmm` for its factors: of a factor that lies turned, turned."""
-    if len(shapes) < 2 or len(shapes[-1]) != 2 or len(shapes[-2]) != 2:
+    if len(shapes) < 2 or len(shapes[-1]) != len(shapes[-2]) or len(shapes[-1]) not in (2, 3):
         return None
+    if len(shapes[-1]) == 3:
+        return Own(
+            (0, 1),
+            lambda a, b, y, g: products_of_stacks(g[..., 0], b[..., 0].swapaxes(1, 2))[..., None],
+            lambda a, b, y, g: products_of_stacks(a[..., 0].swapaxes(1, 2), g[..., 0])[..., None],
+        )
 
     def left(*given: Array) -> Array:
         a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))

@@ -32,6 +32,16 @@ def product(a: Array, b: Array) -> Array:
     return _of_matrices(a[None], b)[0] if a.ndim == 1 else _of_matrices(a, b)
 
 
+def products_of_stacks(a: Array, b: Array) -> Array:
+    """Return the products of two stacks of matrices: each for itself, and small ones term by term."""
+    if a[0].size * b.shape[2] < _SMALL:
+        return np.add.accumulate(a.swapaxes(1, 2)[..., None] * b[:, :, None], axis=1)[:, -1]  # type: ignore[no-any-return]
+    return np.stack([product(x, y) for x, y in zip(a, b, strict=True)])
+
+
+_SMALL = 400
+
+
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
@@ -44,7 +54,7 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
     chain = np.concatenate([first[:1, :columns], b[:, :columns]])
     if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
-        found[:rows, :columns] = _in_blas(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), chain)
+        found[:rows, :columns] = _chain(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), chain)
     return found
 
 
@@ -64,7 +74,10 @@ def _of_matrices(a: Array, b: Array) -> Array:
 
 
 def _is_fused(a: Array, b: Array) -> bool:
-    return len(a) >= _ROWS and b.shape[1] >= _COLUMNS and a.shape[1] > 1 and _adds_in_order(a.dtype)
+    """Tell whether each term of a product is added with one rounding, and this can be done."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    is_wide = rows >= _ROWS and columns >= _COLUMNS and inner > 1
+    return is_wide and (rows * inner * columns <= _MOST or _adds_in_order(a.dtype))
 
 
 def _rounded_first(a: Array, b: Array) -> Array:
@@ -77,7 +90,7 @@ def _rounded_first(a: Array, b: Array) -> Array:
     # In this order in memory NumPy, too, adds the terms one after the other.
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if rows == columns == 1:
-        return _tail(terms)
+        return _in_order(terms)
     return _dots(terms) if turned(b) and not turned(a) and rows > 1 else _columns(terms)
 
 
@@ -86,7 +99,7 @@ def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
     count = a.shape[1]
     block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
     for k in range(0, count, block):
-        more = _in_blas(a[:, k : k + block], b[k : k + block])
+        more = _chain(a[:, k : k + block], b[k : k + block])
         found = more if found is None else found + more
     assert found is not None
     return found
@@ -96,11 +109,16 @@ def _fused_but_edges(a: Array, b: Array) -> Array:
     """Return a product of float64: one rounding is for whole fours of rows and twelves of columns."""
     rows, columns = len(a) - len(a) % _ROWS, b.shape[1] - b.shape[1] % _COLUMNS
     found = np.empty((len(a), b.shape[1]))
-    found[:rows, :columns] = _in_blas(a[:rows], b[:, :columns])
+    found[:rows, :columns] = _chain(a[:rows], b[:, :columns])
     for x, y, part in ((a, b[:, columns:], found[:, columns:]), (a[rows:], b[:, :columns], found[rows:, :columns])):
         if part.size:
             part[...] = _rounded_first(x, y)
     return found
+
+
+def _chain(a: Array, b: Array) -> Array:
+    """Return a product whose terms are added one after the other, each with one rounding."""
+    return _in_blas(a, b) if _adds_in_order(a.dtype) else _one_by_one(a, b)
 
 
 def _in_blas(a: Array, b: Array) -> Array:
@@ -112,7 +130,7 @@ def _in_blas(a: Array, b: Array) -> Array:
     found = np.empty((rows, columns), a.dtype)
     left = np.zeros((-(-rows // _COLUMNS) * _COLUMNS, inner), a.dtype)
     left[:rows] = a
-    width = max(_ONE_THREAD // (_COLUMNS * inner) // _EDGE - 2, 1) * _EDGE
+    width = min(max(_ONE_THREAD // (_COLUMNS * inner) // _EDGE - 2, 1) * _EDGE, _BLOCK)
     for i in range(0, columns, width):
         part = b[:, i : i + width]
         right = np.zeros((inner, -(-part.shape[1] // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)

@@ -1,0 +1,88 @@
+"""Operations whose last digits depend on the order of PyTorch's additions.
+
+Each prints check sums of the bits of its results and gradients.
+"""
+
+from __future__ import annotations
+
+HEAD = """
+import zlib
+import numpy as np, torch, torch.nn.functional as F
+
+def show(x):
+    a = x.detach().numpy()
+    print(a.dtype.name, "×".join(map(str, a.shape)), f"{zlib.crc32((a + 0).tobytes()):08x}")
+
+def try_(function, *shapes, kind=np.float32, positive=False):
+    numbers = np.random.RandomState(len(shapes) + sum(map(sum, shapes)))
+    arrays = [numbers.standard_normal(shape).astype(kind) for shape in shapes]
+    tensors = [torch.from_numpy(abs(a) if positive else a).requires_grad_() for a in arrays]
+    y = function(*tensors)
+    show(y)
+    y.backward(torch.from_numpy(numbers.standard_normal(tuple(y.shape)).astype(kind)))
+    for x in tensors:
+        show(x.grad)
+"""
+
+_PRODUCTS = ((8, 48, 24), (5, 200, 12), (4, 400, 16), (9, 7, 3), (3, 17, 1), (1, 20, 1))
+_NORMALIZE = """
+def batch(x, w, b):
+    mean, var = torch.zeros_like(w).detach(), torch.ones_like(w).detach()
+    y = F.batch_norm(x, mean, var, w, b, True)
+    show(mean)
+    show(var)
+    return y
+"""
+CASES = {
+    **{
+        f"products of float{bits}": "".join(
+            f"try_(torch.mm, ({m}, {k}), ({k}, {n}), kind=np.float{bits})\n"
+            for m, k, n in _PRODUCTS
+            if bits == 32 or n == 24
+        )
+        for bits in (32, 64)
+    },
+    "linear layers": "".join(
+        f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},))\n" for m, k, n in ((6, 30, 16), (8, 400, 12), (5, 9, 2))
+    ),
+    "linear layers of float64": "try_(F.linear, (8, 30), (12, 30), (12,), kind=np.float64)\n",
+    "stacks of matrices": "try_(torch.bmm, (3, 4, 5), (3, 5, 2))\ntry_(torch.bmm, (2, 8, 20), (2, 20, 12))\n",
+    "linspace and arange": """
+for kind in (torch.float32, torch.float64):
+    for n in (2, 7, 50, 101):
+        show(torch.linspace(-1, 1, n, dtype=kind))
+        show(torch.linspace(0, 3.3, n, dtype=kind))
+    show(torch.arange(-3, 3, 0.05, dtype=kind))
+""",
+    "batch normalization": _NORMALIZE
+    + "try_(batch, (8, 3), (3,), (3,))\ntry_(batch, (20, 16), (16,), (16,))\ntry_(batch, (2, 3, 4, 4), (3,), (3,))\n"
+    "try_(batch, (8, 4), (4,), (4,), kind=np.float64)\n",
+    "layer normalization": """
+norm = lambda x, w, b: F.layer_norm(x, w.shape, w, b)
+for shape in ((3, 3), (4, 16), (2, 3, 24)):
+    try_(norm, shape, shape[-1:], shape[-1:])
+    try_(norm, shape, shape[-1:], shape[-1:], kind=np.float64)
+""",
+    "variances": """
+for kind in (np.float32, np.float64):
+    for dim in (None, 0, 1):
+        try_(lambda x: x.var(dim), (5, 9), kind=kind)
+        try_(lambda x: x.var(dim, unbiased=False), (12, 4), kind=kind)
+""",
+    "losses of classes": """
+for rows in (1, 16, 17, 40, 300):
+    classes = torch.from_numpy(np.random.RandomState(rows).randint(0, 5, rows))
+    x = torch.from_numpy(np.random.RandomState(rows).standard_normal((rows, 5)).astype(np.float32))
+    show(F.nll_loss(x, classes))
+    show(F.nll_loss(x, classes, reduction="sum"))
+try_(lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), (3, 4))
+""",
+    "probabilities": """
+for kind in (np.float32, np.float64):
+    try_(lambda x: F.log_softmax(x, 1), (5, 3), kind=kind)
+try_(lambda x: F.softmax(x, 1), (5, 8))
+try_(torch.sigmoid, (40,))
+try_(lambda x: F.mse_loss(x, torch.ones_like(x)), (9, 3), kind=np.float64)
+try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float()), (20,))
+""",
+}

@@ -1,0 +1,27 @@
+"""Record the bits of PyTorch's results, in one thread: `python tests/pytorch/record_digits.py`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import torch
+from digit_cases import CASES, HEAD
+
+RECORDED = Path(__file__).with_name("digits.json")
+
+
+def printed(code: str) -> str:
+    """Return what a script prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "case", "exec"), {"__name__": "__main__"})
+    return out.getvalue()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    found = {name: printed(HEAD + code).splitlines() for name, code in CASES.items()}
+    RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
