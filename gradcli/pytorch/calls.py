@@ -66,6 +66,12 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     return apply(op, build, given, cast_to, name)
 
 
+def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
+    """Return what shows a tensor's elements in another shape: a step of its own, also where nothing moves."""
+    own = tuple(shape)
+    return apply(op, lambda n: Node(op, (n,), own, (setting,)), (x,), setting, name)
+
+
 def called(x: Any, name: str) -> Any:
     """Return what a composition gave, under the name that PyTorch has for the step that made it."""
     if isinstance(x, tuple):

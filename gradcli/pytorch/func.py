@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
-from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.autograd_functional import cut, derivatives, pushed, variable
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.messages import refusal
@@ -16,11 +16,6 @@ from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
-
-
-def _own(x: Tensor) -> Tensor:
-    """Return a tensor to differentiate by: a view, so that what stands outside may differentiate once more."""
-    return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
 def _chosen(
@@ -32,15 +27,8 @@ def _chosen(
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _own(given[n])
-        given[n]._called = names.get(n, "")
+        given[n] = variable(given[n], names.get(n, ""))
     return given, tuple(given[n] for n in numbers), outside
-
-
-def _cut(found: Any, outside: bool) -> Any:
-    if isinstance(found, tuple):
-        return tuple(_cut(f, outside) for f in found)
-    return found if outside or not isinstance(found, Tensor) else found.detach()
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -57,9 +45,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
             grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own = _cut(grads[0] if isinstance(argnums, int) else grads, outside)
-        value, aux = _cut(y, outside), _cut(aux, outside)
-        return (own, (value, aux)) if has_aux else (own, value)
+        passed = cut(grads[0] if isinstance(argnums, int) else grads, outside)
+        value, aux = cut(y, outside), cut(aux, outside)
+        return (passed, (value, aux)) if has_aux else (passed, value)
 
     return call
 
@@ -69,8 +57,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        own, value = both(*args, **kwargs)
-        return (own, value[1]) if has_aux else own
+        passed, value = both(*args, **kwargs)
+        return (passed, value[1]) if has_aux else passed
 
     return call
 
@@ -78,24 +66,24 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
     outside = any(x.requires_grad for x in primals)
     with enable_grad():
-        xs = tuple(map(_own, primals))
+        xs = tuple(map(variable, primals))
         found = func(*xs)
     y, aux = found if has_aux else (found, None)
 
     def pull(*v: Tensor) -> tuple[Tensor, ...]:
         with enable_grad():
             grads = _grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True)
-        return tuple(_cut(g, outside or any(w.requires_grad for w in v)) for g in grads)
+        return tuple(cut(g, outside or any(w.requires_grad for w in v)) for g in grads)
 
-    return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
+    return (cut(y, outside), pull, aux) if has_aux else (cut(y, outside), pull)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
     outside = any(x.requires_grad for x in (*primals, *tangents))
-    xs = tuple(map(_own, primals))
+    xs = tuple(map(variable, primals))
     y = func(*xs)
-    return _cut(y, outside), _cut(pushed(y, xs, tuple(tangents)), outside)
+    return cut(y, outside), cut(pushed(y, xs, tuple(tangents)), outside)
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
@@ -104,7 +92,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[...
     def call(*args: Any, **kwargs: Any) -> Any:
         given, xs, outside = _chosen(func, args, argnums)
         found = derivatives(func(*given, **kwargs), xs, True)
-        return _cut(found[0] if isinstance(argnums, int) else found, outside)
+        return cut(found[0] if isinstance(argnums, int) else found, outside)
 
     return call
 

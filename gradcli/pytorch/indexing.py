@@ -10,6 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.calls import moved
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -113,7 +114,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
     name = _name(self, key)
     if name == "AliasBackward0":
-        return apply("reshape", lambda n: _shaped(n, n.shape), (self,), (), name)
+        return moved("reshape", self, self.shape, tuple(self.shape), name)
     return apply("index", lambda n: _indexed(n, own), (self,), own, name)
 
 
