@@ -334,7 +334,7 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     for n in arguments:
         if n.args and n not in maker.computed.values() and n not in outputs.values():
             maker.computed[maker.fresh("t")] = n
-    names_given = {**_in_order(maker.computed, outputs), **outputs}
+    names_given = {**{name: node for name, node in maker.computed.items() if name not in outputs}, **outputs}
     place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
     inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
     graph = Graph.of(inputs, outputs, arguments, names=names_given)
@@ -385,7 +385,3 @@ def _fresh(stem: str, taken: set[str]) -> str:
     while f"{stem}{k}" in taken:
         k += 1
     return f"{stem}{k}"
-
-
-def _in_order(computed: Mapping[str, Node], outputs: Mapping[str, Node]) -> dict[str, Node]:
-    return {name: node for name, node in computed.items() if name not in outputs}
