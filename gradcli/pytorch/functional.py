@@ -18,7 +18,7 @@ from gradcli.pytorch.conversion import to
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.lookup import functional_named
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
@@ -162,20 +162,16 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
 
 def _of_channels(axes: int) -> Callable[..., Tensor]:
     name = f"dropout{axes}d"
-    wish = (
-        f"Note that {name} exists to provide channel-wise dropout on inputs with {axes} spatial dimension"
-        f"{'s' * (axes > 1)}, a channel dimension, and an optional batch dimension (i.e. {axes + 1}D or {axes + 2}D "
-        "inputs)."
-    )
 
     def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         """Return the channels, some of them 0 by chance."""
         rank = input.dim()
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if axes == 1 and rank not in (2, 3):
-            raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
-        if axes > 1 and rank not in (axes + 1, axes + 2):
+        if rank not in (axes + 1, axes + 2):
+            wish = told("purpose of a dropout", name, axes, "s" * (axes > 1), axes + 1, axes + 2)
+            if axes == 1:
+                raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
             warn("rank for a dropout", name, rank, wish)
         if axes == 2 and rank == 3:
             warn("rank for dropout2d")
