@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
 from gradcli.pytorch.tensor import Tensor, alias
@@ -19,13 +18,6 @@ __all__ = ["Variable", "backward", "grad"]
 ELSEWHERE = {"Function": "functions", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck"}
 ELSEWHERE |= dict.fromkeys(("detect_anomaly", "enable_grad", "inference_mode", "no_grad"), "modes")
 ELSEWHERE |= dict.fromkeys(("set_detect_anomaly", "set_grad_enabled"), "modes")
-
-_CREATE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
-    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
-    "the cycle and avoid the leak."
-)
 
 
 @dataclass
@@ -68,7 +60,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, _listed(grad_tensors), create_graph)
     if create_graph:
-        warnings.warn(_CREATE, UserWarning, stacklevel=3)
+        warn("backward with create_graph", level=3)
     call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
     sweep = _swept(call, seeds, retain_graph, create_graph)
     for x in chosen or ():
@@ -95,7 +87,10 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     if is_grads_batched:
-        raise MissingError("torch.autograd.grad(is_grads_batched=True)")
+        from gradcli.pytorch.func import vmap
+
+        options = (retain_graph, create_graph, allow_unused, False, materialize_grads)
+        return vmap(lambda *v: grad(outputs, inputs, v, *options))(*_listed(grad_outputs))  # type: ignore[no-any-return]
     roots, wanted = _listed(outputs), _listed(inputs)
     seeds = _seeds(roots, _listed(grad_outputs), create_graph)
     for x in wanted:
@@ -118,7 +113,7 @@ def grad(
 def _swept(call: Call, seeds: Sequence[tuple[Edge, Any]], retain: bool | None, create: bool) -> Sweep:
     """Return the sweep of a call, which has run; who listens is told before it."""
     wanted = None if call.inputs is None else {edge_of(x): None for x in call.inputs}
-    sweep = Sweep(bool(create if retain is None else retain), create, wanted)
+    sweep = Sweep(bool(create if retain is None else retain) or Mode.mapped, create, wanted)
     call.freed = not sweep.retain
     if Listeners.before is not None:
         Listeners.before(call)

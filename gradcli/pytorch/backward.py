@@ -15,18 +15,12 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
-from gradcli.pytorch.record import Edge, Leaf, Step, script_line
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
-
-SECOND = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
-    "tensors after calling backward."
-)
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class Sweep:
     create: bool
     wanted: dict[Edge, Any] | None = None
     leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
-    line: int = 0
+    line: Line = field(default_factory=lambda: Line(0))
     seen: Seen | None = field(default_factory=lambda: Seen() if record.Recorder.explains else None)
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
@@ -84,7 +78,7 @@ class Sweep:
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
-        self.line = script_line()
+        record.Recorder.swept = self.line = script_line()
         for edge, g in seeds:
             _add(pending, edge, g)
             if isinstance(edge, Step):
@@ -142,7 +136,7 @@ class Sweep:
         if g is None:
             return [None] * len(step.edges)
         if step.freed is not None:
-            raise about(SECOND, "second", step)
+            raise about(told("freed graph"), "second", step)
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
@@ -208,6 +202,7 @@ class Sweep:
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
         x._grad = accumulated(before, own, self.create)
+        x._reached = self.line
         self.leaves.append((leaf, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
@@ -294,14 +289,8 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
-    import warnings
-
     where = f"\n  line {step.line}" if step.line else ""
-    warnings.warn(
-        f"Error detected in {step.name()}. Traceback of forward call that caused the error:{where}\n",
-        UserWarning,
-        stacklevel=2,
-    )
+    warn("error detected", step.name(), where)
 
 
 def _check_nan(step: Step, passed: Sequence[Any]) -> None:

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gradcli.graph.dtypes import DType, promoted
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.conversion import to
+from gradcli.pytorch.conversion import SHORT, to
+from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.recipes import NO_ROOM
-from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
-
-_COPY = (
-    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
-)
-_SLOW = (
-    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
-    "single numpy.ndarray with numpy.array() before converting to a tensor."
-)
 
 
 def _values(data: Any, wanted: Any = None) -> Array:
     """Return numbers in lists as an array, of a dtype or the one that PyTorch gives them."""
-    found = np.asarray(_plain(data)) if not isinstance(data, np.ndarray) else data
-    if isinstance(data, np.ndarray | np.generic):
-        return np.asarray(data)
+    if isinstance(data, np.ndarray | np.generic | Tensor):
+        return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
+    tensors: set[DType] = set()
+    found = np.asarray(_plain(data, tensors))
+    if tensors and wanted is None:
+        wanted = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
     if found.dtype.kind in "biuf" and wanted is not None:
         return _fitting(found, _dtype(wanted))
     if found.dtype.kind == "f" or found.size == 0:
@@ -53,21 +49,29 @@ def _fitting(numbers: Array, wanted: dtypes.dtype) -> Array:
         return numbers.astype(wanted.numpy)
 
 
-def _plain(data: Any) -> Any:
+def _dtypes_of_numbers(data: Any) -> set[DType]:
+    if isinstance(data, list | tuple | range):
+        return set[DType]().union(*map(_dtypes_of_numbers, data))
+    return set() if isinstance(data, Tensor) else {dtypes.of_number(data).name}
+
+
+def _plain(data: Any, tensors: set[DType]) -> Any:
+    """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
     if isinstance(data, Tensor):
-        return data.tolist()
+        if data._a.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        tensors.add(data.dtype.name)
+        cut_all(data, "torch.tensor([…])")
+        return data._a.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
-            warnings.warn(_SLOW, UserWarning, stacklevel=4)
+            warn("list of arrays", level=4)
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
-        found = [_plain(e) for e in data]
+        found = [_plain(e, tensors) for e in data]
         if len(lengths) > 1:
-            raise ValueError(
-                f"expected sequence of length {len(listed[0])} at dim 1 (got "
-                f"{next(len(e) for e in listed if len(e) != len(listed[0]))})"
-            )
+            raise refusal("ragged list", len(listed[0]), next(len(e) for e in listed if len(e) != len(listed[0])))
         return found
     return data
 
@@ -97,11 +101,10 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     wanted = _dtype(dtype) if dtype is not None else None
     if wanted is not None:
         array = array.astype(wanted.numpy, copy=False)
+    elif array.dtype not in OF_NUMPY and array.dtype.kind in "uc":
+        raise missing(array.dtype.name, (), "torch.")
     elif array.dtype not in OF_NUMPY:
-        raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
-            "are: float64, float32, int64, int32, uint8, and bool."
-        )
+        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
     found = of_array(array)
     if requires_grad:
         if array.dtype.kind != "f":
@@ -115,22 +118,13 @@ def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     if isinstance(data, Tensor):
-        warnings.warn(_COPY, UserWarning, stacklevel=2)
+        warn("tensor of a tensor")
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
-        _note_cut(found, data, "torch.tensor(…)")
+        found._detached = cut_all(data, "torch.tensor(…)")
         return found
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    if isinstance(data, list | tuple):
-        _note_cut(found, data, "torch.tensor([…])")
+    found._detached = cut_all(data, "torch.tensor([…])") if isinstance(data, list | tuple) else None
     return found
-
-
-def _note_cut(found: Tensor, data: Any, how: str) -> None:
-    """Remember that a tensor was made of the numbers of others, without their history."""
-    if Recorder.explains:
-        parts = data if isinstance(data, list | tuple) else [data]
-        if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
-            found._detached = (script_line(), how)
 
 
 @function("as_tensor", "asarray")
@@ -154,7 +148,7 @@ def check_room(count: Any, kind: Any) -> None:
     """Refuse what no memory holds, in PyTorch's words."""
     size = int(count) * np.dtype(kind).itemsize
     if size > _MOST:
-        raise RuntimeError(NO_ROOM.format(size))
+        raise refusal("no room", size)
 
 
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
@@ -219,6 +213,12 @@ def values(self: Tensor) -> Tensor:
     raise RuntimeError("values expected sparse tensor layout but got Strided")
 
 
+@method("index")
+def index(self: Tensor, positions: Any, dims: Any) -> Tensor:
+    """Refuse: nobody calls it, but plotting libraries ask whether there is such a method."""
+    raise missing("index", (), "Tensor.")
+
+
 @method("new")
 def new_of(self: Tensor, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
@@ -242,8 +242,25 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
     check_room(count, wanted.numpy)
-    array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
-    return _optional(array, **options)
+    array = start + step * np.arange(count) if whole else _steps(start, step, count, wanted.numpy)
+    return _optional(array.astype(wanted.numpy), **options)
+
+
+def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
+    """Return start + step*k to PyTorch's last digit, which counts on from the first element of each vector."""
+    lanes = 32 // kind.itemsize
+    places = np.arange(count)
+    lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
+    first = fused(float(step), places - lane, float(start)).astype(kind)
+    return fused(float(step), lane, first.astype(np.float64))
+
+
+@function("range")
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    warn("range")
+    start, end = (0, start) if end is None else (start, end)
+    wanted = dtype or default_dtype()
+    return _optional(_steps(start, step, int((end - start) / step) + 1, wanted.numpy).astype(wanted.numpy), **options)
 
 
 @function("linspace")
@@ -254,7 +271,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     step = (b - a) / wanted.type(max(1, steps - 1))
     places = np.arange(steps, dtype=wanted)
     # From the nearer end, as PyTorch counts them.
-    found = np.where(places < steps // 2, a + step * places, b - step * (steps - 1 - places)).astype(wanted)
+    found = np.where(places < steps // 2, fused(step, places, a), fused(-step, steps - 1 - places, b)).astype(wanted)
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 
@@ -323,5 +340,4 @@ function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 for _d in dtypes.ALL:
     TORCH[_d.name] = _d
-for _alias, _name in {"float": "float32", "double": "float64", "long": "int64", "int": "int32"}.items():
-    TORCH[_alias] = BY_NAME[_name]  # type: ignore[index]
+TORCH.update({alias: BY_NAME[name] for alias, name in SHORT.items() if alias not in ("bool", "byte", "char")})

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
-from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
+__all__ += ["vjp", "vmap"]
+
+
+def _leaves(tree: Any) -> list[Any]:
+    """Return what stands in lists, tuples and dicts, in order."""
+    if isinstance(tree, dict | list | tuple):
+        return [x for inner in (tree.values() if isinstance(tree, dict) else tree) for x in _leaves(inner)]
+    return [tree]
+
+
+def _filled(tree: Any, values: Iterator[Any]) -> Any:
+    """Return lists, tuples and dicts like others, with other values in them."""
+    if isinstance(tree, dict):
+        return {key: _filled(inner, values) for key, inner in tree.items()}
+    return type(tree)(_filled(x, values) for x in tree) if isinstance(tree, list | tuple) else next(values)
 
 
 def _own(x: Tensor) -> Tensor:
@@ -27,19 +43,24 @@ def _chosen(
 ) -> tuple[list[Any], tuple[Tensor, ...], bool]:
     """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    outside = any(isinstance(a, Tensor) and a.requires_grad for a in _leaves(args))
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _own(given[n])
-        given[n]._called = names.get(n, "")
-    return given, tuple(given[n] for n in numbers), outside
+        given[n] = _filled(given[n], map(_own, _leaves(given[n])))
+        if isinstance(given[n], Tensor):
+            given[n]._called = names.get(n, "")
+    return given, tuple(_leaves([given[n] for n in numbers])), outside
+
+
+def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
+    """Return what was found for each tensor in the form of the chosen arguments."""
+    form = given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in argnums)
+    return _filled(form, iter(found))
 
 
 def _cut(found: Any, outside: bool) -> Any:
-    if isinstance(found, tuple):
-        return tuple(_cut(f, outside) for f in found)
-    return found if outside or not isinstance(found, Tensor) else found.detach()
+    return _filled(found, (x if outside or not isinstance(x, Tensor) else x.detach() for x in _leaves(found)))
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -52,15 +73,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         if not isinstance(y, Tensor):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
         if y.dim():
-            raise RuntimeError(
-                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-            )
+            raise refusal("not a scalar to differentiate", y.dim())
         grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
             grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own = _cut(grads[0] if isinstance(argnums, int) else grads, outside)
-        value, aux = _cut(y, outside), _cut(aux, outside)
+        own, value, aux = (_cut(found, outside) for found in (_arranged(grads, given, argnums), y, aux))
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -77,27 +94,28 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     return call
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
-    outside = any(x.requires_grad for x in primals)
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    outside = any(x.requires_grad for x in _leaves(primals))
+    own = _filled(primals, map(_own, _leaves(primals)))
     with enable_grad():
-        xs = tuple(map(_own, primals))
-        found = func(*xs)
+        found = func(*own)
     y, aux = found if has_aux else (found, None)
 
-    def pull(*v: Tensor) -> tuple[Tensor, ...]:
+    def pull(*v: Any) -> tuple[Any, ...]:
+        flows = _leaves(v)
         with enable_grad():
-            grads = _grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True)
-        return tuple(_cut(g, outside or any(w.requires_grad for w in v)) for g in grads)
+            grads = _grad(_leaves(y), _leaves(own), flows, True, True, materialize_grads=True)
+        return _cut(_filled(own, iter(grads)), outside or any(w.requires_grad for w in flows))  # type: ignore[no-any-return]
 
     return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
 
 
 @enable_grad()
-def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
-    outside = any(x.requires_grad for x in (*primals, *tangents))
-    xs = tuple(map(_own, primals))
-    y = func(*xs)
-    return _cut(y, outside), _cut(pushed(y, xs, tuple(tangents)), outside)
+def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    outside = any(x.requires_grad for x in _leaves((primals, tangents)))
+    own = _filled(tuple(primals), map(_own, _leaves(primals)))
+    y = func(*own)
+    return _cut(y, outside), _cut(pushed(y, tuple(_leaves(own)), tuple(_leaves(tangents))), outside)
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
@@ -105,8 +123,9 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[...
     @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
         given, xs, outside = _chosen(func, args, argnums)
-        found = derivatives(func(*given, **kwargs), xs, True)
-        return _cut(found[0] if isinstance(argnums, int) else found, outside)
+        y = func(*given, **kwargs)
+        found = [_arranged(derivatives(own, xs, True), given, argnums) for own in _leaves(y)]
+        return _cut(_filled(y, iter(found)), outside)
 
     return call
 
@@ -124,13 +143,38 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
-        parts = [unbind(a, d) if d is not None else None for a, d in zip(args, dims, strict=True)]
-        count = next(len(p) for p in parts if p is not None)
-        found = [
-            func(*(a if p is None else p[i] for a, p in zip(args, parts, strict=True)), **kwargs) for i in range(count)
-        ]
-        if isinstance(found[0], tuple):
-            return tuple(stack(list(own), out_dims) for own in zip(*found, strict=True))
-        return stack(found, out_dims)
+        parts = [d if d is None else [unbind(x, d) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
+        count = len(next(p for p in parts if p is not None)[0])
+        found = []
+        for i in range(count):
+            own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
+            with _Switch(mapped=Mode.mapped or i + 1 < count):
+                found.append(func(*own, **kwargs))
+        return _filled(found[0], (stack(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
 
     return call
+
+
+def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:
+    """Call a module with other parameters and buffers in the place of its own, by their names."""
+    every = [parameters] if isinstance(parameters, dict) else parameters
+    places = []
+    for name, value in (item for own in every for item in own.items()):
+        owner, _, local = name.rpartition(".")
+        inner = module.get_submodule(owner)
+        places.append((inner._parameters if local in inner._parameters else inner._buffers, local, value))
+    before = [own[local] for own, local, _ in places]
+    try:
+        for own, local, value in places:
+            own[local] = value
+        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+    finally:
+        for (own, local, _), value in zip(places, before, strict=True):
+            own[local] = value
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the parameters and the buffers of several modules of one form, stacked by their names."""
+    named = [[dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]]
+    params, buffers = ({k: stack([d[k].detach() for d in own]) for k in own[0]} for own in named)
+    return {k: p.requires_grad_() for k, p in params.items()}, buffers

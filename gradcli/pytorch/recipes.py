@@ -24,6 +24,7 @@ from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.pytorch.digits import function_of, is_whole
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.own_rules import RESULT, Rule, own_rules
 
 Array = np.ndarray[Any, Any]
@@ -33,10 +34,15 @@ _KEPT = 4096  # recipes
 _NAMES = [f"a{i}" for i in range(64)]
 
 
+def _single(node: Node) -> Node:
+    """Return a node of float16 as one of float32: an operation on halves rounds once, at its end."""
+    return node if node.dtype != "float16" else Node(node.op, node.args, node.shape, node.settings, "float32")
+
+
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
-    __slots__ = ("_constants", "_dtypes", "_op", "_outputs", "_steps", "reads")
+    __slots__ = ("_constants", "_dtypes", "_halves", "_op", "_outputs", "_steps", "reads")
 
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
         self._op = op
@@ -48,11 +54,12 @@ class Program:
         fixed = [n for n in nodes if n.op == "const"]
         place = {n: i for i, n in enumerate([*inputs, *fixed])}
         self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
-        self._constants = [constant(n) for n in fixed]
+        self._constants = [constant(_single(n)) for n in fixed]
+        self._halves = any(n.dtype == "float16" for n in inputs)
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                self._steps.append((function_of(n), tuple(place[a] for a in n.args)))
+                self._steps.append((function_of(_single(n)), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
@@ -63,6 +70,8 @@ class Program:
         Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
         """
         values = [*arrays, *self._constants]
+        if self._halves:
+            values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
         try:
             for function, places in self._steps:
                 values.append(function(*[values[i] for i in places]))
@@ -193,17 +202,11 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
     return found
 
 
-NO_ROOM = (
-    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
-    "{} bytes. Error code 12 (Cannot allocate memory)"
-)
-
-
-def _refused(op: str, error: InputError, operands: Sequence[Node]) -> RuntimeError:
+def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
     """Return PyTorch's error for shapes that do not broadcast, or a constructor's own words."""
     if "is too large" in error.message and (shape := re.search(r"shape ([\de+×]+)", error.message)):
         size = math.prod(int(float(n)) for n in shape[1].split("×")) * np.dtype(operands[0].dtype).itemsize
-        return RuntimeError(NO_ROOM.format(size))
+        return refusal("no room", size)
     if "do not fit together" not in error.message:
         return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
     common_shape([node.shape for node in operands])
@@ -220,9 +223,6 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         for k in range(1, min(len(whole), len(shape)) + 1):
             m, n = whole[-k], shape[-k]
             if m != n and 1 not in (m, n):
-                raise RuntimeError(
-                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                    f"{max(len(whole), len(shape)) - k}"
-                )
+                raise refusal("sizes that do not broadcast", m, n, max(len(whole), len(shape)) - k)
         whole = np.broadcast_shapes(whole, tuple(shape))
     return whole

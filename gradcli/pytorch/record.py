@@ -14,9 +14,9 @@ import numpy as np
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import grad_name, saved
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
-from gradcli.pytorch.words import INFERENCE
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -44,6 +44,7 @@ class Recorder:
     """How much is kept for explanations: lines and operands are, unless the run is quiet."""
 
     explains = False
+    swept: ClassVar[Line | None] = None  # the line of the last backward
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
@@ -317,19 +318,10 @@ def apply(
             record(out, recipe, operands, arrays, active)
             return out
     if Recorder.explains:
+        from gradcli.pytorch.cuts import note_lost
+
         note_lost(out, operands, op)
     return out
-
-
-def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
-    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
-    for x in operands:
-        if isinstance(x, np.ndarray):
-            continue
-        if x._detached is not None:
-            out._detached = x._detached
-        elif x.requires_grad:
-            out._detached = (script_line(), f"{how}, which has no gradient" if Mode.grad else "no_grad()")
 
 
 def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
@@ -361,7 +353,7 @@ def record(
         x = operands[i]
         if not isinstance(x, np.ndarray):
             if x._inference:
-                raise RuntimeError(INFERENCE)
+                raise refusal("inference tensor saved")
             step.checks.append((x._memory, x._memory.version, arrays[i], x))
     if needs_result:
         step.checks.append((out._memory, out._memory.version, out._a, None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
+from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
-from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
+from gradcli.pytorch.record import Edge, Handle, Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +38,8 @@ class Tensor:
     _leaf: Callable[[], Leaf | None] | None = None
     _made = ""  # of a view: `no_grad`, or the name of what made several at once
     _inference = False
-    _detached: tuple[int, str] | None = None  # the line at which it was cut off from what it came from, and how
+    _detached: Cut | None = None  # where it was cut off from what it came from
+    _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
@@ -126,10 +127,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if self._fn is not None and not wanted:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
+            raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self._inference and wanted:
@@ -147,24 +145,19 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         if self._grad is None and self._fn is not None and not self.retains_grad:
-            warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
+            warn(".grad of no leaf")
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-            )
+            raise refusal("kind of a .grad", type(value).__name__)
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(GRAD_DTYPE.format(value.dtype.word.lower(), self.dtype.word.lower()))
+            raise refusal("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
         if value is not None and value._a.shape != self._a.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
-            )
+            raise refusal("size of a .grad", list(value.shape), list(self.shape))
         self._grad = value
 
     @grad.deleter
@@ -229,6 +222,7 @@ class Tensor:
     def item(self) -> Any:
         if self._a.size != 1:
             raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        cut(self, ".item()")
         return self._a.item()
 
     def __float__(self) -> float:
@@ -236,6 +230,7 @@ class Tensor:
 
     def __int__(self) -> int:
         self._check_single()
+        cut(self, "int()")
         return int(self._a.item())
 
     def _check_single(self) -> None:
@@ -246,7 +241,8 @@ class Tensor:
         self._check_single()
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
-            warnings.warn(SCALAR, UserWarning, stacklevel=3)
+            warn("scalar of what requires grad", level=3)
+        cut(self, "float()")
         return self._a.item()
 
     def __index__(self) -> int:
@@ -278,11 +274,13 @@ class Tensor:
         return object.__format__(self, spec)
 
     def tolist(self) -> Any:
+        cut(self, ".tolist()")
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
         if self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        cut(self, ".numpy()")
         return self._a[..., 0]
 
     def __array__(self, dtype: Any = None) -> Array:
@@ -296,7 +294,7 @@ class Tensor:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._step is not None:
-            raise RuntimeError(DEEPCOPY)
+            raise refusal("copy of a result")
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))
