@@ -20,6 +20,7 @@ from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.normalization_order import statistics
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
@@ -256,11 +257,9 @@ def batch_norm(
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and running_mean is not None and running_var is not None:
-        axes = (0, *range(2, input.dim()), input.dim())
-        mean = input._a.mean(axis=axes)[:, None]
-        spread = input._a.var(axis=axes, ddof=1)[:, None]
-        for running, now in ((running_mean, mean), (running_var, spread)):
-            running._a[...] = (1 - momentum) * running._a + momentum * now
+        mean, squares = statistics(input._a[..., 0])
+        for running, now in ((running_mean, mean), (running_var, squares / (size - 1))):
+            running._a[:, 0] = momentum * now + (1 - momentum) * running._a[:, 0]
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)
