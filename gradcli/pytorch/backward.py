@@ -255,8 +255,8 @@ def _like(g: Any, found: Tensor) -> Any:
 def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
     """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
     if before is None:
-        if create:
-            return record.copied(own) if own.requires_grad else own
+        if create and own.requires_grad:
+            return record.copied(own)
         return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
     if create:
         return before + own

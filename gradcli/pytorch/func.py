@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.creation import zeros_like
-from gradcli.pytorch.joining import stack, unbind
+from gradcli.pytorch.joining import select, stack
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+
+
+def _mapped(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """Return tuples, lists and dicts as they are nested, with what a function gives for what is in them."""
+    if isinstance(tree, dict):
+        return type(tree)((k, _mapped(f, v, *(o[k] for o in others))) for k, v in tree.items())
+    if isinstance(tree, tuple | list):
+        return type(tree)(_mapped(f, *own) for own in zip(tree, *others, strict=True))
+    return f(tree, *others)
+
+
+def _inner(tree: Any) -> list[Any]:
+    found: list[Any] = []
+    _mapped(found.append, tree)
+    return found
+
+
+def _rebuilt(tree: Any, values: Iterable[Any]) -> Any:
+    """Return other values, nested as a tree is."""
+    own = iter(values)
+    return _mapped(lambda _: next(own), tree)
 
 
 def _own(x: Tensor) -> Tensor:
@@ -22,24 +44,21 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(
-    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
-) -> tuple[list[Any], tuple[Tensor, ...], bool]:
+def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any, bool]:
     """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    outside = any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    outside = any(isinstance(a, Tensor) and a.requires_grad for a in _inner(args))
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _own(given[n])
-        given[n]._called = names.get(n, "")
-    return given, tuple(given[n] for n in numbers), outside
+        given[n] = _mapped(_own, given[n])
+        if isinstance(given[n], Tensor):
+            given[n]._called = names.get(n, "")
+    return given, given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in numbers), outside
 
 
 def _cut(found: Any, outside: bool) -> Any:
-    if isinstance(found, tuple):
-        return tuple(_cut(f, outside) for f in found)
-    return found if outside or not isinstance(found, Tensor) else found.detach()
+    return found if outside else _mapped(lambda y: y.detach() if isinstance(y, Tensor) else y, found)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -56,11 +75,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
-        grads = tuple(map(zeros_like, xs))
+        own = _mapped(zeros_like, xs)
         if y.requires_grad:
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own = _cut(grads[0] if isinstance(argnums, int) else grads, outside)
-        value, aux = _cut(y, outside), _cut(aux, outside)
+            own = _rebuilt(xs, _grad(y, _inner(xs), create_graph=True, materialize_grads=True))
+        own, value, aux = (_cut(t, outside) for t in (own, y, aux))
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -105,8 +123,8 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[...
     @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
         given, xs, outside = _chosen(func, args, argnums)
-        found = derivatives(func(*given, **kwargs), xs, True)
-        return _cut(found[0] if isinstance(argnums, int) else found, outside)
+        found = func(*given, **kwargs)
+        return _cut(_mapped(lambda y: _rebuilt(xs, derivatives(y, tuple(_inner(xs)), True)), found), outside)
 
     return call
 
@@ -124,13 +142,30 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
-        parts = [unbind(a, d) if d is not None else None for a, d in zip(args, dims, strict=True)]
-        count = next(len(p) for p in parts if p is not None)
-        found = [
-            func(*(a if p is None else p[i] for a, p in zip(args, parts, strict=True)), **kwargs) for i in range(count)
-        ]
-        if isinstance(found[0], tuple):
-            return tuple(stack(list(own), out_dims) for own in zip(*found, strict=True))
-        return stack(found, out_dims)
+        given = list(zip(args, dims, strict=True))
+        count = next(_inner(a)[0].shape[d] for a, d in given if d is not None)
+        found = []
+        for i in range(count):
+            own = (a if d is None else _mapped(lambda x, d=d: select(x, d, i), a) for a, d in given)  # noqa: B023
+            found.append(func(*own, **kwargs))
+        return _mapped(lambda *own: stack(list(own), out_dims), *found)
 
     return call
+
+
+def functional_call(
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, **_: Any
+) -> Any:
+    """Return what a module gives with other parameters and buffers, which are its own for this call only."""
+    given = parameter_and_buffer_dicts
+    modules, before = dict(module.named_modules()), []
+    try:
+        for name, value in dict(ChainMap(*((given,) if isinstance(given, dict) else given))).items():
+            path, _dot, own = name.rpartition(".")
+            held = next(h for h in (modules[path]._parameters, modules[path]._buffers) if own in h)
+            before.append((held, own, held[own]))
+            held[own] = value
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+    finally:
+        for held, own, value in before:
+            held[own] = value

@@ -17,6 +17,7 @@ from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
+from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
@@ -108,7 +109,7 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in broadcast_tensors(x1, x2))
     return (first * second).sum(dim)  # type: ignore[no-any-return]
 
 

@@ -229,6 +229,10 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
     if Recorder.explains:
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, args, strict=True))
     context._step = step
+    for x in context._dirty:
+        if x.is_leaf and x.requires_grad:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        x._memory.version += 1
     found = []
     kept = {id(x) for x in context._kept}
     number = 0

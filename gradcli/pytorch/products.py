@@ -12,6 +12,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import t
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -85,6 +86,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return own(input, other)
     if 0 in ranks:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
+    if ranks == (1, 2) and input.shape != other.shape[:1]:
+        return mv(t(other), input)  # which raises
     inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
     if input.shape[-1] != inner:
         rows = int(np.prod(input.shape[:-1]))
