@@ -15,7 +15,6 @@ def in_tiles(graph, same, points, count, tile):
     """Return the outputs of a graph at so many points, in tiles; `same` has the inputs that are the same at all."""
     pytest.importorskip("llvmlite")
     from gradcli.engine.numba_compiler import compiled, loaded
-    from gradcli.engine.numba_kernel import cells
 
     schedule = Schedule.of(graph, same)
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}
@@ -25,10 +24,9 @@ def in_tiles(graph, same, points, count, tile):
     source = re.sub(r"(?m)^  %T = .*", f"  %T = add i64 {tile}, 0", code.source)
     found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}
     arrays = [*(np.ascontiguousarray(points[name], dtype=float) for name in schedule.inputs), *found.values()]
-    own = cells(arrays)
-    strides = np.full(len(arrays), count)
+    addresses = np.array([a.ctypes.data for a in arrays])
     scratch = np.full(code.rows * tile, np.nan)
-    engine, kernel = loaded(compiled(source))
-    kernel(count, *(a.ctypes.data for a in (own, strides, code.same, scratch)))
+    engine, kernel, _ = loaded(compiled(source))
+    kernel(count, 0, count, *(a.ctypes.data for a in (addresses, code.same, scratch)))
     del engine
     return found | constants

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 
+from gradcli.engine.blocks import Arrays, Work, are_rows, new_rows
 from gradcli.engine.numpy_kernel import NumpyKernel
 from gradcli.engine.numpy_plan import CACHE_LINE
 from gradcli.engine.schedule import Schedule
@@ -20,8 +21,6 @@ from gradcli.graph.graph import Graph
 Array = np.ndarray[Any, Any]
 
 _LINE = CACHE_LINE // 8  # points in a line of the cache
-
-_in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
 
 
 class Kernel(Protocol):
@@ -36,8 +35,8 @@ class Kernel(Protocol):
     def buffers(self, count: int) -> list[Array]:
         """Return the memory that a thread needs for blocks of `count` points."""
 
-    def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
-        """Compute the results at a block of points."""
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
 
 
 class Compiled:
@@ -70,29 +69,38 @@ class Compiled:
         # In their order; `results` take the place of those that vary.
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
         self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
+        self._names = list(self._shapes)
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
+        self._helpers = _Helpers()
 
-    def __call__(self, points: Mapping[str, Array], out: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    def __call__(self, points: Arrays, out: Arrays | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
-        if not _are_rows(points.values()):
-            points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
         count = next((a.shape[-1] for a in points.values()), 1)
-        results = {name: out[name] for name in self._shapes} if out else self._new(count)
-        if _are_rows(results.values()):
-            self._run(points, results, count)
+        if not out:
+            results: Arrays = new_rows(self._shapes, count)
         else:
-            rows = self._new(count)
-            self._run(points, rows, count)
+            results = out if list(out) == self._names else {name: out[name] for name in self._names}
+        work = self.kernel.begin(points, results)
+        if work is None:
+            self._copied(points, results, count)
+        else:
+            self._run(work, count)
+        return {**self._outputs, **results}
+
+    def _copied(self, points: Arrays, results: Arrays, count: int) -> None:
+        """Fill the results by way of copies that are rows."""
+        points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
+        rows = results if are_rows(results.values()) else new_rows(self._shapes, count)
+        work = self.kernel.begin(points, rows)
+        assert work is not None
+        self._run(work, count)
+        if rows is not results:
             for name, array in rows.items():
                 results[name][...] = array
-        return self._outputs | results
 
-    def _new(self, count: int) -> dict[str, Array]:
-        return {name: np.empty((*shape, count)) for name, shape in self._shapes.items()}
-
-    def _run(self, points: Mapping[str, Array], results: Mapping[str, Array], count: int) -> None:
+    def _run(self, work: Work, count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
-        if not results or not count:
+        if not self._shapes or not count:
             return
         workers = max(1, min(self.threads, count // self.kernel.fewest))
         # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.
@@ -103,36 +111,39 @@ class Compiled:
         buffers = self._spare.pop(block, [])
         buffers += [self.kernel.buffers(block) for _ in range(workers - len(buffers))]
         if workers == 1:
-            self._work(ranges, points, results, block, buffers[0])
+            self._work(ranges, work, block, buffers[0])
         else:
-            with ThreadPoolExecutor(workers - 1) as pool:
-                others = [pool.submit(self._work, ranges, points, results, block, b) for b in buffers[1:]]
-                self._work(ranges, points, results, block, buffers[0])
-                for other in others:
+            pool = self._helpers.at_least(workers - 1)
+            others = [pool.submit(self._work, ranges, work, block, b) for b in buffers[1:workers]]
+            try:
+                self._work(ranges, work, block, buffers[0])
+            finally:
+                deque(ranges, maxlen=0)  # after a mistake nobody begins another block
+                begun = [other for other in others if not other.cancel()]
+                for other in begun:
                     other.result()
         self._spare = {block: buffers}
 
-    def _work(
-        self,
-        ranges: Iterator[tuple[int, int]],
-        points: Mapping[str, Array],
-        results: Mapping[str, Array],
-        block: int,
-        buffers: list[Array],
-    ) -> None:
-        def part(arrays: Mapping[str, Array], start: int, stop: int) -> Mapping[str, Array]:
-            return arrays if stop - start == count else {name: a[..., start:stop] for name, a in arrays.items()}
-
-        count = next(iter(results.values())).shape[-1]
+    def _work(self, ranges: Iterator[tuple[int, int]], work: Work, block: int, buffers: list[Array]) -> None:
         with np.errstate(all="ignore"):
             for start, stop in ranges:
-                own = buffers if stop - start == block else self.kernel.buffers(stop - start)
-                self.kernel.run(own, part(points, start, stop), part(results, start, stop))
+                work(buffers if stop - start == block else self.kernel.buffers(stop - start), start, stop)
 
 
-def _are_rows(arrays: Collection[Array]) -> bool:
-    """Tell whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
-    return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
+class _Helpers:
+    """Threads that wait for the next call: to start them takes longer than many a call."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._count = self._process = 0
+
+    def at_least(self, count: int) -> ThreadPoolExecutor:
+        """Return so many threads or more; after a fork they are new, since a process has only its own."""
+        pool = self._pool
+        if pool is None or self._count < count or self._process != os.getpid():
+            pool = self._pool = ThreadPoolExecutor(count)
+            self._count, self._process = count, os.getpid()
+        return pool
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

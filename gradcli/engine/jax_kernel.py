@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gradcli.engine.blocks import Arrays, Work, on_views
 from gradcli.engine.jax_target import function_of
 from gradcli.engine.schedule import Schedule
 
@@ -38,6 +39,10 @@ class JaxKernel:
     def buffers(self, count: int) -> list[np.ndarray[Any, Any]]:
         """Return nothing: XLA has memory of its own."""
         return []
+
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at a block of points, which is filled up with its last one."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine import numba_arrays
 from gradcli.engine.numba_math import EXPRESSIONS, definitions
 from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_sinks import SINKS, is_sink
@@ -32,7 +33,7 @@ _MANY = 2**14  # rows, whose tiles are as short as can be
 _LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
 _LONG = 1_000  # operations
 MAX_STEPS = 20_000
-_ARGUMENTS = ["i64 %n", "i64 %from", *(f"ptr %{name}" for name in ("cells", "strides", "u", "w"))]
+_ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "ptr %arrays", "ptr %u", "ptr %w"]
 
 
 class NotInNumbaError(Exception):
@@ -41,12 +42,12 @@ class NotInNumbaError(Exception):
 
 @dataclass(frozen=True)
 class Code:
-    """The source of a function `kernel(count, cells, strides, u, w)`, for vectors of so many points.
+    """The source of a function `kernel(stride, start, stop, arrays, u, w)`, for vectors of so many points.
 
-    It works on `count` points, `lanes` or more.  `cells` are the addresses of cells that hold the addresses of the
-    first point in the inputs, and then in the outputs; each is `(points,)` for a scalar and `(elements, points)` for an
-    array, whose rows are `strides` apart.  `u` are the values `same` that do not vary, one after the other, and tables
-    of the numbers of elements; `w` is a scratch array of so many rows, each as long as a tile.
+    It works on the points from `start` to `stop`, `lanes` or more.  `arrays` are the addresses of the inputs, and then
+    of the outputs; each is `(points,)` for a scalar and `(elements, points)` for an array, whose rows are `stride`
+    apart.  `u` are the values `same` that do not vary, one after the other, and tables of the numbers of elements; `w`
+    is a scratch array of so many rows, each as long as a tile.
     """
 
     source: str
@@ -197,21 +198,21 @@ def _source(w: Writer, tile: int) -> str:
     return "\n".join(
         [
             *_flat(w.lines),
-            "define void @kernel(i64 %count, ptr %cells, ptr %strides, ptr %u, ptr %w) nounwind {",
+            "define void @kernel(i64 %stride, i64 %first, i64 %stop, ptr %arrays, ptr %u, ptr %w) nounwind {",
             "start:",
             *w.tile,
-            f"  %last = sub i64 %count, {w.lanes}",
+            f"  %last = sub i64 %stop, {w.lanes}",
             "  br label %tile",
             "tile:",
             # The last points that do not fill a vector are done together with those before them, once more.
-            "  %begun = phi i64 [ 0, %start ], [ %next, %tile ]",
+            "  %begun = phi i64 [ %first, %start ], [ %next, %tile ]",
             "  %from = call i64 @llvm.smin.i64(i64 %begun, i64 %last)",
-            "  %left = sub i64 %count, %from",
+            "  %left = sub i64 %stop, %from",
             f"  %whole = and i64 %left, -{w.lanes}",
             "  %n = call i64 @llvm.smin.i64(i64 %whole, i64 %T)",
             *(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts)),
             "  %next = add i64 %from, %n",
-            "  %more = icmp slt i64 %next, %count",
+            "  %more = icmp slt i64 %next, %stop",
             "  br i1 %more, label %tile, label %done",
             "done:",
             "  ret void",
@@ -219,6 +220,7 @@ def _source(w: Writer, tile: int) -> str:
             "declare i64 @llvm.smin.i64(i64, i64)",
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             *definitions(w.called, w.lanes),
+            numba_arrays.SOURCE,
             "!0 = !{}",
             '!1 = !{!"branch_weights", i32 1, i32 1000}',
             "",

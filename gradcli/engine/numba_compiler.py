@@ -21,7 +21,7 @@ from gradcli.errors import Notes
 from gradcli.files import reason
 
 _LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
-_POINTERS = 4  # of a kernel's arguments
+_NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments
 
 
 def _machine(effort: int = 2) -> llvm.TargetMachine:
@@ -87,10 +87,11 @@ def compiled(source: str) -> bytes:
     return code
 
 
-def loaded(code: bytes) -> tuple[Any, Callable[..., None]]:
-    """Return the function in machine code, and what must live as long as it does."""
+def loaded(code: bytes) -> tuple[Any, Callable[..., None], Callable[..., int]]:
+    """Return the functions `kernel` and `addresses` in machine code, after what must live as long as they do."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * _POINTERS)
-    return engine, kind(engine.get_function_address("kernel"))
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, *[ctypes.c_void_p] * _POINTERS)
+    reader = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 4)
+    return engine, kernel(engine.get_function_address("kernel")), reader(engine.get_function_address("addresses"))

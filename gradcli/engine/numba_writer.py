@@ -24,8 +24,8 @@ Counter = int | str  # of an axis: a number, or the name of one that a loop coun
 Values = tuple[str, ...]
 
 # The points of a tile, its first one, and memory: see `numba_code.Code`.
-PARAMETERS = "i64 %n, i64 %from, " + ", ".join(
-    [*(f"ptr noalias nocapture readonly %{name}" for name in ("cells", "strides", "u")), "ptr noalias nocapture %w"]
+PARAMETERS = "i64 %n, i64 %from, i64 %stride, " + ", ".join(
+    [*(f"ptr noalias nocapture readonly %{name}" for name in ("arrays", "u")), "ptr noalias nocapture %w"]
 )
 _AHEAD = 32  # points: so far ahead memory is asked for them
 _UNROLLED = 16  # turns of a loop that are written one after the other
@@ -316,12 +316,9 @@ class Writer:
         assert isinstance(place.where, int)
         if not isinstance(element, int) or not place.index.ndim:
             self.read_by.setdefault(place.where, set()).add(self.parts)
-        cell = self.new(f"load ptr, ptr {self._offset('%cells', place.where, 'ptr')}, !invariant.load !0")
-        pointer = self.new(f"load ptr, ptr {cell}, !invariant.load !0")
+        pointer = self.new(f"load ptr, ptr {self._offset('%arrays', place.where, 'ptr')}, !invariant.load !0")
         if element != 0:
-            stride = self._offset("%strides", place.where, "i64")
-            rows = self.new(f"mul nsw i64 {element}, {self.new(f'load i64, ptr {stride}, !invariant.load !0')}")
-            pointer = self._offset(pointer, rows)
+            pointer = self._offset(pointer, self.new(f"mul nsw i64 {element}, %stride"))
         pointer = self._offset(pointer, outside)
         if self.ahead:
             self.lines.append(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.blocks import Arrays, Work, on_views
 from gradcli.engine.grouping import grouped
 from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.quicker import quicker
@@ -50,6 +51,10 @@ class NumpyKernel:
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""
         return self._plan_for(count).memory(count)
+
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points, as many as the buffers are for; both are views of a range of the points."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
@@ -19,13 +19,6 @@ __all__ = ["Variable", "backward", "grad"]
 ELSEWHERE = {"Function": "functions", "gradcheck": "gradcheck", "gradgradcheck": "gradcheck"}
 ELSEWHERE |= dict.fromkeys(("detect_anomaly", "enable_grad", "inference_mode", "no_grad"), "modes")
 ELSEWHERE |= dict.fromkeys(("set_detect_anomaly", "set_grad_enabled"), "modes")
-
-_CREATE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
-    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
-    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
-    "the cycle and avoid the leak."
-)
 
 
 @dataclass
@@ -68,15 +61,18 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, _listed(grad_tensors), create_graph)
     if create_graph:
-        warnings.warn(_CREATE, UserWarning, stacklevel=3)
+        warn("backward with create_graph", level=3)
     call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
+    for x in chosen or ():
+        x.retain_grad()
     sweep = _swept(call, seeds, retain_graph, create_graph)
     for x in chosen or ():
         g = _arrived(sweep, x)
         if g is not None:
             before = x._grad
             kept = before._a.copy() if before is not None else None
-            x._grad = accumulated(before, g, create_graph)
+            if x.is_leaf:
+                x._grad = accumulated(before, g, create_graph)
             call.leaves.append((x, kept, g, x._grad))
     if chosen is None and Listeners.done is not None:
         call.leaves = [(leaf.variable, *more) for leaf, *more in sweep.leaves]  # type: ignore[misc]

@@ -15,18 +15,12 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Step, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
-
-SECOND = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
-    "tensors after calling backward."
-)
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class Sweep:
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Pass the gradients on, from edges with what flows into them."""
-        waiting = _dependencies(edge for edge, _ in seeds)
+        waiting = dependencies(edge for edge, _ in seeds)
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
@@ -142,7 +136,7 @@ class Sweep:
         if g is None:
             return [None] * len(step.edges)
         if step.freed is not None:
-            raise about(SECOND, "second", step)
+            raise about(told("freed graph"), "second", step)
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
@@ -197,13 +191,16 @@ class Sweep:
 
     def leaf(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`, or catch it."""
+        if self.wanted is not None and leaf not in self.wanted:
+            return
         if leaf._pres is not None:
             g = self.called(leaf, g)
         if self.wanted is not None:
-            if leaf in self.wanted:
-                self.wanted[leaf] = g
+            self.wanted[leaf] = g
             return
         x = leaf.variable
+        if not x._requires:  # a view that was made under no_grad: what flows into it is lost
+            return
         own = as_tensor(g)
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
@@ -213,7 +210,7 @@ class Sweep:
             hook(x)
 
 
-def _dependencies(roots: Any) -> dict[Edge, int]:
+def dependencies(roots: Any) -> dict[Edge, int]:
     """Return for each edge that gradients can reach how many steps pass one on to it."""
     counts: dict[Edge, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
@@ -294,14 +291,8 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
-    import warnings
-
     where = f"\n  line {step.line}" if step.line else ""
-    warnings.warn(
-        f"Error detected in {step.name()}. Traceback of forward call that caused the error:{where}\n",
-        UserWarning,
-        stacklevel=2,
-    )
+    warn("error detected", step.name(), where)
 
 
 def _check_nan(step: Step, passed: Sequence[Any]) -> None:

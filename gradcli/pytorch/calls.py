@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
@@ -19,6 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
@@ -29,8 +29,10 @@ from gradcli.vocabulary import FUNCTIONS
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 
-def number(value: Any, dtype: dtypes.dtype) -> Array:
-    """Return a Python number as an operand."""
+def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
+    """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
+    if value is None:
+        raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
     return np.array([value], dtype.numpy)
 
 
@@ -58,7 +60,7 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
         dtype = result_dtype(operands)
     if op not in WHOLE and not dtype.is_floating_point:
         dtype = default_dtype()
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in operands]
+    given = [x if isinstance(x, Tensor) else number(x, dtype, op) for x in operands]
     build = _elementwise(op)
     cast_to: DType | None = None
     if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):
@@ -96,12 +98,7 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     if "overload" not in Mode.warned:  # once, whichever it is
         Mode.warned.add("overload")
         tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
-        warnings.warn(
-            f"This overload of {name} is deprecated:\n\t{name}(Number {factor}, {tensors})\nConsider using one of the "
-            f"following signatures instead:\n\t{name}({tensors}, *, Number {factor} = 1)",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("factor in front", name, factor, tensors)
     return args[1:], {**kwargs, factor: args[0]}
 
 

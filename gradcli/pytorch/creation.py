@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +12,12 @@ import numpy as np
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.recipes import NO_ROOM
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
-
-_COPY = (
-    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-    "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
-)
-_SLOW = (
-    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
-    "single numpy.ndarray with numpy.array() before converting to a tensor."
-)
 
 
 def _values(data: Any, wanted: Any = None) -> Array:
@@ -59,15 +49,12 @@ def _plain(data: Any) -> Any:
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
-            warnings.warn(_SLOW, UserWarning, stacklevel=4)
+            warn("list of arrays", level=4)
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
         found = [_plain(e) for e in data]
         if len(lengths) > 1:
-            raise ValueError(
-                f"expected sequence of length {len(listed[0])} at dim 1 (got "
-                f"{next(len(e) for e in listed if len(e) != len(listed[0]))})"
-            )
+            raise refusal("ragged list", len(listed[0]), next(len(e) for e in listed if len(e) != len(listed[0])))
         return found
     return data
 
@@ -98,10 +85,7 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     if wanted is not None:
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY:
-        raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype.type.__module__}.{array.dtype}. The only supported types "
-            "are: float64, float32, int64, int32, uint8, and bool."
-        )
+        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype)
     found = of_array(array)
     if requires_grad:
         if array.dtype.kind != "f":
@@ -115,7 +99,7 @@ def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     if isinstance(data, Tensor):
-        warnings.warn(_COPY, UserWarning, stacklevel=2)
+        warn("tensor of a tensor")
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
         _note_cut(found, data, "torch.tensor(…)")
         return found
@@ -154,7 +138,7 @@ def check_room(count: Any, kind: Any) -> None:
     """Refuse what no memory holds, in PyTorch's words."""
     size = int(count) * np.dtype(kind).itemsize
     if size > _MOST:
-        raise RuntimeError(NO_ROOM.format(size))
+        raise refusal("no room", size)
 
 
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:

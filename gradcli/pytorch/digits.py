@@ -15,7 +15,8 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
-from gradcli.pytorch.product_order import folded, product
+from gradcli.pytorch.product_order import product
+from gradcli.pytorch.rounding import folded, fused
 
 Array = np.ndarray[Any, Any]
 
@@ -72,23 +73,18 @@ def exp(x: Array) -> Array:
         return np.exp(x)  # type: ignore[no-any-return]
     x = np.clip(x, -104, 104)
     power = np.rint(x * np.float32(_LOG2_E))
-    rest = added(power, _LN2_HIGH, x)
-    rest = added(power, _LN2_LOW, rest)
+    rest = fused(power, _LN2_HIGH, x)
+    rest = fused(power, _LN2_LOW, rest)
     found = np.full_like(x, _EXP[0])
     for coefficient in _EXP[1:]:
-        found = added(found, rest, coefficient)
-    found = np.float32(1) + added(rest * rest, found, rest)
+        found = fused(found, rest, coefficient)
+    found = np.float32(1) + fused(rest * rest, found, rest)
     return np.ldexp(found, np.nan_to_num(power).astype(np.int32))  # type: ignore[no-any-return]
 
 
 _LOG2_E = 1 / math.log(2)
 _LN2_HIGH, _LN2_LOW = np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06)
 _EXP = [np.float32(c) for c in (1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5)]
-
-
-def added(a: Array, b: Any, c: Any) -> Array:
-    """Return a*b + c of float32, rounded once."""
-    return (a.astype(np.float64) * b + c).astype(np.float32)
 
 
 def _softmax(axis: int, x: Array) -> Array:
@@ -124,18 +120,20 @@ def in_lanes(axis: int, x: Array) -> Array:
 
 
 def _matmul(a: Array, b: Array) -> Array:
+    if a.dtype != b.dtype or a.dtype not in _LANES:
+        return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     return product(a[..., 0], b[..., 0])[..., None]
 
 
 # NumPy has no `positive` of booleans, and its remainder 0 has another sign.
-_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder}
+_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder, "matmul": _matmul}
 _WHOLE: dict[str, Callable[..., Array]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sigmoid": sigmoid,
     "silu": lambda x: x / (1 + exp(-x)),
 }
-_FLOAT32: dict[str, Callable[..., Array]] = {"matmul": _matmul, **_WHOLE}
+_FLOAT32: dict[str, Callable[..., Array]] = _WHOLE
 
 
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.backward import dependencies
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import select, stack
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.naming import parameters_of
+from gradcli.pytorch.record import Leaf, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import reshape
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
 
@@ -44,41 +50,47 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any, bool]:
-    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    outside = any(isinstance(a, Tensor) and a.requires_grad for a in _inner(args))
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _mapped(_own, given[n])
         if isinstance(given[n], Tensor):
             given[n]._called = names.get(n, "")
-    return given, given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in numbers), outside
+    return given, given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in numbers)
 
 
-def _cut(found: Any, outside: bool) -> Any:
-    return found if outside else _mapped(lambda y: y.detach() if isinstance(y, Tensor) else y, found)
+def _cut(found: Any, xs: Any) -> Any:
+    """Return results without their history, but for those that lead to leaves other than what functions were given."""
+    for x in _inner(xs):
+        x._is_done = True
+
+    def one(y: Any) -> Any:
+        if not isinstance(y, Tensor) or not y.requires_grad:
+            return y
+        leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
+        return y if any(not e.variable._is_done for e in leaves) else y.detach()
+
+    return _mapped(one, found)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     @functools.wraps(func)
     @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
-        given, xs, outside = _chosen(func, args, argnums)
+        given, xs = _chosen(func, args, argnums)
         found = func(*given, **kwargs)
         y, aux = found if has_aux else (found, None)
         if not isinstance(y, Tensor):
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
         if y.dim():
-            raise RuntimeError(
-                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{y.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-            )
+            raise refusal("not a scalar to differentiate", y.dim())
         own = _mapped(zeros_like, xs)
         if y.requires_grad:
             own = _rebuilt(xs, _grad(y, _inner(xs), create_graph=True, materialize_grads=True))
-        own, value, aux = (_cut(t, outside) for t in (own, y, aux))
+        own, value, aux = _cut((own, y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -96,7 +108,6 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
-    outside = any(x.requires_grad for x in primals)
     with enable_grad():
         xs = tuple(map(_own, primals))
         found = func(*xs)
@@ -104,36 +115,64 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
 
     def pull(*v: Tensor) -> tuple[Tensor, ...]:
         with enable_grad():
-            grads = _grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True)
-        return tuple(_cut(g, outside or any(w.requires_grad for w in v)) for g in grads)
+            return _cut(_grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True), xs)  # type: ignore[no-any-return]
 
-    return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
+    return (_cut(y, xs), pull, aux) if has_aux else (_cut(y, xs), pull)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
-    outside = any(x.requires_grad for x in (*primals, *tangents))
     xs = tuple(map(_own, primals))
-    y = func(*xs)
-    return _cut(y, outside), _cut(pushed(y, xs, tuple(tangents)), outside)
+    found = func(*xs)
+    return _cut((found, _mapped(lambda y: pushed(y, xs, tuple(tangents)), found)), xs)
 
 
-def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
-    @functools.wraps(func)
-    @enable_grad()
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given, xs, outside = _chosen(func, args, argnums)
-        found = func(*given, **kwargs)
-        return _cut(_mapped(lambda y: _rebuilt(xs, derivatives(y, tuple(_inner(xs)), True)), found), outside)
+def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
+    """Return `jacrev` or `jacfwd`, from what gives the Jacobians of one tensor by several."""
 
-    return call
+    def of(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
+        @functools.wraps(func)
+        @enable_grad()
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given, xs = _chosen(func, args, argnums)
+            found = func(*given, **kwargs)
+            return _cut(_mapped(lambda y: _rebuilt(xs, derive(y, tuple(_inner(xs)))), found), xs)
+
+        return call
+
+    return of
 
 
-jacfwd = jacrev  # the same numbers: J does not depend on the order in which the chain rule is applied
+def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
+    """Return the Jacobians of a tensor by others, a column at a time: zeros have the signs that they have forward."""
+    for k, x in enumerate(xs):
+        columns = []
+        for i in range(x.numel()):
+            tangents = [zeros_like(other.detach()) for other in xs]
+            tangents[k]._a.reshape(-1)[i] = 1
+            columns.append(pushed(y, xs, tuple(tangents)))
+        yield reshape(stack(columns, -1), (*y.shape, *x.shape))
+
+
+jacrev = _jacobians(lambda y, xs: derivatives(y, xs, True))
+jacfwd = _jacobians(_columns)
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return jacrev(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)  # type: ignore[no-any-return]
+
+
+def _lane(x: Tensor, dim: int, i: int, call: str) -> Tensor:
+    if not -x.dim() <= dim < x.dim():
+        raise refusal("no axis to map over", call, dim, x.dim())
+    return select(x, dim, i)
+
+
+def _stacked(lanes: tuple[Tensor, ...], dim: int) -> Tensor:
+    """Return what was found for each lane as one tensor, called after the operation that gave it."""
+    found = stack(list(lanes), dim)
+    step = lanes[0]._fn
+    return found if step is None else called(found, re.sub("^(Sum|Mean|Prod)Backward0", r"\1Backward1", step.name()))  # type: ignore[no-any-return]
 
 
 def vmap(
@@ -143,12 +182,13 @@ def vmap(
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
         given = list(zip(args, dims, strict=True))
-        count = next(_inner(a)[0].shape[d] for a, d in given if d is not None)
+        what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
+        lanes = next(_inner(a)[0].shape[d : d + 1 or None] for a, d in given if d is not None)
         found = []
-        for i in range(count):
-            own = (a if d is None else _mapped(lambda x, d=d: select(x, d, i), a) for a, d in given)  # noqa: B023
+        for i in range(lanes[0] if lanes else 1):
+            own = (a if d is None else _mapped(lambda x, d=d: _lane(x, d, i, what), a) for a, d in given)  # noqa: B023
             found.append(func(*own, **kwargs))
-        return _mapped(lambda *own: stack(list(own), out_dims), *found)
+        return _mapped(lambda *own: _stacked(own, out_dims), *found)
 
     return call
 

@@ -15,10 +15,12 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
@@ -109,7 +111,8 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in broadcast_tensors(x1, x2))
+    both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)  # type: ignore[attr-defined]
     return (first * second).sum(dim)  # type: ignore[no-any-return]
 
 
@@ -176,9 +179,9 @@ def _of_channels(axes: int) -> Callable[..., Tensor]:
         if axes == 1 and rank not in (2, 3):
             raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
         if axes > 1 and rank not in (axes + 1, axes + 2):
-            warnings.warn(_OTHER_RANK.format(name, rank, wish), UserWarning, stacklevel=2)
+            warn("rank for a dropout", name, rank, wish)
         if axes == 2 and rank == 3:
-            warnings.warn(_NO_BATCH, UserWarning, stacklevel=2)
+            warn("rank for dropout2d")
         if rank < 2 and training and input.numel():
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         alone = axes != 2 and rank == axes + 1
@@ -190,16 +193,6 @@ def _of_channels(axes: int) -> Callable[..., Tensor]:
     return drop
 
 
-_OTHER_RANK = (
-    "{0}: Received a {1}-D input to {0}, which is deprecated and will result in an error in a future release. To "
-    "retain the behavior and silence this warning, please use dropout instead. {2}"
-)
-_NO_BATCH = (
-    "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
-    "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
-    "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
-    "channel-wise dropout behavior, please switch to using dropout1d instead."
-)
 dropout1d, dropout2d, dropout3d = map(_of_channels, (1, 2, 3))
 
 
@@ -229,10 +222,7 @@ def layer_norm(
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     n, channels = input.shape[:2]
     if channels % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
-        )
+        raise refusal("channels in groups", list(input.shape), num_groups)
     size = input.numel() // (n * num_groups)
     rest = (1,) * (input.dim() - 2)
 

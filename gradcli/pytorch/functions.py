@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import SECOND, about, changed_text
+from gradcli.pytorch.backward import about, changed_text
+from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
@@ -35,7 +36,7 @@ class Context:
         step = self._step
         if step is not None:
             if step.freed is not None:
-                raise about(SECOND, "second", step)
+                raise about(told("freed graph"), "second", step)
             return tuple(step.kept_tensors())
         return self._kept
 
@@ -120,9 +121,7 @@ class FunctionStep(Step):
         while len(found) > count and found[-1] is None:
             found.pop()
         if len(found) != count:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(found)})"
-            )
+            raise refusal("count of a function's gradients", self.name(), count, len(found))
         passed: list[Any] = []
         for i, (edge, own) in enumerate(zip(self.edges, found, strict=True)):
             if edge is None or own is None:
@@ -135,11 +134,9 @@ class FunctionStep(Step):
                 except ValueError:
                     fits = False
                 if not fits:
-                    raise RuntimeError(
-                        f"Function {self.name()} returned an invalid gradient at index {i} - got {list(own.shape)} but "
-                        f"expected shape compatible with {list(shape)}"
-                    )
+                    raise refusal("shape of a function's gradient", self.name(), i, list(own.shape), list(shape))
                 own = own.sum_to_size(tuple(shape))
+            own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
             passed.append(own if create else own._a)
         return passed
 
@@ -177,11 +174,7 @@ class Function:
     """An operation with a `forward` and a `backward` of the script's own."""
 
     def __init__(self, *_: Any) -> None:
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
-            "autograd function "
-            "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
+        raise refusal("old function")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -191,10 +184,7 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Pass the gradients on; every function says how."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
-        )
+        raise refusal("no backward")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

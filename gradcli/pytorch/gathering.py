@@ -12,6 +12,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.indexing import assigned, checked_places, flat, taken
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
@@ -76,10 +77,7 @@ def _capital(name: str) -> str:
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
     """Return a tensor with other numbers added at places."""
     if value._a.dtype != x._a.dtype:
-        raise RuntimeError(
-            f"{name}(): self and source expected to have the same dtype, but got (self) "
-            f"{x.dtype.word} and (source) {value.dtype.word}"
-        )
+        raise refusal("source of another dtype", name, x.dtype.word, value.dtype.word)
     own = Places.of(places.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd_functional import as_tuple, derivatives
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.random import randn_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -40,10 +41,7 @@ def gradcheck(
     given = as_tuple(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
-            "requires_grad=True."
-        )
+        raise refusal("gradcheck of no input")
     try:
         with enable_grad():
             outputs = [y for y in as_tuple(func(*given)) if y._a.dtype.kind == "f"]

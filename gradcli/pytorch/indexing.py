@@ -10,6 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
@@ -47,10 +48,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], bool]:
             if not x.dim() and isinstance(key, int) and key:
                 raise IndexError(f"index {key} is out of bounds for dimension 0 with size 0")
             if not x.dim() and isinstance(key, int):
-                raise IndexError(
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                    "convert a 0-dim tensor to a number"
-                )
+                raise refusal("index of a number")
             raise IndexError(f"too many indices for tensor of dimension {x.dim()}")
         own, advanced = _key(x, axis, k)
         found += own
@@ -98,10 +96,7 @@ def _key(x: Tensor, axis: int, k: Any) -> tuple[list[Any], bool]:
         own = tuple(x.shape[axis : axis + k.ndim])
         if k.shape != own:
             at = next(i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n)
-            raise IndexError(
-                f"The shape of the mask {list(k.shape)} at index {at} does not match the shape of the indexed tensor "
-                f"{list(x.shape)} at index {axis + at}"
-            )
+            raise refusal("shape of a mask", list(k.shape), at, list(x.shape), axis + at)
         return [Places.of(p) for p in np.nonzero(k)], True
     if k.dtype.kind not in "iu":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -180,17 +175,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
     if new.dtype is not self.dtype:
         there, here = self.dtype.word, new.dtype.word
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {there} for the destination and {here} "
-            "for the source."
-        )
+        raise refusal("dtype of what is assigned", there, here)
     while new.dim() > numbers.ndim and new.shape[0] == 1:
         new = new[0]
     if not _fits(new.shape, numbers.shape):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(new.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(numbers.shape)}"
-        )
+        raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
     rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
 
 

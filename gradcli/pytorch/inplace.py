@@ -14,6 +14,7 @@ from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
 from gradcli.pytorch.indexing import assigned
 from gradcli.pytorch.lookup import method_named
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import common_shape
@@ -22,44 +23,27 @@ from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
 from gradcli.pytorch.views import check_repeated
 
-_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
-_VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
-_SEVERAL = (
-    "Output {} is a view and is being modified inplace. This view is the output of a function that returns multiple "
-    "views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
-    "operation by an out-of-place one."
-)
-_NO_GRAD = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
-    "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-    "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
-    "you want the inplace to be tracked)."
-)
-
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
     if not Mode.grad:
         return
     if x._inference and not Mode.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+        raise refusal("inference tensor changed in place")
     base = x._base
     if base is None:
         if x._requires and x._fn is None:
-            raise RuntimeError(_LEAF)
+            raise refusal("leaf changed in place")
         return
     if not base.requires_grad and not x.requires_grad:
         return
     if x._made == "no_grad":
-        raise RuntimeError(_NO_GRAD)
+        raise refusal("view of no_grad changed in place")
     if x._made:
         number, _, name = x._made.partition(" ")
-        raise RuntimeError(_SEVERAL.format(f"{number} of {name}"))
-    if base._requires and base._fn is None:
-        raise RuntimeError(_VIEW_OF_LEAF)
+        raise refusal("one of several views changed in place", f"{number} of {name}")
+    if base._fn is None:
+        raise refusal("view of a leaf changed in place")
 
 
 def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
@@ -106,10 +90,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
 def _let_write(x: Tensor) -> None:
     """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
     if any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+        raise refusal("repeated memory changed in place")
     holder = type("Memory", (), {"base": x._a})()
     holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
     x._a = np.asarray(holder)
@@ -162,9 +143,7 @@ def check_assigned(value: Tensor, x: Tensor) -> None:
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     if isinstance(value, Tensor) and value.dim():
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
-        )
+        raise refusal("fill with an array", value.dim())
     check(x)
     if isinstance(value, Tensor):
         return _replaced(x, value, "fill_", "FillBackward3")
@@ -311,10 +290,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
     if Mode.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out)):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
-        )
+        raise refusal("out requires grad", name)
     found: Any = compute()
     if not isinstance(found, Tensor) or not isinstance(out, Tensor):
         raise MissingError(f"{name}(out=…) of several tensors")

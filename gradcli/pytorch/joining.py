@@ -12,6 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
@@ -49,10 +50,7 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
         if sum(split_size) != n:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
-                f"{axis}), but got split_sizes={list(split_size)}"
-            )
+            raise refusal("sizes of a split", n, axis, list(split_size))
         ends, name = np.cumsum([0, *split_size]).tolist(), "SplitWithSizes"
     else:
         if split_size < 0:
@@ -107,9 +105,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, input.dim())
     if not -input.shape[axis] <= index < input.shape[axis]:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {axis}"
-        )
+        raise refusal("place of a select", index, list(input.shape), axis)
     return _selected(input, axis, index % input.shape[axis])
 
 
@@ -170,10 +166,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].dim()} and {p.dim()}")
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
             if k != at and m != n:
-                raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {at}. Expected size {m} but got size {n} for "
-                    f"tensor number {i} in the list."
-                )
+                raise refusal("sizes of a cat", at, m, n, i)
     return _joined("cat", parts, at, construct.concatenate, whole)
 
 
@@ -183,10 +176,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
         if p.shape != parts[0].shape:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and "
-                f"{list(p.shape)} at entry {i}"
-            )
+            raise refusal("sizes of a stack", list(parts[0].shape), list(p.shape), i)
     return _joined("stack", parts, at, construct.stack, parts)
 
 

@@ -14,6 +14,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros
 from gradcli.pytorch.dtypes import default_dtype
 from gradcli.pytorch.joining import cat, stack
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.module import Module, Parameter, listed
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -340,9 +341,7 @@ class RNN(_Recurrent):
     def forward(self, input: Any, hx: Any = None) -> Any:
         batched = input.dim() == 3
         if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
-            )
+            raise refusal("features of a recurrence", self.input_size, input.shape[-1])
         x = input if batched else input.unsqueeze(int(not self.batch_first))
         x = x.transpose(0, 1) if self.batch_first else x
         count = self.num_layers * len(self._ends)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
@@ -50,9 +51,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
     if rows != A.shape[-1]:
         n = A.shape[-1]
-        raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{columns})"
-        )
+        raise refusal("sizes of a solve", n, rows, columns)
     found = named("solve", A, B)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -14,16 +13,12 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.losses import IGNORED, at_classes
-
-_DIFFERENT = (
-    "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results due "
-    "to broadcasting. Please ensure they have the same size."
-)
 
 
 def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
@@ -33,18 +28,10 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     """
     if size_average is not None or reduce_ is not None:
         found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn("old reduction", found, level=4)
         return found
     if reduction == "elementwise_mean":
-        warnings.warn(
-            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn("oldest reduction", level=4)
         return "mean"
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -87,7 +74,7 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
             reduce = None
         how = reduction_of(size_average, reduce, reduction)
         if input.shape != target.shape:
-            warnings.warn(_DIFFERENT.format(target.shape, input.shape), UserWarning, stacklevel=3)
+            warn("size of the target", target.shape, input.shape, level=3)
         if weight is not None:
             plain = loss(input, target, reduction="none", **more)
             return _weighted(plain, weight, how, name)
@@ -134,10 +121,7 @@ huber_loss, smooth_l1_loss = _regression("huber_loss", "delta"), _regression("sm
 @_reducing("weight", "size_average", "reduce", "reduction")
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     if target.shape != input.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-            "Please ensure they have the same size."
-        )
+        raise refusal("size of the target, refused", target.shape, input.shape)
     if target._a.dtype != input._a.dtype:
         found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
@@ -173,18 +157,11 @@ def binary_cross_entropy_with_logits(
 @_reducing("size_average", "reduce", "reduction", "log_target", also="batchmean")
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
-        warnings.warn(_SUPPORT, UserWarning, stacklevel=3)
+        warn("mean of a divergence", level=3)
     if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
         raise RuntimeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     return loss.sum() / input.shape[0] if how == "batchmean" else _one(loss, how)  # type: ignore[no-any-return]
-
-
-_SUPPORT = (
-    "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
-    "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
-    "'batchmean' in the next major release."
-)
 
 
 def _one(loss: Any, how: str) -> Any:
@@ -256,10 +233,7 @@ multilabel_soft_margin_loss = _composed(
 
 def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
     if len(args) > 1 and args[1].requires_grad:
-        raise RuntimeError(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
-            "cannot have requires_grad True."
-        )
+        raise refusal("target requires grad")
     return called(_soft_margin(*args, **kwargs), "SoftMarginLossBackward0")  # type: ignore[no-any-return]
 
 
@@ -372,10 +346,7 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     if target._a.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise ValueError(
-            f"Expected input batch_size ({scores.shape[0]}) to match target batch_size "
-            f"({own.shape[0] if own.ndim else 1})."
-        )
+        raise refusal("size of the batch", scores.shape[0], own.shape[0] if own.ndim else 1)
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.joining import cat
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -24,11 +25,7 @@ def clip_grad_norm_(
     kind = own[0]._a.dtype if own else np.dtype(np.float32)
     total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
     if error_if_nonfinite and not np.isfinite(total):
-        raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
-            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
-        )
+        raise refusal("norm that is not finite", float(norm_type))
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
     for p in own:
         p._grad._a[...] *= scale

@@ -11,6 +11,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
 from gradcli.pytorch.creation import as_tensor
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method, tensor_like
@@ -62,10 +63,7 @@ def is_boolean(x: Any) -> bool:
 def _no_booleans(a: Any, b: Any) -> None:
     found = [is_boolean(a), is_boolean(b)]
     if all(found):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
+        raise refusal("difference of booleans")
     if any(found):
         raise RuntimeError(f"Subtraction, the `-` operator, with a bool tensor is not supported. {_INVERT}")
 
@@ -291,9 +289,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     if condition._a.dtype not in (bool, np.uint8):
-        raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.word}"
-        )
+        raise refusal("condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
     def build(c: Node, a: Node, b: Node) -> Node:
@@ -308,13 +304,9 @@ method("where")(lambda self, condition, other: where(condition, self, other))
 @both("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.dim():
-        raise RuntimeError(
-            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
-        )
+        raise refusal("value of a mask", value.dim())
     if mask._a.dtype != bool:
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.word.lower()}"
-        )
+        raise refusal("mask that is none", mask.dtype.word.lower())
     dtype = input.dtype.name
     if isinstance(value, Tensor) and value.requires_grad:
         return apply("masked_fill", lambda x, m, v: elementwise("where", m, v, x), (input, mask, value), (), _FILL)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.module import forget
 from gradcli.pytorch.record import Recorder, script_line
@@ -47,7 +47,7 @@ class Optimizer:
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(map(id, own))) < len(own):
-            warnings.warn(_DUPLICATES, UserWarning, stacklevel=3)
+            warn("parameter listed twice", level=3)
         if {id(p) for p in own} & {id(p) for g in self.param_groups for p in g["params"]}:
             raise ValueError("some parameters appear in more than one parameter group")
         names = {"param_names": named} if named else {}
@@ -111,12 +111,6 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
-
-
-_DUPLICATES = (
-    "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
-    "github.com/pytorch/pytorch/issues/40967 for more information"
-)
 
 
 def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:

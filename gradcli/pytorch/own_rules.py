@@ -1,7 +1,7 @@
 """What PyTorch's own rules pass on where the order of operations shows in the last digits.
 
 The gradients are those of the vocabulary's rows; a rule here computes the same number with the roundings of PyTorch's
-kernels, in float32.  Each is given the inputs, the result and its gradient.
+kernels.  Each is given the inputs, the result and its gradient.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import added, exp, in_lanes, sigmoid, sums
+from gradcli.pytorch.digits import exp, in_lanes, sigmoid, sums
 from gradcli.pytorch.product_order import product, turned
+from gradcli.pytorch.rounding import fused
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[..., Array]
@@ -31,9 +32,9 @@ class Own:
 
 
 def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
-    """Return the rules of an operation on float32, or None where the graph's own do."""
+    """Return the rules of an operation on float32 or float64, or None where the graph's own do."""
     make = _RULES.get(op)
-    if make is None or any(n.dtype != "float32" for n in inputs):
+    if make is None or inputs[0].dtype not in ("float32", "float64") or len({n.dtype for n in inputs}) > 1:
         return None
     return make(settings, [n.shape for n in inputs])
 
@@ -44,24 +45,23 @@ def _plain(reads: Sequence[int], *rules: Rule) -> Callable[..., Own]:
 
 
 def _tanh(x: Array, y: Array, g: Array) -> Array:
-    return g * added(-y, y, np.float32(1))  # type: ignore[no-any-return]
+    return g * fused(-y, y, 1)  # type: ignore[no-any-return]
 
 
-def _share(how: str, shape: tuple[int, ...]) -> np.float32:
-    return np.float32(math.prod(shape) if how == "mean" else 1)
+def _share(how: str, shape: tuple[int, ...]) -> int:
+    return math.prod(shape) if how == "mean" else 1
 
 
 def _squares(settings: Any, shapes: Sequence[Any]) -> Own | None:
     if shapes[0] != shapes[1]:
         return None
-    factor = np.float32(2 / math.prod(shapes[0]) if settings[0] == "mean" and math.prod(shapes[0]) else 2)
+    factor = 2 / math.prod(shapes[0]) if settings[0] == "mean" and math.prod(shapes[0]) else 2
     return Own((0, 1), lambda x, t, y, g: factor * (x - t) * g, lambda x, t, y, g: -(factor * (x - t) * g))
 
 
 def _crossed(settings: Any, shapes: Sequence[Any]) -> Own | None:
     count = _share(settings[0][3][1], shapes[0])
-    least = np.float32(1e-12)
-    rule = lambda p, t, y, g: g * (p - t) / np.maximum((1 - p) * p, least) / count  # noqa: E731
+    rule = lambda p, t, y, g: g * (p - t) / np.maximum((1 - p) * p, 1e-12) / count  # noqa: E731
     return Own((0, 1), rule) if len(shapes) == 2 else None
 
 
@@ -83,13 +83,13 @@ def _rounded_once(axis: int, a: Array, b: Array) -> Array:
     """Return sums of products along an axis, each added with one rounding."""
     found = np.zeros_like(a.take([0], axis))
     for k in range(a.shape[axis]):
-        found = added(a.take([k], axis), b.take([k], axis), found)
+        found = fused(a.take([k], axis), b.take([k], axis), found)
     return found
 
 
 def _log_softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     axis = _axis(settings)
-    return None if axis is None else Own((RESULT,), lambda x, y, g: added(-exp(y), in_lanes(axis, g), g))
+    return None if axis is None else Own((RESULT,), lambda x, y, g: fused(-exp(y), in_lanes(axis, g), g))
 
 
 def _axis(settings: Any) -> int | None:
@@ -109,7 +109,7 @@ def _norm(settings: Any, shapes: Sequence[Any]) -> Own | None:
 
     def rule(x: Array, y: Array, g: Array) -> Array:
         y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
-        return g * np.where(y == 0, np.float32(0), x / y)
+        return g * np.where(y == 0, y, x / y)
 
     return Own((0, RESULT), rule) if p == 2 else None
 
@@ -122,10 +122,10 @@ def _spread(name: str) -> Callable[..., Own | None]:
             return None
 
         def rule(x: Array, y: Array, g: Array) -> Array:
-            mean = np.expand_dims(sums(axes, x), axes) / np.float32(count)
+            mean = np.expand_dims(sums(axes, x), axes) / count
             y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
-            g = np.where(y == 0, np.float32(0), g / (y * 2)) if name == "std" else g
-            return np.float32(2 / (count - less)) * g * (x - mean)  # type: ignore[no-any-return]
+            g = np.where(y == 0, y, g / (y * 2)) if name == "std" else g
+            return 2 / (count - less) * g * (x - mean)  # type: ignore[no-any-return]
 
         return Own((0, RESULT), rule)
 

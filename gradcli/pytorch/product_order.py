@@ -1,28 +1,31 @@
-"""Products of float32 matrices in PyTorch's order of addition, to the last digit.
+"""Products of matrices in PyTorch's order of addition, to the last digit.
 
 Source: the numbers of PyTorch's products on a processor with AVX2 (its MKL), probed with large terms that cancel: which
 terms are added before which depends on the sizes, on whether a factor is transposed, and on where a row begins in
-memory, sixteen bytes being a vector of four.
+memory, sixteen bytes being a vector.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.rounding import folded, fused
+
 Array = np.ndarray[Any, Any]
 
-_VECTOR = 4
-_WIDE = (4, 12)  # rows and columns from which on each product is added with one rounding
-_MOST = 1 << 16  # products that are worth an order
+_ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
+_BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
+_MOST = 1 << 18  # products that are worth an order
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two arrays of float32, matrices or vectors, as NumPy's `matmul`."""
+    """Return the product of two arrays of float32 or float64, matrices or vectors, as NumPy's `matmul`."""
     if a.ndim == b.ndim == 1:
         return np.asarray(_dot(a * b))
-    if a.ndim > 2 or b.ndim > 2 or a.size * b.size // max(a.shape[-1], 1) > _MOST or not a.size * b.size:
+    if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
         return np.asarray(np.matmul(a, b))
     if b.ndim == 1:
         return _of_matrices(a, b[:, None])[:, 0]
@@ -39,12 +42,18 @@ def _of_matrices(a: Array, b: Array) -> Array:
     (rows, inner), columns = a.shape, b.shape[1]
     if inner == 1:
         return a * b  # type: ignore[no-any-return]
+    if rows >= _ROWS and columns >= _COLUMNS and _adds_in_order(a.dtype):
+        return _fused(a, b) if a.dtype == np.float32 else _fused_but_edges(a, b)
+    return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
+
+
+def _rounded_first(a: Array, b: Array) -> Array:
+    """Return a product whose terms are rounded before they are added."""
+    rows, columns = len(a), b.shape[1]
     if columns == 1 < rows and not turned(a):
         return _row_by_row(np.multiply(a.T, b, order="C"))[:, None]
     if rows == 1 < columns and turned(b):
         return _row_by_row(np.multiply(b, a.T, order="C"))[None]
-    if rows >= _WIDE[0] and columns >= _WIDE[1]:
-        return _rounded_once(a, b)
     # In this order in memory NumPy, too, adds the terms one after the other.
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if rows == columns == 1:
@@ -52,13 +61,71 @@ def _of_matrices(a: Array, b: Array) -> Array:
     return _dots(terms) if turned(b) and not turned(a) and rows > 1 else _columns(terms)
 
 
-def _rounded_once(a: Array, b: Array) -> Array:
-    """Return a product whose every term is added without being rounded before."""
-    left, right = a.astype(np.float64), b.astype(np.float64)
-    found = (left[:, :1] * right[:1]).astype(np.float32)
-    for k in range(1, a.shape[1]):
-        found = (left[:, k : k + 1] * right[k : k + 1] + found).astype(np.float32)
+def _fused(a: Array, b: Array) -> Array:
+    """Return a product of float32 whose terms are added without being rounded before, in blocks of terms."""
+    count = a.shape[1]
+    block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
+    found = _in_blas(a[:, :block], b[:block])
+    for k in range(block, count, block):
+        found += _in_blas(a[:, k : k + block], b[k : k + block])
     return found
+
+
+def _fused_but_edges(a: Array, b: Array) -> Array:
+    """Return a product of float64: one rounding is for whole fours of rows and twelves of columns."""
+    rows, columns = len(a) - len(a) % _ROWS, b.shape[1] - b.shape[1] % _COLUMNS
+    found = np.empty((len(a), b.shape[1]))
+    found[:rows, :columns] = _in_blas(a[:rows], b[:, :columns])
+    for x, y, part in ((a, b[:, columns:], found[:, columns:]), (a[rows:], b[:, :columns], found[rows:, :columns])):
+        if part.size:
+            part[...] = _rounded_first(x, y)
+    return found
+
+
+def _in_blas(a: Array, b: Array) -> Array:
+    """Return NumPy's product of matrices, whose BLAS adds the terms one after the other, each with one rounding.
+
+    It does so inside of a matrix, hence a margin of zeros, and in one thread, hence a part at a time.
+    """
+    (rows, inner), columns = a.shape, b.shape[1]
+    found = np.empty((rows, columns), a.dtype)
+    left = np.zeros((-(-rows // _COLUMNS) * _COLUMNS, inner), a.dtype)
+    left[:rows] = a
+    width = max(_ONE_THREAD // (_COLUMNS * inner) // _EDGE - 2, 1) * _EDGE
+    for i in range(0, columns, width):
+        part = b[:, i : i + width]
+        right = np.zeros((inner, -(-part.shape[1] // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)
+        right[:, _EDGE : _EDGE + part.shape[1]] = part
+        height = max(_ONE_THREAD // right.size // _COLUMNS, 1) * _COLUMNS
+        for j in range(0, rows, height):
+            place = found[j : j + height, i : i + width]
+            place[...] = np.matmul(left[j : j + height], right)[: len(place), _EDGE : _EDGE + part.shape[1]]
+    return found
+
+
+_EDGE = 8
+_ONE_THREAD = 1 << 18  # products that a BLAS does not share out
+
+
+@cache
+def _adds_in_order(dtype: Any) -> bool:
+    """Tell whether the BLAS of this machine is known to add like that: of Intel's and AMD's processors, that is."""
+    a = np.sin(np.arange(26 * 40.0)).astype(dtype).reshape(26, 40)
+    b = np.cos(np.arange(40 * 33.0)).astype(dtype).reshape(40, 33)
+    return bool((_in_blas(a, b) == _one_by_one(a, b)).all())
+
+
+def _one_by_one(a: Array, b: Array) -> Array:
+    """Return a product whose every term is added with one rounding."""
+    found = a[:, :1] * b[:1]
+    for k in range(1, a.shape[1]):
+        found = fused(a[:, k : k + 1], b[k : k + 1], found)
+    return found
+
+
+def _vector(terms: Array) -> int:
+    """Return how many numbers sixteen bytes have."""
+    return 16 // terms.itemsize
 
 
 def _in_order(terms: Array) -> Array:
@@ -71,35 +138,36 @@ def _in_order(terms: Array) -> Array:
 def _columns(terms: Array) -> Array:
     """Return sums of which a vector of columns is made at a time; those in front of a vector go by fours."""
     count, rows, columns = terms.shape
+    vector = _vector(terms)
     found = _in_order(terms)
-    if columns >= _VECTOR and count >= 2 * _VECTOR:
+    if columns >= vector and count >= 2 * vector:
         for row in range(rows):
-            front = -row * columns % _VECTOR
-            if front and columns - front >= _VECTOR:
+            front = -row * columns % vector
+            if front and columns - front >= vector:
                 found[row, :front] = _by_fours(terms[:, row, :front])
     return found
 
 
 def _by_fours(terms: Array) -> Array:
     """Return sums of eight terms at a time: four one after the other, and then the sum of the next four."""
-    found = np.zeros_like(terms[0])
-    whole = len(terms) - len(terms) % (2 * _VECTOR)
-    for k in range(0, whole, 2 * _VECTOR):
-        found = _in_order(np.concatenate([found[None], terms[k : k + _VECTOR]]))
-        found = found + _in_order(terms[k + _VECTOR : k + 2 * _VECTOR])
+    found, vector = np.zeros_like(terms[0]), _vector(terms)
+    whole = len(terms) - len(terms) % (2 * vector)
+    for k in range(0, whole, 2 * vector):
+        found = _in_order(np.concatenate([found[None], terms[k : k + vector]]))
+        found = found + _in_order(terms[k + vector : k + 2 * vector])
     return _in_order(np.concatenate([found[None], terms[whole:]]))
 
 
 def _dots(terms: Array) -> Array:
     """Return sums along rows of both factors: four columns at a time in vectors of four, the others in two of them."""
     count, rows, columns = terms.shape
-    found = np.empty((rows, columns), terms.dtype)
-    whole = columns - columns % _VECTOR
-    for front in range(_VECTOR):
-        own = [row for row in range(rows) if -row * count % _VECTOR == front]
+    found, vector = np.empty((rows, columns), terms.dtype), _vector(terms)
+    whole = columns - columns % vector
+    for front in range(vector):
+        own = [row for row in range(rows) if -row * count % vector == front]
         if own:
-            found[own, :whole] = _lanes(terms[:, own, :whole], min(front, count), _VECTOR)
-            found[own, whole:] = _lanes(terms[:, own, whole:], min(front, count), 2 * _VECTOR)
+            found[own, :whole] = _lanes(terms[:, own, :whole], min(front, count), vector)
+            found[own, whole:] = _lanes(terms[:, own, whole:], min(front, count), 2 * vector)
     return found
 
 
@@ -116,36 +184,31 @@ def _lanes(terms: Array, front: int, width: int) -> Array:
     return found if whole == len(terms) else _in_order(np.concatenate([found[None], terms[whole:]]))
 
 
-def folded(lanes: Array) -> Array:
-    """Return the sum of lanes: one half and the other, until one is left."""
-    while len(lanes) > 1:
-        lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
-    return lanes[0]  # type: ignore[no-any-return]
-
-
 def _row_by_row(terms: Array) -> Array:
     """Return the sums of a matrix times a vector: four rows at a time, then row by row."""
-    count, rows = terms.shape
-    whole = rows - rows % _VECTOR
+    (count, rows), vector = terms.shape, _vector(terms)
+    whole = rows - rows % vector
     found = np.empty(rows, terms.dtype)
-    found[:whole] = _lanes(terms[:, :whole], (count - 1) % _VECTOR + 1, _VECTOR)
+    found[:whole] = _lanes(terms[:, :whole], (count - 1) % vector + 1, vector)
     found[whole:] = _tail(terms[:, whole:])
     return found
 
 
 def _tail(terms: Array) -> Array:
-    return _lanes(terms, min(_VECTOR, len(terms)), 2 * _VECTOR)
+    vector = _vector(terms)
+    return _lanes(terms, min(vector, len(terms)), 2 * vector)
 
 
 def _dot(terms: Array) -> Any:
     """Return the sum of the products of two vectors: four vectors at a time, then two, then one, then the rest."""
-    whole = len(terms) - len(terms) % (_VECTOR * _VECTOR)
-    sums = np.zeros((1, _VECTOR, _VECTOR), terms.dtype)
-    sums = np.add.reduce(np.concatenate([sums, terms[:whole].reshape(-1, _VECTOR, _VECTOR)]), axis=0)
+    vector = _vector(terms)
+    whole = len(terms) - len(terms) % (4 * vector)
+    sums = np.zeros((1, 4, vector), terms.dtype)
+    sums = np.add.reduce(np.concatenate([sums, terms[:whole].reshape(-1, 4, vector)]), axis=0)
     for width in (2, 1):
-        if len(terms) - whole >= width * _VECTOR:
-            sums[:width] += terms[whole : whole + width * _VECTOR].reshape(width, _VECTOR)
-            whole += width * _VECTOR
+        if len(terms) - whole >= width * vector:
+            sums[:width] += terms[whole : whole + width * vector].reshape(width, vector)
+            whole += width * vector
     for term in terms[whole:]:
         sums[0, 0] += term
     return folded(np.add.reduce(sums, axis=0))

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
@@ -38,15 +39,13 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _check_matrices(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
-        )
+        raise refusal("shapes of a product", a.shape[0], a.shape[1], b.shape[0], b.shape[1])
 
 
 @both("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.dim() != 2 or vec.dim() != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.dim()}, {input.dim()}, {vec.dim()}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.dim()}, {vec.dim()}")
     if input.shape[1] != vec.shape[0]:
         rows, columns = input.shape
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
@@ -59,10 +58,7 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {other.dim()}D tensors")
     if input.shape != other.shape:
         m, n = input.numel(), other.numel()
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{m}] and src [{n}] to have the same number of elements, but "
-            f"got {m} and {n} elements respectively"
-        )
+        raise refusal("sizes of a dot", m, n)
     return _multiplied(input, other, "DotBackward0")
 
 
@@ -72,10 +68,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         if x.dim() != 3:
             raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
-            f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
-        )
+        raise refusal("sizes of batches", input.shape[0], input.shape[2], mat2.shape[0], mat2.shape[1])
     return _multiplied(input, mat2, "BmmBackward0")
 
 
@@ -91,9 +84,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
     if input.shape[-1] != inner:
         rows = int(np.prod(input.shape[:-1]))
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{input.shape[-1]} and {inner}x{other.shape[-1]})"
-        )
+        raise refusal("shapes of a product", rows, input.shape[-1], inner, other.shape[-1])
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
 
 

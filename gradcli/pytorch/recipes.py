@@ -24,6 +24,7 @@ from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.pytorch.digits import function_of, is_whole
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.own_rules import RESULT, Rule, own_rules
 
 Array = np.ndarray[Any, Any]
@@ -193,17 +194,11 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
     return found
 
 
-NO_ROOM = (
-    "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
-    "{} bytes. Error code 12 (Cannot allocate memory)"
-)
-
-
-def _refused(op: str, error: InputError, operands: Sequence[Node]) -> RuntimeError:
+def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
     """Return PyTorch's error for shapes that do not broadcast, or a constructor's own words."""
     if "is too large" in error.message and (shape := re.search(r"shape ([\de+×]+)", error.message)):
         size = math.prod(int(float(n)) for n in shape[1].split("×")) * np.dtype(operands[0].dtype).itemsize
-        return RuntimeError(NO_ROOM.format(size))
+        return refusal("no room", size)
     if "do not fit together" not in error.message:
         return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
     common_shape([node.shape for node in operands])
@@ -220,9 +215,6 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         for k in range(1, min(len(whole), len(shape)) + 1):
             m, n = whole[-k], shape[-k]
             if m != n and 1 not in (m, n):
-                raise RuntimeError(
-                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                    f"{max(len(whole), len(shape)) - k}"
-                )
+                raise refusal("sizes that do not broadcast", m, n, max(len(whole), len(shape)) - k)
         whole = np.broadcast_shapes(whole, tuple(shape))
     return whole

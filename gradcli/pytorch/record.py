@@ -14,9 +14,9 @@ import numpy as np
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import grad_name, saved
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
-from gradcli.pytorch.words import INFERENCE
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -362,7 +362,7 @@ def record(
         x = operands[i]
         if not isinstance(x, np.ndarray):
             if x._inference:
-                raise RuntimeError(INFERENCE)
+                raise refusal("inference tensor saved")
             step.checks.append((x._memory, x._memory.version, arrays[i], x))
     if needs_result:
         step.checks.append((out._memory, out._memory.version, out._a, None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply, note_lost
@@ -54,10 +54,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
             dim, dtype = ..., dim
         x = input if dtype is None else to(input, dtype)
         if name == "mean" and x._a.dtype.kind != "f":
-            raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                f"Got: {x.dtype.word}"
-            )
+            raise refusal("mean of whole numbers", x.dtype.word)
         axes = axes_of(None if dim is ... else dim, x.dim())
         grad = f"{name.capitalize()}Backward{int(dim is not ...)}"
         return _over(name, x, axes, keepdim, lambda n: construct.reduce(name, n, axes), name=grad)
@@ -80,7 +77,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
         axes = axes_of(dim, input.dim())
         less = correction if correction is not None else int(unbiased)
         if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
-            warnings.warn(_FREEDOM.format(name), UserWarning, stacklevel=2)
+            warn("degrees of freedom", name)
         return _over(name, input, axes, keepdim, lambda n: construct.spreadness(name, n, axes, less), settings=(less,))
 
     grad = f"{name.capitalize()}MeanBackward0"
@@ -92,10 +89,6 @@ def _mean(input: Any, dim: Any, settings: dict[str, Any]) -> Any:
     return input.mean(dim, settings.get("keepdim", False))
 
 
-_FREEDOM = (
-    "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-    "divided by output numel)."
-)
 _spread("std")
 _spread("var")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import spelled
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -27,39 +28,24 @@ def check_convolution(
     Errors: `RuntimeError`.
     """
     if input.dim() not in (axes + 1, axes + 2):
-        raise RuntimeError(
-            f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to conv{axes}d, but got input of size: "
-            f"{list(input.shape)}"
-        )
+        raise refusal("rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
     _check_settings(weight.dim() - 2, settings)
     _check_types(input, weight, bias)
     shape = list(weight.shape)
     if shape[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
-            f"size [{shape}] instead"
-        )
+        raise refusal("groups of a weight", groups, shape)
     whole = list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
     if whole[1] != shape[1] * groups:
-        raise RuntimeError(
-            f"Given groups={groups}, weight of size {shape}, expected input{whole} to have {shape[1] * groups} "
-            f"channels, but got {whole[1]} channels instead"
-        )
+        raise refusal("channels of a convolution", groups, shape, whole, shape[1] * groups, whole[1])
     if bias is not None and list(bias.shape) != shape[:1]:
-        raise RuntimeError(
-            f"Given weight of size {shape}, expected bias to be 1-dimensional with {shape[0]} elements, but got bias "
-            f"of size {list(bias.shape)} instead"
-        )
+        raise refusal("size of a convolution's bias", shape, shape[0], list(bias.shape))
     apart = _several(settings["dilation"], axes)
     reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], apart, strict=True)]
     if isinstance(settings["padding"], str):
         return
     room = [n + 2 * p for n, p in zip(whole[2:], _several(settings["padding"], axes), strict=True)]
     if any(n < r for n, r in zip(room, reach, strict=True)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({_by(room)}). Kernel size: ({_by(reach)}). Kernel size can't "
-            "be greater than actual input size"
-        )
+        raise refusal("kernel larger than the input", _by(room), _by(reach))
 
 
 def _check_settings(axes: int, settings: dict[str, Any]) -> None:
@@ -70,10 +56,7 @@ def _check_settings(axes: int, settings: dict[str, Any]) -> None:
     for name, given in settings.items():
         own = [0] if isinstance(given, str) else _several(given, axes)
         if len(own) != axes and not isinstance(given, str):
-            raise RuntimeError(
-                f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
-                f"dimensions, but got {name}={own}"
-            )
+            raise refusal("setting of a convolution", name, axes, own)
     if not isinstance(settings["padding"], str) and min(_several(settings["padding"], axes)) < 0:
         raise RuntimeError("negative padding is not supported")
     for name in ("stride", "dilation"):
@@ -89,10 +72,7 @@ def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     if input._a.dtype == weight._a.dtype:
         return
     if input._a.dtype == "float32":
-        raise RuntimeError(
-            f"Input type (torch.{input.dtype.tensor}) and weight type (torch.{weight.dtype.tensor}) should be the same "
-            "or input should be a MKLDNN tensor and weight is a dense tensor"
-        )
+        raise refusal("types of input and weight", input.dtype.tensor, weight.dtype.tensor)
     raise RuntimeError(f"expected scalar type {input.dtype.word} but found {weight.dtype.word}")
 
 
@@ -110,18 +90,14 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     if name == "max_pool1d":
         for key in ("kernel_size", "stride"):
             if _several(settings[key], 1)[0] <= 0:
-                raise RuntimeError(
-                    f"max_pool1d() {key} must be greater than zero, but got {_several(settings[key], 1)[0]}"
-                )
+                raise refusal("sizes of max_pool1d", key, _several(settings[key], 1)[0])
     size, step, ends, apart = (_several(v, axes) for v in settings.values())
     if 0 in step:
         raise RuntimeError("stride should not be zero")
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
         pair = own if axes == 2 else [1, *own]
         if min(pair) <= 0:
-            raise RuntimeError(
-                f"{words} should be greater than zero, but got {letter}H: {pair[0]} {letter}W: {pair[1]}"
-            )
+            raise refusal("sizes of a pool", words, letter, pair[0], pair[1])
     for n, p, d in zip(size, ends, apart, strict=True):
         if p > (d * (n - 1) + 1) // 2:
             raise RuntimeError(
@@ -150,15 +126,9 @@ def _check_windowed(name: str, axes: int, input: Tensor) -> None:
     if name == "max_pool2d":
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
     if name == "max_pool1d":
-        raise RuntimeError(
-            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
-            f"got:{list(input.shape)}"
-        )
+        raise refusal("rank for max_pool1d", list(input.shape))
     if name == "avg_pool1d":
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {rank}-dimensional tensor for argument #1 'self' (while checking "
-            "arguments for avg_pool1d)"
-        )
+        raise refusal("rank for avg_pool1d", rank)
     raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got -3)")
 
 
@@ -170,9 +140,7 @@ def check_square(name: str, A: Tensor, letter: str = "A") -> None:
     if A.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"{name}: {letter} must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
-        )
+        raise refusal("not a square matrix", name, letter, A.shape[-2], A.shape[-1])
     if A._a.dtype.kind != "f":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.word}")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.optim import Optimizer
 
 
@@ -31,11 +31,11 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
+            warn("schedule before the step")
         self._step_count += 1
         steps = 1
         if epoch is not None:
-            warnings.warn(_WITH_EPOCH, UserWarning, stacklevel=2)
+            warn("schedule with an epoch")
             steps = epoch - self.last_epoch
         self._get_lr_called_within_step = True
         for _ in range(steps):
@@ -56,20 +56,6 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[float]:
         return [group["lr"] for group in self.optimizer.param_groups]
-
-
-_TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
-    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
-    "PyTorch skipping the first value of the learning rate schedule. See more details at "
-    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-)
-_WITH_EPOCH = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
-    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
-    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
-)
 
 
 class StepLR(LRScheduler):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -12,10 +11,10 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
-from gradcli.pytorch.words import DEEPCOPY, GRAD_DTYPE, NOT_A_LEAF, SCALAR
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +30,7 @@ class Tensor:
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
     _called = ""  # what a function that is differentiated calls it
+    _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -120,16 +120,13 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self._step is not None
+            return self._requires or self._step is not None or self._base.requires_grad
         return self._fn is not None or self._requires
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if self._fn is not None and not wanted:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
+            raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self._inference and wanted:
@@ -147,24 +144,19 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         if self._grad is None and self._fn is not None and not self.retains_grad:
-            warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
+            warn(".grad of no leaf")
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-            )
+            raise refusal("kind of a .grad", type(value).__name__)
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise RuntimeError(GRAD_DTYPE.format(value.dtype.word.lower(), self.dtype.word.lower()))
+            raise refusal("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
         if value is not None and value._a.shape != self._a.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
-            )
+            raise refusal("size of a .grad", list(value.shape), list(self.shape))
         self._grad = value
 
     @grad.deleter
@@ -246,7 +238,7 @@ class Tensor:
         self._check_single()
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
-            warnings.warn(SCALAR, UserWarning, stacklevel=3)
+            warn("scalar of what requires grad", level=3)
         return self._a.item()
 
     def __index__(self) -> int:
@@ -281,7 +273,7 @@ class Tensor:
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        if self.requires_grad and not force:
+        if Mode.grad and self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self._a[..., 0]
 
@@ -296,7 +288,7 @@ class Tensor:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._step is not None:
-            raise RuntimeError(DEEPCOPY)
+            raise refusal("copy of a result")
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))

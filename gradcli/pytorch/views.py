@@ -14,6 +14,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.indexing import taken
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode, enable_grad
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import both, method
@@ -78,10 +79,7 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
         raise TypeError("view() takes sizes")
     shape = _filled(self, shape_of(sizes))
     if not _is_viewable(self, shape):
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
-        )
+        raise refusal("view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
 
 
@@ -111,10 +109,7 @@ def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     n = self.shape[axis]
     known = size_of(tuple(k for k in sizes if k != -1))
     if (known != n) if -1 not in sizes else (not known or n % known):
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {axis} ({n}) in the input "
-            "tensor"
-        )
+        raise refusal("sizes of an unflatten", list(sizes), axis, n)
     return view(self, (*self.shape[:axis], *(n // known if k == -1 else k for k in sizes), *self.shape[axis + 1 :]))
 
 
@@ -140,19 +135,11 @@ def t(input: Tensor) -> Tensor:
     return _permuted(input, range(input.dim())[::-1], "TBackward0")
 
 
-_DEPRECATED = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
-_REVERSED = (
-    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
-    "1, -1, -1))` to reverse the dimensions of a tensor."
-)
-
-
 def _reversed(self: Tensor) -> Tensor:
     rank = self.dim()
     if rank != 2 and min(rank, 1) not in Mode.warned:  # once for each kind, as PyTorch warns
         Mode.warned.add(min(rank, 1))
-        warnings.warn(_REVERSED if rank else _DEPRECATED, UserWarning, stacklevel=2)
+        warn("T of another rank" if rank else "T of a number")
     return _permuted(self, range(rank)[::-1], "PermuteBackward0")
 
 
@@ -187,10 +174,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 def permute(input: Tensor, *dims: Any) -> Tensor:
     order = list(shape_of(dims))
     if len(order) != input.dim():
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {input.dim()} is not equal to len(dims) = {len(order)}"
-        )
+        raise refusal("rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
@@ -224,19 +208,13 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
     if len(own) > len(shape):
-        raise RuntimeError(
-            f"expand(torch.{x.dtype.tensor}{{{list(own)}}}, size={list(shape)}): the number of sizes provided "
-            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({len(own)})"
-        )
+        raise refusal("rank of an expand", x.dtype.tensor, list(own), list(shape), len(shape), len(own))
     if -1 in shape[: len(shape) - len(own)]:
         where = f"a leading, non-existing dimension {shape.index(-1)}"
         raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in {where}")
     for k in range(1, len(own) + 1):
         if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-k]}) must match the existing size ({own[-k]}) at "
-                f"non-singleton dimension {len(shape) - k}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-            )
+            raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
 
 
 @method("expand")
@@ -302,18 +280,10 @@ def _data(self: Tensor) -> Tensor:
 Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 
-_DETACHED_VIEW = (
-    "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-    "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
-    "called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-    "torch/optim/optimizer.py as the solution."
-)
-
-
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
     if self._base is not None:
-        raise RuntimeError(_DETACHED_VIEW)
+        raise refusal("view detached in place")
     self._fn = None
     self._requires = False
     return self

@@ -1,7 +1,10 @@
 """Several threads call one `Compiled`, each with points of its own."""
 
+import multiprocessing
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,15 +33,15 @@ def run(request, monkeypatch, tmp_path):
 
 
 def test_two_calls_at_once_share_no_memory(run):
-    work, both = run.kernel.run, threading.Barrier(2, timeout=WITHIN)
+    begin, both = run.kernel.begin, threading.Barrier(2, timeout=WITHIN)
     used = []
 
-    def together(buffers, points, results):
+    def together(work, buffers, start, stop):
         used.append(buffers)
         both.wait()  # both calls have their memory now, and neither is done
-        work(buffers, points, results)
+        work(buffers, start, stop)
 
-    run.kernel.run = together
+    run.kernel.begin = lambda *arrays: partial(together, begin(*arrays))
     points = [np.arange(64.0), np.arange(64.0) + 100]
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda x: run({"x": x})["y"], points))
@@ -50,16 +53,16 @@ def test_two_calls_at_once_share_no_memory(run):
 
 def test_a_call_during_another_leaves_it_alone(run):
     """The second begins and ends while the first is at work."""
-    work = run.kernel.run
+    begin = run.kernel.begin
     inner = []
 
-    def interrupted(buffers, points, results):
+    def interrupted(work, buffers, start, stop):
         if not inner:
             inner.append(None)
             inner.append(run({"x": np.arange(64.0) + 100})["y"])
-        work(buffers, points, results)
+        work(buffers, start, stop)
 
-    run.kernel.run = interrupted
+    run.kernel.begin = lambda *arrays: partial(interrupted, begin(*arrays))
     assert_array_equal(run({"x": np.arange(64.0)})["y"], expected(np.arange(64.0)))
     assert_array_equal(inner[1], expected(np.arange(64.0) + 100))
     assert_array_equal(run({"x": np.arange(64.0)})["y"], expected(np.arange(64.0)))
@@ -73,3 +76,19 @@ def test_many_calls_of_many_lengths(run, threads):
         found = list(pool.map(lambda x: run({"x": x})["y"], points))
     for x, y in zip(points, found, strict=True):
         assert_array_equal(y, expected(x))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_threads_are_kept_for_the_next_call_and_made_anew_after_a_fork(run):
+    run.threads, run.kernel.fewest = 3, 16
+    points = np.arange(64.0)
+    before = set(threading.enumerate())
+    for _ in range(5):
+        run({"x": points})
+    assert len({t.name.rpartition("_")[0] for t in set(threading.enumerate()) - before}) == 1
+    child = multiprocessing.get_context("fork").Process(
+        target=lambda: assert_array_equal(run({"x": points})["y"], expected(points))
+    )
+    child.start()
+    child.join(WITHIN)
+    assert child.exitcode == 0

@@ -1,6 +1,5 @@
 """The Numba engine against `evaluate`."""
 
-import ctypes
 import re
 import subprocess
 import sys
@@ -36,6 +35,7 @@ from gradcli import parse, vjp
 from gradcli.engine import kernel_cache, numba_code
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.kernel_cache import keep
+from gradcli.engine.numba_arrays import addresses
 from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
 from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule
@@ -300,16 +300,42 @@ def test_source_has_nothing_that_a_user_typed():
     assert {name for name in functions if "." not in name and not re.fullmatch(r"loop\d+", name)} <= LIBRARY.keys()
 
 
-@pytest.mark.parametrize("head", ["found", "not found"])
-def test_kernels_find_the_numbers_of_arrays(numba, monkeypatch, head):
-    from gradcli.engine import numba_kernel
+def test_kernels_find_the_numbers_of_arrays(numba):
+    run = compile_numba(parse("y = x + z"))
+    reader = run.kernel._many.reader
+    assert reader is not None  # what it finds is what NumPy says, here
+    rows = (np.arange(5.0), np.arange(24.0).reshape(4, 6)[1:], np.arange(9.0)[2:4])
+    for other in (
+        np.arange(24.0).reshape(4, 6)[:, 2:],
+        np.arange(9.0)[::-1],
+        np.arange(9),
+        np.arange(3.0).astype(">f8"),
+        np.frombuffer(bytes(25), offset=1, dtype=float),
+    ):
+        for own in (reader, None):
+            assert addresses(own, rows).tolist() == [a.ctypes.data for a in rows]
+            found = addresses(own, (*rows, other, *rows))
+            assert found is None or (other.flags.c_contiguous and found.tolist()[3] == other.ctypes.data)
 
-    assert numba_kernel._head() > 0
-    if head == "not found":
-        monkeypatch.setattr(numba_kernel, "_head", lambda: 0)
-    arrays = [np.arange(5.0), np.arange(24.0).reshape(4, 6)[1:, 2:]]
-    cells = numba_kernel.cells(arrays)
-    assert [ctypes.c_void_p.from_address(int(cell)).value for cell in cells[:2]] == [a.ctypes.data for a in arrays]
+
+@pytest.mark.parametrize("reads", ["compiled", "not there"])
+def test_arrays_of_all_kinds_are_read(numba, reads):
+    """In another order than the system's, with more than it reads, of other types, and not in rows."""
+    run = compile_numba(parse("y = 2*x - z; u = M[1]*x", M=(2,)))
+    if reads == "not there":
+        run.kernel._many.reader = None
+    x, z, m = np.arange(40.0), np.arange(40.0) - 7, np.arange(80.0).reshape(2, 40)
+    for points in (
+        {"x": x, "z": z, "M": m},
+        {"M": m, "w": x, "z": z, "x": x},
+        {"x": x.astype(int), "z": z.astype(np.float32), "M": m.astype(">f8")},
+        {"x": np.repeat(x, 2)[::2], "z": z[::-1][::-1], "M": m.T.copy().T},
+        {"x": x.view(np.recarray), "z": z, "M": m},
+    ):
+        for out in (None, {"u": np.zeros(80)[::2], "y": np.zeros(40)}, {"y": np.zeros(40, np.float32), "u": x * 0}):
+            found = run(points, out)
+            assert_array_equal(found["y"], 2 * x - z)
+            assert_array_equal(found["u"], m[1] * x)
 
 
 # What Numba does not compile

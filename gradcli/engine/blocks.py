@@ -1,0 +1,50 @@
+"""The arrays that kernels read and write: rows of float64 numbers, along the points, one after the other in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.shapes import Shape
+
+Array = np.ndarray[Any, Any]
+Arrays = Mapping[str, Array]
+Work = Callable[[list[Array], int, int], None]  # with a thread's buffers, at the points from one to another
+
+_SMALL = 2**16  # bytes of an array: what is larger is better given back to the system by itself
+
+_in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
+
+
+def are_rows(arrays: Collection[Array]) -> bool:
+    """Tell whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
+    return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
+
+
+def new_rows(shapes: Mapping[str, Shape], count: int) -> dict[str, Array]:
+    """Return new arrays for so many points; many small numbers of them are rows of one.
+
+    >>> {name: a.shape for name, a in new_rows({"y": (), "z": (2,)}, 3).items()}
+    {'y': (3,), 'z': (2, 3)}
+    """
+    if 8 * count > _SMALL or any(shapes.values()):
+        return {name: np.empty((*shape, count)) for name, shape in shapes.items()}
+    return dict(zip(shapes, np.empty((len(shapes), count)), strict=True))
+
+
+def on_views(run: Callable[[list[Array], Arrays, Arrays], None], points: Arrays, results: Arrays) -> Work | None:
+    """Return what runs on views of a block of points; None unless the arrays are rows."""
+    if not (are_rows(points.values()) and are_rows(results.values())):
+        return None
+    count = next((a.shape[-1] for a in results.values()), 0)
+
+    def work(buffers: list[Array], start: int, stop: int) -> None:
+        def part(arrays: Arrays) -> Arrays:
+            return arrays if stop - start == count else {name: a[..., start:stop] for name, a in arrays.items()}
+
+        run(buffers, part(points), part(results))
+
+    return work

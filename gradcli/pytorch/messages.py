@@ -1,0 +1,40 @@
+"""PyTorch's errors and warnings, as far as they fill more than a line: `messages.txt` has them by name."""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def _table() -> dict[str, tuple[str, str]]:
+    """Return the kind and the text of each message by its name."""
+    found = {}
+    for paragraph in Path(__file__).with_name("messages.txt").read_text("utf-8").split("\n\n"):
+        head, _, text = paragraph.strip().partition("\n")
+        name, _, kind = head.partition(": ")
+        found[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t")
+    return found
+
+
+def told(name: str, *values: Any) -> str:
+    """Return a message with its values.
+
+    >>> told("leaf changed in place")
+    'a leaf Variable that requires grad is being used in an in-place operation.'
+    """
+    return _table()[name][1].format(*values)
+
+
+def refusal(name: str, *values: Any) -> Exception:
+    """Return an error, of its kind and with its message."""
+    kind: type[Exception] = getattr(builtins, _table()[name][0])
+    return kind(told(name, *values))
+
+
+def warn(name: str, *values: Any, level: int = 2) -> None:
+    """Warn; `level` counts the calls up to the script's, as in `warnings.warn`."""
+    warnings.warn(told(name, *values), UserWarning, stacklevel=level + 1)

@@ -1,0 +1,44 @@
+"""Each message of PyTorch's that the table has is told somewhere, with as many values as it has places."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import gradcli.pytorch
+from gradcli.pytorch.messages import refusal, told
+
+HERE = Path(gradcli.pytorch.__file__).parent
+PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
+TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
+
+
+def names(node):
+    if isinstance(node, ast.IfExp):
+        return names(node.body) + names(node.orelse)
+    return [node.value]
+
+
+def calls():
+    for path in HERE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            own = getattr(node, "func", None)
+            if getattr(own, "id", "") in ("refusal", "told", "warn") and not isinstance(node.args[0], ast.Name):
+                yield from ((name, len(node.args) - 1) for name in names(node.args[0]))
+
+
+def test_every_message_is_told_with_its_values():
+    told_with = dict(calls())
+    assert sorted(told_with) == sorted(TEXTS)
+    for name, count in told_with.items():
+        text = TEXTS[name].replace("{{", "").replace("}}", "")
+        places = re.findall(r"\{(\d*)", text)
+        assert count == (len(places) if "" in places else len(set(places))), name
+
+
+def test_a_message_is_one_line_unless_it_says_where_another_begins():
+    error = refusal("sizes of an expand", 3, 2, 0, [3], [2])
+    assert type(error) is RuntimeError
+    assert str(error).endswith("at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]")
+    assert "\n\tadd(Number alpha, Tensor other)\n" in told("factor in front", "add", "alpha", "Tensor other")
