@@ -35,9 +35,14 @@ def new_rows(shapes: Mapping[str, Shape], count: int) -> dict[str, Array]:
     return dict(zip(shapes, np.empty((len(shapes), count)), strict=True))
 
 
-def on_views(run: Callable[[list[Array], Arrays, Arrays], None], points: Arrays, results: Arrays) -> Work | None:
-    """Return what runs on views of a block of points; None unless the arrays are rows."""
-    if not (are_rows(points.values()) and are_rows(results.values())):
+def on_views(
+    run: Callable[[list[Array], Arrays, Arrays], None],
+    points: Arrays,
+    results: Arrays,
+    checked: Collection[Array] | None = None,
+) -> Work | None:
+    """Return what runs on views of a block of points; None unless those to be checked, or all, are rows."""
+    if not are_rows([*points.values(), *results.values()] if checked is None else checked):
         return None
     count = next((a.shape[-1] for a in results.values()), 0)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, are_rows, new_rows
+from gradcli.engine.blocks import Arrays, Work, are_rows
 from gradcli.engine.numpy_kernel import NumpyKernel
 from gradcli.engine.numpy_plan import CACHE_LINE
 from gradcli.engine.schedule import Schedule
@@ -31,6 +31,9 @@ class Kernel(Protocol):
 
     block: int
     fewest: int
+
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
 
     def buffers(self, count: int) -> list[Array]:
         """Return the memory that a thread needs for blocks of `count` points."""
@@ -68,8 +71,7 @@ class Compiled:
         self.kernel = _kernel(schedule, engine, notes or Notes())
         # In their order; `results` take the place of those that vary.
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
-        self._shapes = {name: n.shape for name, n in schedule.outputs.items()}
-        self._names = list(self._shapes)
+        self._names = list(schedule.outputs)
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
         self._helpers = _Helpers()
 
@@ -77,7 +79,7 @@ class Compiled:
         """Return the outputs at the points."""
         count = next((a.shape[-1] for a in points.values()), 1)
         if not out:
-            results: Arrays = new_rows(self._shapes, count)
+            results: Arrays = self.kernel.new(count)
         else:
             results = out if list(out) == self._names else {name: out[name] for name in self._names}
         work = self.kernel.begin(points, results)
@@ -90,7 +92,7 @@ class Compiled:
     def _copied(self, points: Arrays, results: Arrays, count: int) -> None:
         """Fill the results by way of copies that are rows."""
         points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
-        rows = results if are_rows(results.values()) else new_rows(self._shapes, count)
+        rows = results if are_rows(results.values()) else self.kernel.new(count)
         work = self.kernel.begin(points, rows)
         assert work is not None
         self._run(work, count)
@@ -100,7 +102,7 @@ class Compiled:
 
     def _run(self, work: Work, count: int) -> None:
         """Fill the results, block by block; each thread takes the next block that nobody has begun."""
-        if not self._shapes or not count:
+        if not self._names or not count:
             return
         workers = max(1, min(self.threads, count // self.kernel.fewest))
         # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.

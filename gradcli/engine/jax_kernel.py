@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, on_views
+from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
 from gradcli.engine.jax_target import function_of
 from gradcli.engine.schedule import Schedule
 
@@ -23,7 +24,7 @@ class JaxKernel:
 
     def __init__(self, schedule: Schedule) -> None:
         jax.config.update("jax_enable_x64", True)
-        self._schedule = schedule
+        self._schedule, self.new = schedule, partial(new_rows, schedule.shapes)
         self._run = jax.jit(self._function)
         live = max(1, sum(n.size for n in schedule.steps))
         longest = max(1, min(_LONGEST, _MEMORY // live))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work
+from gradcli.engine.blocks import Arrays, Work, new_rows
 from gradcli.engine.numba_arrays import addresses, trusted
 from gradcli.engine.numba_code import Code, write
 from gradcli.engine.numba_compiler import loaded, object_code
@@ -30,6 +31,7 @@ class NumbaKernel:
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
         self._schedule, self._notes = schedule, notes
+        self.new = partial(new_rows, schedule.shapes)
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
         self._many = _Function(write(schedule), notes)
         self._few: _Function | None = None

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, on_views
+from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
 from gradcli.engine.grouping import grouped
 from gradcli.engine.numpy_plan import Plan
+from gradcli.engine.numpy_rows import PlanOfRows
 from gradcli.engine.quicker import quicker
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.einsum import products
@@ -39,26 +40,33 @@ class NumpyKernel:
         self.block, self.fewest = _block(schedule, self._plan.bytes), schedule.fewest
 
     @cached_property
-    def _grouped(self) -> Plan:
-        """The plan for few points, at which equal operations are calls on one array."""
+    def _grouped(self) -> PlanOfRows | None:
+        """The plan for few points, if equal operations can be calls on one array."""
         schedule = grouped(self._schedule)
-        return self._plan if schedule is self._schedule else Plan(schedule)
+        return None if schedule is self._schedule else PlanOfRows(schedule)
 
-    def _plan_for(self, count: int) -> Plan:
-        few = count <= _FEW and self._grouped.bytes * count <= _CACHE
-        return self._grouped if few else self._plan
+    def _rows_for(self, count: int) -> PlanOfRows | None:
+        few = count <= _FEW and self._grouped and self._grouped.bytes * count <= _CACHE
+        return self._grouped if few else None
+
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
+        rows = self._rows_for(count)
+        return rows.new(count) if rows else new_rows(self._schedule.shapes, count)
 
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""
-        return self._plan_for(count).memory(count)
+        return (self._rows_for(count) or self._plan).memory(count)
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
         """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
-        return on_views(self.run, points, results)
+        rows = self._rows_for(next((a.shape[-1] for a in results.values()), 0))
+        return (rows and rows.begin(points, results)) or on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compute the results at points, as many as the buffers are for; both are views of a range of the points."""
-        self._plan_for(next(iter(results.values())).shape[-1]).run(buffers, points, results)
+        plan = self._rows_for(next(iter(results.values())).shape[-1]) or self._plan
+        plan.run(buffers, points, results)
 
 
 def _block(schedule: Schedule, live: int) -> int:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.grouping import is_row
 from gradcli.engine.numpy_target import forward
 from gradcli.engine.schedule import Schedule, is_view, owners
 from gradcli.graph.node import Node
@@ -95,30 +93,18 @@ class _Planner:
     def __init__(self, schedule: Schedule) -> None:
         self.steps: list[Step] = []
         self.buffers = _Buffers()
-        outputs = schedule.outputs.values()
-        read = {a for n in schedule.steps for a in n.args}
-        made = set(schedule.steps)
-        # Numbers of an array that are outputs and nothing else: they are copied at once, when the array is there.
-        self._rows: dict[Node, list[tuple[int, int]]] = {}
-        alone = {n for n in outputs if n in made and is_row(n) and n not in read and n.args[0] in made}
-        steps = [n for n in schedule.steps if n not in alone]
+        outputs, steps = schedule.outputs.values(), schedule.steps
         views = [n for n in steps if is_view(n)]
         self.views = len(views)
         first = [*schedule.inputs.values(), *schedule.same, *views]
         self._places = {n: i for i, n in enumerate(first)}
         places = list(enumerate(outputs, len(first)))
-        for place, n in places:
-            if n in alone:
-                self._rows.setdefault(n.args[0], []).append((n.settings[0][0], place))
         # Steps that need no buffer.
-        self._direct = {n: place for place, n in reversed(places) if n not in self._places and n not in alone}
+        self._direct = {n: place for place, n in reversed(places) if n not in self._places}
         self._start = len(first) + len(places)
         self._owner = owners(steps)
         self._held: dict[Node, int] = {}
         last = {self._owner[a]: i for i, n in enumerate(steps) for a in n.args if a in self._owner}
-        for i, n in enumerate(steps):
-            if n in self._rows:
-                last[self._owner[n]] = max(i, last.get(self._owner[n], i))
         for n in outputs:
             if n in self._owner:
                 last[self._owner[n]] = len(steps)
@@ -128,7 +114,7 @@ class _Planner:
         self.steps += [
             (np.copyto, itemgetter(place, self._places[n]), place)
             for place, n in places
-            if n not in alone and self._direct.get(n) != place
+            if self._direct.get(n) != place
         ]
 
     def _add(self, node: Node, done: list[Node]) -> None:
@@ -142,8 +128,6 @@ class _Planner:
             self._held[node] = self.buffers.take((node.shape, np.dtype(node.dtype).type))
             self._places[node] = self._start + self._held[node]
         self.steps.append(_step(node, [self._places[a] for a in node.args], self._places[node]))
-        if node in self._rows:
-            self.steps.append(_rows_step(self._places[node], self._rows[node]))
         self._give_back(done)
 
     def _give_back(self, done: list[Node]) -> None:
@@ -161,17 +145,3 @@ def _step(node: Node, args: Sequence[int], place: int) -> Step:
     ends_with_out = isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
     call = function if ends_with_out else lambda *arrays: function(*arrays[:-1], out=arrays[-1])
     return call, itemgetter(*args, place), place
-
-
-def _rows_step(place: int, rows: Sequence[tuple[int, int]]) -> Step:
-    """Return the call that copies rows of an array, each to its place."""
-    numbers, places = zip(*sorted(rows), strict=True)
-    straight = slice(numbers[0], numbers[0] + len(numbers))
-    key = straight if numbers == tuple(range(straight.start, straight.stop)) else list(numbers)
-    return partial(_copy_rows, key), itemgetter(place, *places), places[0]
-
-
-def _copy_rows(key: Any, array: Array, *outputs: Array) -> Array:
-    for output, row in zip(outputs, array[key], strict=True):
-        output[...] = row
-    return outputs[0]

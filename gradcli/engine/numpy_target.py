@@ -7,6 +7,7 @@ one is given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -86,12 +87,11 @@ def _moved(op: str) -> Callable[..., Array]:
 
 
 def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
-    parts = tuple(same_points(parts))
-    if axis or out is None or not out.flags.c_contiguous:
-        return np.stack(parts, axis=axis, out=out)
-    # One behind the other in memory, without a view of each that has an axis more.
-    np.concatenate(parts, out=out.reshape(-1, *parts[0].shape[1:]))
-    return out
+    if not axis and out is not None and out.flags.c_contiguous:
+        # One behind the other in memory, without a view of each that has an axis more.
+        with suppress(ValueError):  # constants have a single point
+            return np.concatenate(parts, out=out.reshape(-1, *out.shape[2:])).reshape(out.shape)
+    return np.stack(same_points(parts), axis=axis, out=out)
 
 
 def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:

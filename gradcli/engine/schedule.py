@@ -15,6 +15,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import optimise
+from gradcli.graph.shapes import Shape
 
 Array = np.ndarray[Any, Any]
 
@@ -62,6 +63,11 @@ class Schedule:
         values = evaluate(Graph.of(small.inputs, read), same)
         varied = {name: n for name, n in found.items() if n in varying}
         return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each output that varies."""
+        return {name: n.shape for name, n in self.outputs.items()}
 
     @property
     def fewest(self) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-DType = Literal["bool", "uint8", "int32", "int64", "float32", "float64"]
+DType = Literal["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
 # In the order in which one gives way to another.
 DTYPES: tuple[DType, ...] = get_args(DType)
 RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
-FLOATING = frozenset(("float32", "float64"))
+FLOATING = frozenset(("float16", "float32", "float64"))
 
 # The elementwise operations that make whole numbers of whole numbers; the others make real ones of them.
 WHOLE = frozenset(
@@ -26,10 +26,11 @@ WHOLE |= {"maximum", "minimum", "clamp", "floor", "ceil", "trunc", "round", "rel
 def promoted(dtypes: Iterable[DType]) -> DType:
     """Return the type of a result of numbers of these types.
 
-    >>> promoted(["int64", "float32"]), promoted(["bool", "uint8"])
-    ('float32', 'uint8')
+    >>> promoted(["int64", "float32"]), promoted(["bool", "uint8"]), promoted(["int8", "uint8"])
+    ('float32', 'uint8', 'int16')
     """
-    return max(dtypes, key=RANK.__getitem__)
+    widest, *others = sorted(set(dtypes), key=RANK.__getitem__, reverse=True)
+    return "int16" if (widest, *others[:1]) == ("int8", "uint8") else widest
 
 
 def summed(dtype: DType) -> DType:

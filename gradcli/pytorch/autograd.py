@@ -10,7 +10,6 @@ import numpy as np
 
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
 from gradcli.pytorch.messages import warn
-from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, edge_of
 from gradcli.pytorch.tensor import Tensor, alias
@@ -91,7 +90,10 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     if is_grads_batched:
-        raise MissingError("torch.autograd.grad(is_grads_batched=True)")
+        from gradcli.pytorch.func import vmap
+
+        options = (retain_graph, create_graph, allow_unused, False, materialize_grads)
+        return vmap(lambda *v: grad(outputs, inputs, v, *options))(*_listed(grad_outputs))  # type: ignore[no-any-return]
     roots, wanted = _listed(outputs), _listed(inputs)
     seeds = _seeds(roots, _listed(grad_outputs), create_graph)
     for x in wanted:
@@ -114,7 +116,7 @@ def grad(
 def _swept(call: Call, seeds: Sequence[tuple[Edge, Any]], retain: bool | None, create: bool) -> Sweep:
     """Return the sweep of a call, which has run; who listens is told before it."""
     wanted = None if call.inputs is None else {edge_of(x): None for x in call.inputs}
-    sweep = Sweep(bool(create if retain is None else retain), create, wanted)
+    sweep = Sweep(bool(create if retain is None else retain) or Mode.mapped, create, wanted)
     call.freed = not sweep.retain
     if Listeners.before is not None:
         Listeners.before(call)

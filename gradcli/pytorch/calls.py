@@ -111,12 +111,16 @@ def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
 
 
 class Parameters:
-    """How the arguments of a builder of the vocabulary are read: as nodes, as lists of them, or as plain settings."""
+    """How the arguments of a builder are read: as nodes, as lists of them, or as plain settings.
+
+    A definition, whose parameters are not annotated, takes nodes alone.
+    """
 
     def __init__(self, build: Callable[..., Node]) -> None:
         found = list(inspect.signature(build).parameters.values())
+        self.is_definition = all(p.annotation is p.empty for p in found)
         self.names = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.KEYWORD_ONLY]
-        self.kinds = {p.name: str(p.annotation) for p in found}
+        self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
         self.rest = next((str(p.annotation) for p in found if p.kind is p.VAR_POSITIONAL), None)
         self.positional = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
@@ -125,17 +129,21 @@ _parameters = cache(Parameters)
 
 
 def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    """Return what a function of the vocabulary gives for a script's arguments.
+    """Return what a function of the vocabulary, or a definition, gives for a script's arguments.
 
-    Errors: `RuntimeError` with the vocabulary's own words where the arguments do not fit.
+    Errors: `RuntimeError` with the vocabulary's own words where the arguments do not fit; `NotImplementedError` for
+    whole numbers where PyTorch computes of real ones alone.
     """
     operands: list[Any] = []
+    if name in _FACTORS:
+        more, kwargs = in_order(name, args[1:], kwargs)
+        args = (*args[:1], *more)
+    known = _parameters(build)
     if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         operands.append(args[0])
         settings: Any = ()
         make = build
     else:
-        known = _parameters(build)
         own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
@@ -164,13 +172,28 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
             spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
         )
         raise RuntimeError(f"expected dtype {first} for `end` but got dtype {other}")
-    make = _promoted(name, make, operands, [*args, *kwargs.values()])
-    grad = _OF_TENSORS.get(name) if len(operands) > 2 else None
-    return apply(name, _finished(make), operands, settings, grad or grad_name(name))
+    make = _promoted(name, make, operands, [*args, *kwargs.values()], known.is_definition)
+    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands)))
 
 
-# Names that differ where a setting is a tensor.
-_OF_TENSORS = {"lerp": "LerpBackward1"}
+# What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
+_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
+
+
+def _grad(name: str, args: Sequence[Any], tensors: int) -> str:
+    """Return what PyTorch calls the step, which may tell how many of the operands are tensors."""
+    found = grad_name(name)
+    if name == "lerp" and tensors > 2:
+        return "LerpBackward1"
+    if name not in _NUMBERED:
+        return found
+    is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number
+    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else _NUMBERED[name][tensors > 1]}"
+
+
+# Definitions that make whole numbers of whole numbers, as the vocabulary's do that `WHOLE` lists.
+_WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
+_WHOLE |= WHOLE | {"relu6", "threshold"}
 # What goes along an axis, also of a number.
 _ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
 _ALONG_ONE = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
@@ -196,17 +219,22 @@ def _type(args: Sequence[Any]) -> str:
 
 
 def _promoted(
-    name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any]
+    name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any], is_definition: bool
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
-    if name in _REAL_ONLY and operands[0]._a.dtype.kind != "f" and make is not _same:
-        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{operands[0].dtype.word}'")
+    first = operands[0]
+    if name in _REAL_ONLY and first._a.dtype.kind != "f" and make is not _same:
+        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{first.dtype.word}'")
+    if first._a.dtype == bool and name in ("relu6", "hardtanh"):
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
-    if row is None or not row.broadcasts or row.kind == "condition":
+    if not is_definition and (row is None or not row.broadcasts or row.kind == "condition"):
         return make
     dtype = result_dtype([x for x in given if isinstance(x, (Tensor, *Number))])
-    if not dtype.is_floating_point and name not in WHOLE:
+    if not dtype.is_floating_point and name not in _WHOLE:
         dtype = default_dtype()
+    if is_definition:
+        return lambda *nodes: cast(make(*(cast(n, dtype.name) for n in nodes)), dtype.name)
     return typed(make, dtype.name) if any(x._a.dtype != dtype.numpy for x in operands) else make
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.graph.dtypes import DType
 from gradcli.graph.node import cast
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.record import apply
@@ -33,9 +34,10 @@ def real(x: Tensor) -> Tensor:
     return x if x._a.dtype.kind == "f" else to(x, dtypes.default_dtype())
 
 
-_SHORT = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "byte": "uint8", "bool": "bool"}
-for _name, _dtype in _SHORT.items():
-    method(_name)(lambda self, *_, _dtype=dtypes.BY_NAME[_dtype], **__: to(self, _dtype))  # type: ignore[index]
+SHORT: dict[str, DType] = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
+SHORT |= {"short": "int16", "char": "int8", "byte": "uint8", "bool": "bool"}
+for _name, _dtype in SHORT.items():
+    method(_name)(lambda self, *_, _dtype=dtypes.BY_NAME[_dtype], **__: to(self, _dtype))
 
 
 @method("type")

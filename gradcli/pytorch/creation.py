@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.dtypes import DType, promoted
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.conversion import to
+from gradcli.pytorch.conversion import SHORT, to
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
@@ -22,9 +24,12 @@ from gradcli.pytorch.views import shape_of
 
 def _values(data: Any, wanted: Any = None) -> Array:
     """Return numbers in lists as an array, of a dtype or the one that PyTorch gives them."""
-    found = np.asarray(_plain(data)) if not isinstance(data, np.ndarray) else data
-    if isinstance(data, np.ndarray | np.generic):
-        return np.asarray(data)
+    if isinstance(data, np.ndarray | np.generic | Tensor):
+        return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
+    tensors: set[DType] = set()
+    found = np.asarray(_plain(data, tensors))
+    if tensors and wanted is None:
+        wanted = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
     if found.dtype.kind in "biuf" and wanted is not None:
         return _fitting(found, _dtype(wanted))
     if found.dtype.kind == "f" or found.size == 0:
@@ -43,16 +48,26 @@ def _fitting(numbers: Array, wanted: dtypes.dtype) -> Array:
         return numbers.astype(wanted.numpy)
 
 
-def _plain(data: Any) -> Any:
+def _dtypes_of_numbers(data: Any) -> set[DType]:
+    if isinstance(data, list | tuple | range):
+        return set[DType]().union(*map(_dtypes_of_numbers, data))
+    return set() if isinstance(data, Tensor) else {dtypes.of_number(data).name}
+
+
+def _plain(data: Any, tensors: set[DType]) -> Any:
+    """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
     if isinstance(data, Tensor):
-        return data.tolist()
+        if data._a.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        tensors.add(data.dtype.name)
+        return data.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
             warn("list of arrays", level=4)
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
-        found = [_plain(e) for e in data]
+        found = [_plain(e, tensors) for e in data]
         if len(lengths) > 1:
             raise refusal("ragged list", len(listed[0]), next(len(e) for e in listed if len(e) != len(listed[0])))
         return found
@@ -84,8 +99,10 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     wanted = _dtype(dtype) if dtype is not None else None
     if wanted is not None:
         array = array.astype(wanted.numpy, copy=False)
+    elif array.dtype not in OF_NUMPY and array.dtype.kind in "uc":
+        raise missing(array.dtype.name, (), "torch.")
     elif array.dtype not in OF_NUMPY:
-        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype)
+        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
     found = of_array(array)
     if requires_grad:
         if array.dtype.kind != "f":
@@ -226,8 +243,25 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
     check_room(count, wanted.numpy)
-    array = (start + step * np.arange(count, dtype=np.int64 if whole else np.float64)).astype(wanted.numpy)
-    return _optional(array, **options)
+    array = start + step * np.arange(count) if whole else _steps(start, step, count, wanted.numpy)
+    return _optional(array.astype(wanted.numpy), **options)
+
+
+def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
+    """Return start + step*k to PyTorch's last digit, which counts on from the first element of each vector."""
+    lanes = 32 // kind.itemsize
+    places = np.arange(count)
+    lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
+    first = (start + step * (places - lane).astype(np.longdouble)).astype(np.float64).astype(kind)
+    return (first + step * lane.astype(np.longdouble)).astype(np.float64)
+
+
+@function("range")
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+    warn("range")
+    start, end = (0, start) if end is None else (start, end)
+    wanted = dtype or default_dtype()
+    return _optional(_steps(start, step, int((end - start) / step) + 1, wanted.numpy).astype(wanted.numpy), **options)
 
 
 @function("linspace")
@@ -307,5 +341,4 @@ function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 for _d in dtypes.ALL:
     TORCH[_d.name] = _d
-for _alias, _name in {"float": "float32", "double": "float64", "long": "int64", "int": "int32"}.items():
-    TORCH[_alias] = BY_NAME[_name]  # type: ignore[index]
+TORCH.update({alias: BY_NAME[name] for alias, name in SHORT.items() if alias not in ("bool", "byte", "char")})

@@ -6,22 +6,14 @@ names.  The value and the gradient at a corner are PyTorch's.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
-from gradcli.graph.node import Node, cast, compare, const
-from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import _REAL_ONLY, exact, in_order, typed
-from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import Number
-from gradcli.pytorch.tensor import Array, Tensor
+from gradcli.graph.node import Node, compare, const
+from gradcli.pytorch.calls import exact
 
 Build = Callable[..., Node]
 
@@ -101,9 +93,9 @@ ELEMENTWISE: dict[str, Build] = {
         _both(equal(input, 0), compare("eq", other, other)), _ZERO, input * call("log", other)
     ),
 }
-# Of whole numbers, these make whole numbers.
-_WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
-_WHOLE |= {"relu6", "threshold"}
+
+for _name, _made in ELEMENTWISE.items():
+    _made.__name__ = _made.__qualname__ = _name  # which Python tells where an argument is missing
 
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
@@ -135,54 +127,3 @@ def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Nod
     x = where(_nan(x), nan, x)
     x = where(compare("eq", x, const(math.inf)), most if posinf is None else posinf, x)
     return where(compare("eq", x, const(-math.inf)), -most if neginf is None else neginf, x)
-
-
-@cache
-def _signature(name: str) -> inspect.Signature:
-    return inspect.signature(ELEMENTWISE[name])
-
-
-def defined_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Return what a definition gives for a script's arguments.
-
-    Errors: `TypeError` for arguments that it does not have; `NotImplementedError` for whole numbers where PyTorch
-    computes of real ones alone.
-    """
-    more, kwargs = in_order(name, args[1:], kwargs)
-    given = _signature(name).bind(*args[:1], *more, **kwargs).arguments
-    operands: list[Tensor | Array] = [x for x in given.values() if isinstance(x, Tensor)]
-    dtype = result_dtype([x for x in given.values() if isinstance(x, (Tensor, *Number))])
-    if not dtype.is_floating_point and name not in _WHOLE:
-        if name in _REAL_ONLY:
-            raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{dtype.word}'")
-        dtype = default_dtype()
-    if dtype is dtypes.bool_ and name in ("relu6", "hardtanh"):
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-
-    def build(*nodes: Node) -> Node:
-        own = iter(nodes)
-        made = ELEMENTWISE[name](**{k: next(own) if isinstance(x, Tensor) else _setting(x) for k, x in given.items()})
-        return cast(made, dtype.name)
-
-    settings = tuple((k, None if isinstance(x, Tensor) else repr(x)) for k, x in given.items())
-    return apply(name, typed(build, dtype.name), operands, (settings, dtype.name), _grad(name, given, len(operands)))
-
-
-# What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
-_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
-
-
-def _grad(name: str, given: dict[str, Any], tensors: int) -> str:
-    if name not in _NUMBERED:
-        return grad_name(name)
-    base = grad_name(name).rpartition("Backward")[0]
-    return f"{base}Backward{1 if _is_left(given, tensors) else _NUMBERED[name][tensors > 1]}"
-
-
-def _is_left(given: dict[str, Any], tensors: int) -> bool:
-    """Tell whether only what stands behind the first operand is a tensor."""
-    return tensors == 1 and not isinstance(given["input"], Tensor)
-
-
-def _setting(x: Any) -> Node | None:
-    return None if x is None else const(exact(x))

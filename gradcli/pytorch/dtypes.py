@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.dtypes import FLOATING, RANK, DType
+from gradcli.graph.dtypes import FLOATING, DType, promoted
 
 
 class dtype:
@@ -37,10 +37,14 @@ class dtype:
 
 dtype.__module__ = "torch"
 
-float32, float64 = dtype("float32", "FloatTensor"), dtype("float64", "DoubleTensor")
+float32, float64, float16 = (
+    dtype("float32", "FloatTensor"),
+    dtype("float64", "DoubleTensor"),
+    dtype("float16", "HalfTensor"),
+)
 int64, int32, uint8 = dtype("int64", "LongTensor"), dtype("int32", "IntTensor"), dtype("uint8", "ByteTensor")
-bool_ = dtype("bool", "BoolTensor")
-ALL = (float32, float64, int64, int32, uint8, bool_)
+int16, int8, bool_ = dtype("int16", "ShortTensor"), dtype("int8", "CharTensor"), dtype("bool", "BoolTensor")
+ALL = (float32, float64, float16, int64, int32, int16, int8, uint8, bool_)
 OF_NUMPY = {d.numpy: d for d in ALL}
 BY_NAME = {d.name: d for d in ALL}
 
@@ -71,7 +75,7 @@ def of_number(value: object) -> dtype:
     return int64 if isinstance(value, (int, np.integer)) else _Default.dtype
 
 
-KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float32": 2, "float64": 2}
+KINDS = {d.name: {"b": 0, "u": 1, "i": 1, "f": 2}[d.numpy.kind] for d in ALL}
 
 
 def result_dtype(operands: Sequence[Any]) -> dtype:
@@ -82,8 +86,7 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
         level = 2 if a is None else 0 if a.ndim > 1 else 1
         own = of_number(x) if a is None else OF_NUMPY[a.dtype]
         before = found[level]
-        if before is None or RANK[own.name] > RANK[before.name]:
-            found[level] = own
+        found[level] = own if before is None else BY_NAME[promoted([before.name, own.name])]
     result: dtype | None = None
     for d in found:
         if d is not None and (result is None or KINDS[d.name] > KINDS[result.name]):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import ChainMap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
@@ -13,36 +12,30 @@ from gradcli.pytorch.autograd_functional import derivatives, pushed
 from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
-from gradcli.pytorch.joining import select, stack
+from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.naming import parameters_of
 from gradcli.pytorch.record import Leaf, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import reshape
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
+__all__ += ["vjp", "vmap"]
 
 
-def _mapped(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """Return tuples, lists and dicts as they are nested, with what a function gives for what is in them."""
+def _leaves(tree: Any) -> list[Any]:
+    """Return what stands in lists, tuples and dicts, in order."""
+    if isinstance(tree, dict | list | tuple):
+        return [x for inner in (tree.values() if isinstance(tree, dict) else tree) for x in _leaves(inner)]
+    return [tree]
+
+
+def _filled(tree: Any, values: Iterator[Any]) -> Any:
+    """Return lists, tuples and dicts like others, with other values in them."""
     if isinstance(tree, dict):
-        return type(tree)((k, _mapped(f, v, *(o[k] for o in others))) for k, v in tree.items())
-    if isinstance(tree, tuple | list):
-        return type(tree)(_mapped(f, *own) for own in zip(tree, *others, strict=True))
-    return f(tree, *others)
-
-
-def _inner(tree: Any) -> list[Any]:
-    found: list[Any] = []
-    _mapped(found.append, tree)
-    return found
-
-
-def _rebuilt(tree: Any, values: Iterable[Any]) -> Any:
-    """Return other values, nested as a tree is."""
-    own = iter(values)
-    return _mapped(lambda _: next(own), tree)
+        return {key: _filled(inner, values) for key, inner in tree.items()}
+    return type(tree)(_filled(x, values) for x in tree) if isinstance(tree, list | tuple) else next(values)
 
 
 def _own(x: Tensor) -> Tensor:
@@ -50,21 +43,27 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
+def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
     """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _mapped(_own, given[n])
+        given[n] = _filled(given[n], map(_own, _leaves(given[n])))
         if isinstance(given[n], Tensor):
             given[n]._called = names.get(n, "")
-    return given, given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in numbers)
+    return given, tuple(_leaves([given[n] for n in numbers]))
 
 
-def _cut(found: Any, xs: Any) -> Any:
+def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
+    """Return what was found for each tensor in the form of the chosen arguments."""
+    form = given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in argnums)
+    return _filled(form, iter(found))
+
+
+def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
     """Return results without their history, but for those that lead to leaves other than what functions were given."""
-    for x in _inner(xs):
+    for x in xs:
         x._is_done = True
 
     def one(y: Any) -> Any:
@@ -73,7 +72,7 @@ def _cut(found: Any, xs: Any) -> Any:
         leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
         return y if any(not e.variable._is_done for e in leaves) else y.detach()
 
-    return _mapped(one, found)
+    return _filled(found, map(one, _leaves(found)))
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -87,10 +86,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
         if y.dim():
             raise refusal("not a scalar to differentiate", y.dim())
-        own = _mapped(zeros_like, xs)
+        grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
-            own = _rebuilt(xs, _grad(y, _inner(xs), create_graph=True, materialize_grads=True))
-        own, value, aux = _cut((own, y, aux), xs)
+            grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
+        own, value, aux = _cut((_arranged(grads, given, argnums), y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -107,24 +106,27 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
     return call
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    own = _filled(primals, map(_own, _leaves(primals)))
+    xs = _leaves(own)
     with enable_grad():
-        xs = tuple(map(_own, primals))
-        found = func(*xs)
+        found = func(*own)
     y, aux = found if has_aux else (found, None)
 
-    def pull(*v: Tensor) -> tuple[Tensor, ...]:
+    def pull(*v: Any) -> tuple[Any, ...]:
         with enable_grad():
-            return _cut(_grad(y, xs, v, retain_graph=True, create_graph=True, materialize_grads=True), xs)  # type: ignore[no-any-return]
+            grads = _grad(_leaves(y), xs, _leaves(v), True, True, materialize_grads=True)
+        return _cut(_filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
     return (_cut(y, xs), pull, aux) if has_aux else (_cut(y, xs), pull)
 
 
 @enable_grad()
-def jvp(func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Any:
-    xs = tuple(map(_own, primals))
-    found = func(*xs)
-    return _cut((found, _mapped(lambda y: pushed(y, xs, tuple(tangents)), found)), xs)
+def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    own = _filled(tuple(primals), map(_own, _leaves(primals)))
+    xs = tuple(_leaves(own))
+    found = func(*own)
+    return _cut((found, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
 
 
 def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
@@ -135,8 +137,9 @@ def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]])
         @enable_grad()
         def call(*args: Any, **kwargs: Any) -> Any:
             given, xs = _chosen(func, args, argnums)
-            found = func(*given, **kwargs)
-            return _cut(_mapped(lambda y: _rebuilt(xs, derive(y, tuple(_inner(xs)))), found), xs)
+            y = func(*given, **kwargs)
+            found = [_arranged(derive(own, xs), given, argnums) for own in _leaves(y)]
+            return _cut(_filled(y, iter(found)), xs)
 
         return call
 
@@ -162,16 +165,15 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)  # type: ignore[no-any-return]
 
 
-def _lane(x: Tensor, dim: int, i: int, call: str) -> Tensor:
+def _lanes(x: Tensor, dim: int, call: str) -> tuple[Tensor, ...]:
     if not -x.dim() <= dim < x.dim():
         raise refusal("no axis to map over", call, dim, x.dim())
-    return select(x, dim, i)
+    return unbind(x, dim)
 
 
-def _stacked(lanes: tuple[Tensor, ...], dim: int) -> Tensor:
+def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
-    found = stack(list(lanes), dim)
-    step = lanes[0]._fn
+    found, step = stack(lanes, dim), lanes[0]._fn
     return found if step is None else called(found, re.sub("^(Sum|Mean|Prod)Backward0", r"\1Backward1", step.name()))  # type: ignore[no-any-return]
 
 
@@ -181,31 +183,39 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
-        given = list(zip(args, dims, strict=True))
         what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
-        lanes = next(_inner(a)[0].shape[d : d + 1 or None] for a, d in given if d is not None)
+        parts = [d if d is None else [_lanes(x, d, what) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
+        count = len(next(p for p in parts if p is not None)[0])
         found = []
-        for i in range(lanes[0] if lanes else 1):
-            own = (a if d is None else _mapped(lambda x, d=d: _lane(x, d, i, what), a) for a, d in given)  # noqa: B023
-            found.append(func(*own, **kwargs))
-        return _mapped(lambda *own: _stacked(own, out_dims), *found)
+        for i in range(count):
+            own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
+            with _Switch(mapped=Mode.mapped or i + 1 < count):
+                found.append(func(*own, **kwargs))
+        return _filled(found[0], (_stacked(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
 
     return call
 
 
-def functional_call(
-    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, **_: Any
-) -> Any:
-    """Return what a module gives with other parameters and buffers, which are its own for this call only."""
-    given = parameter_and_buffer_dicts
-    modules, before = dict(module.named_modules()), []
+def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:
+    """Call a module with other parameters and buffers in the place of its own, by their names."""
+    every = [parameters] if isinstance(parameters, dict) else parameters
+    places = []
+    for name, value in (item for own in every for item in own.items()):
+        owner, _, local = name.rpartition(".")
+        inner = module.get_submodule(owner)
+        places.append((inner._parameters if local in inner._parameters else inner._buffers, local, value))
+    before = [own[local] for own, local, _ in places]
     try:
-        for name, value in dict(ChainMap(*((given,) if isinstance(given, dict) else given))).items():
-            path, _dot, own = name.rpartition(".")
-            held = next(h for h in (modules[path]._parameters, modules[path]._buffers) if own in h)
-            before.append((held, own, held[own]))
-            held[own] = value
-        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+        for own, local, value in places:
+            own[local] = value
+        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
     finally:
-        for held, own, value in before:
-            held[own] = value
+        for (own, local, _), value in zip(places, before, strict=True):
+            own[local] = value
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the parameters and the buffers of several modules of one form, stacked by their names."""
+    named = [[dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]]
+    params, buffers = ({k: stack([d[k].detach() for d in own]) for k in own[0]} for own in named)
+    return {k: p.requires_grad_() for k, p in params.items()}, buffers

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.missing import MissingError
+
 Array = np.ndarray[Any, Any]
 
 BLOCK = 16  # normal numbers that are made together
@@ -62,8 +64,8 @@ class Generator:
 
     def uniform(self, n: int, dtype: Any = np.float32) -> Array:
         """Return numbers from 0 to before 1."""
-        if np.dtype(dtype) == np.float32:
-            return ((self.words(n) & np.uint32(2**24 - 1)) * np.float32(2.0**-24)).astype(np.float32)
+        if np.dtype(dtype) != np.float64:
+            return ((self.words(n) & np.uint32(2**24 - 1)) * np.float32(2.0**-24)).astype(dtype)
         return (self.long_words(n) & np.uint64(2**53 - 1)) * 2.0**-53
 
     def between(self, low: float, high: float, n: int, dtype: Any = np.float32) -> Array:
@@ -75,6 +77,8 @@ class Generator:
 
     def normal(self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0) -> Array:
         """Return normal numbers: a few one by one, many in blocks of 16."""
+        if n >= BLOCK and np.dtype(dtype) == np.float16:
+            raise MissingError("torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
         if n < BLOCK:
             return np.array([self._one() * std + mean for _ in range(n)], dtype)
         found = self.uniform(n, dtype)

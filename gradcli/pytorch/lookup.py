@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.definitions import ELEMENTWISE, defined_call
+from gradcli.pytorch.definitions import ELEMENTWISE
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.registry import with_out
 from gradcli.pytorch.tensor import Tensor
@@ -33,18 +33,16 @@ _FUNCTIONAL = frozenset(
 _NO_METHOD = _FUNCTIONAL | {"celu", "selu", "relu6"}
 
 
-def _called(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container[str]) -> Callable[..., Any] | None:
+    build = ELEMENTWISE.get(name) or (rows.get(name) if name not in without else None)
+    if build is None:
+        return None
+
     def function(*args: Any, **kwargs: Any) -> Tensor:
-        return call((kwargs.pop("input"), *args) if "input" in kwargs else args, kwargs)  # type: ignore[no-any-return]
+        return vocabulary_call(name, build, (kwargs.pop("input"), *args) if "input" in kwargs else args, kwargs)
 
     function.__name__ = function.__qualname__ = name
     return function
-
-
-def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container[str]) -> Callable[..., Any] | None:
-    if name in ELEMENTWISE:
-        return _called(name, partial(defined_call, name))
-    return _called(name, partial(vocabulary_call, name, rows[name])) if name in rows and name not in without else None
 
 
 def function_named(name: str) -> Callable[..., Any] | None:

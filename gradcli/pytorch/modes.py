@@ -15,6 +15,7 @@ class _Mode(threading.local):
     inference = False
     anomaly = False
     check_nan = True
+    mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
     warned: ClassVar[set[Any]] = set()  # what is told once
 
 

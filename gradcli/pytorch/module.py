@@ -317,10 +317,6 @@ def _typename(x: Any) -> str:
 Module.__module__ = "torch.nn.modules.module"
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
-
-
 def forget(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Forget the gradients of parameters, or set them to 0."""
     for p in parameters:

@@ -34,10 +34,15 @@ _KEPT = 4096  # recipes
 _NAMES = [f"a{i}" for i in range(64)]
 
 
+def _single(node: Node) -> Node:
+    """Return a node of float16 as one of float32: an operation on halves rounds once, at its end."""
+    return node if node.dtype != "float16" else Node(node.op, node.args, node.shape, node.settings, "float32")
+
+
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
-    __slots__ = ("_constants", "_dtypes", "_op", "_outputs", "_steps", "reads")
+    __slots__ = ("_constants", "_dtypes", "_halves", "_op", "_outputs", "_steps", "reads")
 
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
         self._op = op
@@ -49,11 +54,12 @@ class Program:
         fixed = [n for n in nodes if n.op == "const"]
         place = {n: i for i, n in enumerate([*inputs, *fixed])}
         self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
-        self._constants = [constant(n) for n in fixed]
+        self._constants = [constant(_single(n)) for n in fixed]
+        self._halves = any(n.dtype == "float16" for n in inputs)
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                self._steps.append((function_of(n), tuple(place[a] for a in n.args)))
+                self._steps.append((function_of(_single(n)), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
@@ -64,6 +70,8 @@ class Program:
         Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
         """
         values = [*arrays, *self._constants]
+        if self._halves:
+            values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
         try:
             for function, places in self._steps:
                 values.append(function(*[values[i] for i in places]))

@@ -127,6 +127,7 @@ class CosineAnnealingLR(LRScheduler):
         return [ratio * (lr - least) + least for lr in self.get_last_lr()]
 
 
+_LRScheduler = LRScheduler
+ELSEWHERE = {"_LRScheduler": "schedules"}  # a private name, which scripts import
 for _class in (LRScheduler, StepLR, MultiStepLR, ExponentialLR, LambdaLR, CosineAnnealingLR):
     _class.__module__ = "torch.optim.lr_scheduler"
-_LRScheduler = LRScheduler

@@ -34,6 +34,7 @@ MODULES = {
     "torch.nn.functional": "functional",
     "torch.nn.init": "init",
     "torch.nn.modules": "nn",
+    "torch.nn.modules.module": "module",
     "torch.nn.parameter": "module",
     "torch.nn.utils": "nn_utils",
     "torch.optim": "optim",

@@ -11,6 +11,8 @@ from gradcli.pytorch.tensor import Tensor
 
 _MAX = {"kernel_size": ..., "stride": None, "padding": 0, "dilation": 1, "return_indices": False, "ceil_mode": False}
 _AVG = {"kernel_size": ..., "stride": None, "padding": 0, "ceil_mode": False, "count_include_pad": True}
+_OLD = {"size_average": None, "reduce": None, "reduction": "mean"}
+_CLASSES = {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "mean"}
 # The function, and its settings with their defaults; `...` is none.
 _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     # Activations
@@ -49,23 +51,26 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "AdaptiveMaxPool1d": ("adaptive_max_pool1d", {"output_size": ...}),
     "AdaptiveMaxPool2d": ("adaptive_max_pool2d", {"output_size": ...}),
     # Losses: those that take weights of classes or samples have them as buffers
-    "MSELoss": ("mse_loss", {}),
-    "L1Loss": ("l1_loss", {}),
-    "SmoothL1Loss": ("smooth_l1_loss", {"beta": 1.0}),
-    "HuberLoss": ("huber_loss", {"delta": 1.0}),
-    "BCELoss": ("binary_cross_entropy", {"weight": None}),
-    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", {"weight": None, "pos_weight": None}),
-    "CrossEntropyLoss": ("cross_entropy", {"weight": None, "ignore_index": -100, "label_smoothing": 0.0}),
-    "NLLLoss": ("nll_loss", {"weight": None, "ignore_index": -100}),
-    "KLDivLoss": ("kl_div", {"log_target": False}),
-    "PoissonNLLLoss": ("poisson_nll_loss", {"log_input": True, "full": False, "eps": 1e-08}),
-    "GaussianNLLLoss": ("gaussian_nll_loss", {"full": False, "eps": 1e-06}),
-    "HingeEmbeddingLoss": ("hinge_embedding_loss", {"margin": 1.0}),
-    "MarginRankingLoss": ("margin_ranking_loss", {"margin": 0.0}),
-    "SoftMarginLoss": ("soft_margin_loss", {}),
-    "CosineEmbeddingLoss": ("cosine_embedding_loss", {"margin": 0.0}),
-    "TripletMarginLoss": ("triplet_margin_loss", {"margin": 1.0, "p": 2.0, "eps": 1e-06, "swap": False}),
-    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", {}),
+    "MSELoss": ("mse_loss", _OLD),
+    "L1Loss": ("l1_loss", _OLD),
+    "SmoothL1Loss": ("smooth_l1_loss", {**_OLD, "beta": 1.0}),
+    "HuberLoss": ("huber_loss", {"reduction": "mean", "delta": 1.0}),
+    "BCELoss": ("binary_cross_entropy", {"weight": None, **_OLD}),
+    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", {"weight": None, **_OLD, "pos_weight": None}),
+    "CrossEntropyLoss": ("cross_entropy", {**_CLASSES, "label_smoothing": 0.0}),
+    "NLLLoss": ("nll_loss", _CLASSES),
+    "KLDivLoss": ("kl_div", {**_OLD, "log_target": False}),
+    "PoissonNLLLoss": (
+        "poisson_nll_loss",
+        {"log_input": True, "full": False, "size_average": None, "eps": 1e-8, **_OLD},
+    ),
+    "GaussianNLLLoss": ("gaussian_nll_loss", {"full": False, "eps": 1e-6, "reduction": "mean"}),
+    "HingeEmbeddingLoss": ("hinge_embedding_loss", {"margin": 1.0, **_OLD}),
+    "MarginRankingLoss": ("margin_ranking_loss", {"margin": 0.0, **_OLD}),
+    "SoftMarginLoss": ("soft_margin_loss", _OLD),
+    "CosineEmbeddingLoss": ("cosine_embedding_loss", {"margin": 0.0, **_OLD}),
+    "TripletMarginLoss": ("triplet_margin_loss", {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **_OLD}),
+    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", _OLD),
 }
 # What a module's text shows of its settings, where it is not all of them.
 _POOL = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
@@ -86,16 +91,13 @@ class _Holder(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
+        name = f"{type(self).__name__}.__init__()"
         if len(args) > len(self.settings):
-            least = 1 + sum(v is ... for v in self.settings.values())
-            most = (
-                f"from {least} to {len(self.settings) + 1} positional arguments"
-                if self.settings
-                else "1 positional argument"
-            )
-            raise TypeError(f"{type(self).__name__}.__init__() takes {most} but {len(args) + 1} were given")
+            least, most = 1 + sum(v is ... for v in self.settings.values()), len(self.settings) + 1
+            count = f"from {least} to {most} positional arguments" if most > 1 else "1 positional argument"
+            raise TypeError(f"{name} takes {count} but {len(args) + 1} were given")
         own = self.settings | dict(zip(self.settings, args, strict=False)) | kwargs
-        _check(f"{type(self).__name__}.__init__()", self.settings, own)
+        _check(name, self.settings, own)
         if own.get("stride", ...) is None:
             own["stride"] = own["kernel_size"]
         for name, value in own.items():
@@ -106,7 +108,7 @@ class _Holder(Module):
                 setattr(self, name, (value,) if single else value)
 
     def forward(self, *given: Any, **more: Any) -> Any:
-        own = {k: getattr(self, k) for k in self.settings if k != "inplace" or self.inplace}
+        own = {k: getattr(self, k) for k in self.settings if k not in _UNTOLD or (k == "inplace" and self.inplace)}
         return getattr(F, self.function)(*given, **own, **more)
 
     def extra_repr(self) -> str:
@@ -127,18 +129,20 @@ def _check(name: str, settings: dict[str, Any], given: dict[str, Any]) -> None:
         )
 
 
+# What a function is told only where it says something.
+_UNTOLD = frozenset(("inplace", "size_average", "reduce"))
+
+
 class _Loss(_Holder):
-    """A loss, which holds how it is reduced as well."""
+    """A loss, which may be told in an old way how it is reduced."""
 
-    def __init__(
-        self, *args: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **kwargs: Any
-    ) -> None:
+    reduction: str
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        old = size_average is not None or reduce is not None
-        self.reduction = reduction_of(size_average, reduce, reduction) if old else reduction
-
-    def forward(self, *given: Any, **more: Any) -> Any:
-        return super().forward(*given, **more, reduction=self.reduction)
+        old = getattr(self, "size_average", None), getattr(self, "reduce", None)
+        if old != (None, None):
+            self.reduction = reduction_of(*old, self.reduction)
 
     def extra_repr(self) -> str:
         return ""
@@ -148,14 +152,15 @@ def _home(name: str) -> str:
     return "loss" if name.endswith("Loss") else "pooling" if "Pool" in name else "activation"
 
 
-for _name, (_function, _settings) in _ROWS.items():
-    _body = {
-        "function": _function,
-        "settings": _settings,
-        "shown": _SHOWN.get(_name),
-        "__module__": f"torch.nn.modules.{_home(_name)}",
-    }
-    _bases = (_Loss if _name.endswith("Loss") else _Holder,)
-    globals()[_name] = type(_name, _bases, {**_body, "__doc__": f"`torch.nn.{_name}`."})
+def __getattr__(name: str) -> type:
+    """Return a module, which is made of its row when it is first asked for."""
+    if name not in _ROWS:
+        raise AttributeError(name)
+    function, settings = _ROWS[name]
+    body = {"function": function, "settings": settings, "shown": _SHOWN.get(name), "__doc__": f"`torch.nn.{name}`."}
+    body["__module__"] = f"torch.nn.modules.{_home(name)}"
+    globals()[name] = made = type(name, (_Loss if name.endswith("Loss") else _Holder,), body)
+    return made
+
 
 __all__ = [*_ROWS]

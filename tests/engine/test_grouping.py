@@ -32,6 +32,7 @@ SYSTEMS = {
     "rows of arrays that are outputs": ("y = 3*x\n" + lines("t{i} = y[{i}]", 20), {"x": (20,)}),
     "sums between": (lines("t{i} = x{i}**2", 20) + "\ns = " + " + ".join(f"t{i}" for i in range(20))
                      + "\n" + lines("y{i} = t{i}/s", 20), {}),
+    "one number with two names": (lines("y{i} = 2*x{i}", 20) + "\nz = 2*x3", {}),
 }  # fmt: skip
 
 
@@ -58,6 +59,42 @@ def test_there_are_fewer_steps(name):
     schedule = Schedule.of(parse(text, **shapes), {})
     calls = [n for n in grouped(schedule).steps if n.op != "index"]
     assert len(calls) < len(schedule.steps) / 3
+
+
+@pytest.mark.parametrize(("text", "shapes"), SYSTEMS.values(), ids=SYSTEMS)
+def test_results_of_another_call_are_left_alone_or_take_the_next(text, shapes):
+    run = Compiled(graph := vjp(parse(text, **shapes)))
+    random = np.random.default_rng(1)
+    calls = [{n: random.choice(EDGES, (*x.shape, 5)) for n, x in graph.inputs.items()} for _ in range(4)]
+    expected = [Compiled(graph)(points) for points in calls]
+    first, second = run(calls[0]), run(calls[1])
+    assert_equal(first, expected[0])
+    assert_equal(run(calls[2], out=second), expected[2])
+    assert_equal(second, expected[2])
+    assert_equal(first, expected[0])
+    for name, value in second.items():  # some of the rows, and another array in place of one
+        given = second | {name: np.empty_like(value)}
+        found = run(calls[3], out=given)
+        assert found[name] is given[name] or value.shape[-1] == 1
+        assert_equal(found, expected[3])
+
+
+@pytest.mark.parametrize("system", ["neighbours", "far apart", "sums between"])
+def test_points_of_any_type_and_order_in_memory(system):
+    graph = jacobian(parse(SYSTEMS[system][0]))
+    whole = np.arange(len(graph.inputs) * 9).reshape(9, -1).T
+    points = dict(zip(graph.inputs, whole, strict=True))  # whole numbers, each far from the next
+    run, expected = Compiled(graph), evaluate(graph, {n: a.astype(float) for n, a in points.items()})
+    found = run(points)
+    for _ in range(2):
+        for name, value in expected.items():
+            assert_array_equal(*np.broadcast_arrays(found[name], value), err_msg=name)
+        found = run(points, out=found)
+
+
+def assert_equal(found, expected):
+    for name, value in expected.items():
+        assert_array_equal(found[name], value, err_msg=name)
 
 
 def test_what_has_nothing_equal_stays_as_it_is():

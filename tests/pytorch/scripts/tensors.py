@@ -145,3 +145,26 @@ print(torch.matmul(torch.ones(2, 3), torch.ones(3, 2), out=y), y)
 # --- what a plotting library asks for
 print(hasattr(torch.ones(2), "values"), callable(torch.ones(2).values))
 torch.ones(2).values()
+# --- halves and short integers
+import numpy as np
+a, b = torch.tensor([1, 2], dtype=torch.int8), torch.tensor([1, 2], dtype=torch.uint8)
+print(a + b, a.short(), a.half(), a.char(), torch.iinfo(torch.int8), torch.short, torch.half)
+print(torch.tensor([1.5], dtype=torch.half) + torch.tensor(2.5, dtype=torch.float64), torch.HalfTensor([1, 2]))
+torch.manual_seed(1)
+print(torch.rand(3, dtype=torch.half), torch.randn(3, dtype=torch.half), torch.zeros(2, 3, dtype=torch.int16))
+x = torch.linspace(0, 1, 5, dtype=torch.half)
+print(x, x.mean(), x.std(), x.softmax(0), x.exp(), x.norm(), x.prod(), x.tanh(), (x + 1).log(), x ** 3, 1 / (x + 1))
+x = torch.rand(3, 4).half().requires_grad_()
+y = x @ torch.rand(4, 2).half()
+y.mean().backward()
+print(y, x.grad, x.type(), torch.tensor([0.1]).half().item(), torch.tensor(70000., dtype=torch.half))
+print(torch.tensor(300).to(torch.int8), torch.arange(5, dtype=torch.int16).sum(), torch.arange(5, dtype=torch.int16) / 2)
+print(torch.from_numpy(np.array([1, 2], np.float16)), torch.ones(2).type("torch.HalfTensor") * torch.ones(2))
+for make in (lambda: torch.tensor(70000, dtype=torch.int16), lambda: torch.from_numpy(np.array(["a"]))):
+    try: make()
+    except (RuntimeError, TypeError) as e: print(e)
+# --- ranges to the last digit
+for d in (torch.float32, torch.float64):
+    for bounds in ((-3, 3, 0.1), (-5, 5, 0.3), (0, 1, 0.02), (7, -7, -0.7)):
+        print([v.hex() for v in torch.arange(*bounds, dtype=d).tolist()])
+print(torch.arange(-3, 3, 0.1), torch.range(0, 10), torch.range(1, 2, 0.5), torch.range(1, 4, dtype=torch.int64))

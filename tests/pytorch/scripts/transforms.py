@@ -29,6 +29,38 @@ print(jvp(lambda x: x ** 2, (x,), (torch.tensor([1., 1.]),)))
 # --- vmap
 x = torch.arange(6.).view(3, 2)
 print(torch.vmap(lambda v: v.sum())(x), torch.func.vmap(torch.func.grad(lambda v: (v ** 2).sum()))(x), torch.vmap(torch.dot)(x, x))
+# --- parameters in dicts
+from torch.func import functional_call, vmap, grad, jacrev, vjp, jvp, hessian, grad_and_value, stack_module_state
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+params = {k: v.detach() for k, v in net.named_parameters()}
+buffers = dict(net.named_buffers())
+def loss(params, buffers, x, t):
+    y = functional_call(net, (params, buffers), (x.unsqueeze(0),))
+    return nn.functional.mse_loss(y, t.unsqueeze(0))
+x, t = torch.randn(5, 3), torch.randn(5, 2)
+per = vmap(grad(loss), in_dims=(None, None, 0, 0))(params, buffers, x, t)
+for k, v in per.items(): print(k, v.shape, v[0])
+g, value = grad_and_value(loss)(params, buffers, x[0], t[0]); print(value, list(g))
+f = lambda p, x: functional_call(net, p, x)
+j = jacrev(f)(params, x[0]); print({k: v.shape for k, v in j.items()}); print(j['0.bias'])
+print(torch.func.jacrev(lambda x: (x**2, {'s': x.sum()}))(torch.tensor([1., 2.])))
+y, pull = vjp(lambda p: f(p, x), params); (gp,) = pull(torch.ones_like(y)); print(gp['2.bias'], y)
+y, d = jvp(lambda p: f(p, x), (params,), ({k: torch.ones_like(v) for k, v in params.items()},)); print(d)
+print(net[0].weight.requires_grad, functional_call(net, params, x[0]))
+print(vmap(lambda d: d['a'] * d['b'][0])({'a': torch.arange(3.), 'b': [torch.ones(3, 2)]}))
+print(grad(lambda w: (w['a'] * w['b'][0]).sum())({'a': torch.arange(3.), 'b': (torch.ones(3),)}))
+print(hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.])))
+models = [nn.Linear(2, 1) for _ in range(3)]
+p, bufs = stack_module_state(models); print(p, bufs)
+out = vmap(lambda p, x: functional_call(models[0], p, (x,)), in_dims=(0, None))(p, torch.ones(2)); print(out.shape)
+# --- vmap of a backward
+a = torch.arange(3.).requires_grad_()
+b = a.pow(2)
+print(torch.vmap(lambda v: torch.autograd.grad(b, a, v)[0])(torch.eye(3)))
+b = a.pow(2)
+print(torch.autograd.grad(b, a, torch.eye(3), is_grads_batched=True))
+torch.autograd.grad(b, a, torch.ones(3))
 # --- grad of a vector
 torch.func.grad(lambda x: x * 2)(torch.ones(2))
 # --- testing

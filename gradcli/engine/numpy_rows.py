@@ -1,0 +1,76 @@
+"""Results that are rows of a few arrays: at few points, a thousand copies take longer than what is computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import is_
+
+import numpy as np
+
+from gradcli.engine.blocks import Array, Arrays, Work, on_views
+from gradcli.engine.grouping import is_row
+from gradcli.engine.numpy_plan import Plan
+from gradcli.engine.schedule import Schedule
+from gradcli.graph.node import Node
+
+
+class PlanOfRows:
+    """A plan whose results, where they are the numbers of an array, are the rows of that array.
+
+    Into those that `new` returned last they are computed; to other arrays they are copied.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        numbers: dict[Node, dict[Node, str]] = {}  # by array: its numbers, with their names
+        for name, n in schedule.outputs.items():
+            if is_row(n):
+                numbers.setdefault(n.args[0], {}).setdefault(n, name)
+        inputs = set(schedule.inputs.values())
+        # An array has the name of the first of its rows.
+        arrays = {
+            next(iter(rows.values())): a
+            for a, rows in numbers.items()
+            if a not in inputs and 2 * len(rows) > a.size  # for few rows, it would hold memory for nothing
+        }
+        self._sizes = {name: a.size for name, a in arrays.items()}
+        self._rows = {row: (name, n.settings[0][0]) for name, a in arrays.items() for n, row in numbers[a].items()}
+        self._others = {name: n for name, n in schedule.outputs.items() if name not in self._rows}
+        read = {a for n in schedule.steps for a in n.args} | set(self._others.values())
+        alone = {n for a in arrays.values() for n in numbers[a] if n not in read}
+        steps = tuple(n for n in schedule.steps if n not in alone)
+        self._plan = Plan(replace(schedule, steps=steps, outputs=arrays | self._others))
+        self.bytes, self.memory = self._plan.bytes, self._plan.memory
+        # Inputs whose type and order in memory matter: what is put together to an array may have any.
+        put = {a for n in steps if n.op == "stack" for a in n.args}
+        put -= {a for n in steps if n.op != "stack" for a in n.args} | set(self._others.values())
+        self._read = [name for name, n in schedule.inputs.items() if n not in put]
+        self._last = self._made(0)  # rows, and the arrays that they stand in
+
+    def new(self, count: int) -> dict[str, Array]:
+        """Return arrays for the results at `count` points."""
+        self._last = rows, _ = self._made(count)
+        return dict(zip(self._rows, rows, strict=True)) | {
+            name: np.empty((*n.shape, count)) for name, n in self._others.items()
+        }
+
+    def _made(self, count: int) -> tuple[list[Array], dict[str, Array]]:
+        arrays = {name: np.empty((size, count)) for name, size in self._sizes.items()}
+        parts = {name: list(array) for name, array in arrays.items()}
+        return [parts[name][i] for name, i in self._rows.values()], arrays
+
+    def begin(self, points: Arrays, results: Arrays) -> Work | None:
+        """Return what computes the results at a block of points, without a copy, if it is known whose rows they are."""
+        rows, arrays = self._last
+        if not all(map(is_, rows, map(results.__getitem__, self._rows))):
+            return None
+        others = {name: results[name] for name in self._others}
+        return on_views(
+            self._plan.run, points, arrays | others, [*map(points.__getitem__, self._read), *others.values()]
+        )
+
+    def run(self, buffers: list[Array], points: Arrays, results: Arrays) -> None:
+        """Make the calls at points, as many as the buffers are for, and copy the rows to where they are wanted."""
+        rows, arrays = self._made(next(iter(results.values())).shape[-1])
+        self._plan.run(buffers, points, arrays | {name: results[name] for name in self._others})
+        for name, row in zip(self._rows, rows, strict=True):
+            results[name][...] = row
