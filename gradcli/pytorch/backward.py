@@ -17,7 +17,7 @@ from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
-from gradcli.pytorch.record import Edge, Leaf, Step, script_line
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -69,7 +69,7 @@ class Sweep:
     create: bool
     wanted: dict[Edge, Any] | None = None
     leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
-    line: int = 0
+    line: Line = field(default_factory=lambda: Line(0))
     seen: Seen | None = field(default_factory=lambda: Seen() if record.Recorder.explains else None)
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
@@ -78,7 +78,7 @@ class Sweep:
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
-        self.line = script_line()
+        record.Recorder.swept = self.line = script_line()
         for edge, g in seeds:
             _add(pending, edge, g)
             if isinstance(edge, Step):
@@ -205,6 +205,7 @@ class Sweep:
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
         x._grad = accumulated(before, own, self.create)
+        x._reached = self.line
         self.leaves.append((leaf, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)

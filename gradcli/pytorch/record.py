@@ -44,6 +44,7 @@ class Recorder:
     """How much is kept for explanations: lines and operands are, unless the run is quiet."""
 
     explains = False
+    swept: ClassVar[Line | None] = None  # the line of the last backward
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
@@ -318,19 +319,10 @@ def apply(
             record(out, recipe, operands, arrays, active)
             return out
     if Recorder.explains:
+        from gradcli.pytorch.cuts import note_lost
+
         note_lost(out, operands, op)
     return out
-
-
-def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
-    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
-    for x in operands:
-        if isinstance(x, np.ndarray):
-            continue
-        if x._detached is not None:
-            out._detached = x._detached
-        elif x.requires_grad:
-            out._detached = (script_line(), f"{how}, which has no gradient" if Mode.grad else "no_grad()")
 
 
 def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:

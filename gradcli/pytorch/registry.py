@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.tensor import Tensor, of_array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,4 +92,6 @@ def _text(self: Any) -> str:
 
 def found(kind: Any, values: Any, places: Any) -> Any:
     """Return values and where they were found."""
-    return kind(values, of_array(np.asarray(places, np.int64)))
+    indices = of_array(np.asarray(places, np.int64))
+    indices._detached = cut(values, f"the indices of {kind.__name__}, which have no gradient")
+    return kind(values, indices)
