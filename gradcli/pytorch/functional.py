@@ -15,8 +15,10 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
+from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
@@ -110,7 +112,8 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
+    both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)  # type: ignore[attr-defined]
     return (first * second).sum(dim)  # type: ignore[no-any-return]
 
 
