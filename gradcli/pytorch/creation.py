@@ -18,6 +18,7 @@ from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.registry import TORCH, function, method
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -212,6 +213,12 @@ def values(self: Tensor) -> Tensor:
     raise RuntimeError("values expected sparse tensor layout but got Strided")
 
 
+@method("index")
+def index(self: Tensor, positions: Any, dims: Any) -> Tensor:
+    """Refuse: nobody calls it, but plotting libraries ask whether there is such a method."""
+    raise missing("index", (), "Tensor.")
+
+
 @method("new")
 def new_of(self: Tensor, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
@@ -244,8 +251,8 @@ def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
     lanes = 32 // kind.itemsize
     places = np.arange(count)
     lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
-    first = (start + step * (places - lane).astype(np.longdouble)).astype(np.float64).astype(kind)
-    return (first + step * lane.astype(np.longdouble)).astype(np.float64)
+    first = fused(float(step), places - lane, float(start)).astype(kind)
+    return fused(float(step), lane, first.astype(np.float64))
 
 
 @function("range")
@@ -264,7 +271,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     step = (b - a) / wanted.type(max(1, steps - 1))
     places = np.arange(steps, dtype=wanted)
     # From the nearer end, as PyTorch counts them.
-    found = np.where(places < steps // 2, a + step * places, b - step * (steps - 1 - places)).astype(wanted)
+    found = np.where(places < steps // 2, fused(step, places, a), fused(-step, steps - 1 - places, b)).astype(wanted)
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 

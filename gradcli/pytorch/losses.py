@@ -346,7 +346,7 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     if target._a.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise refusal("size of the batch", scores.shape[0], own.shape[0] if own.ndim else 1)
+        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")

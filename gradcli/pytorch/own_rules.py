@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import exp, in_lanes, sigmoid, sums
+from gradcli.pytorch.digits import exp, sigmoid
 from gradcli.pytorch.product_order import product, turned
 from gradcli.pytorch.rounding import fused
+from gradcli.pytorch.sum_order import in_lanes, sums
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[..., Array]

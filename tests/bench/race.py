@@ -24,8 +24,8 @@ from tests.bench.problems import Problem
 Array = np.ndarray[Any, Any]
 
 MOST, FEWEST = 25, 3  # rounds
-BUDGET = 20.0  # seconds of rounds, after which there are no more than the fewest
-SLOWEST, LONGEST = 20.0, 60.0  # predicted seconds of a run, and until the first result, beyond which one is left out
+BUDGET = 8.0  # seconds of rounds, after which there are no more than the fewest
+SLOWEST, LONGEST = 5.0, 30.0  # predicted seconds of a run, and until the first result, beyond which one is left out
 LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
 
 clock = time.perf_counter  # `--busy` takes time of the processor
