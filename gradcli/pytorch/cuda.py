@@ -1,8 +1,19 @@
-"""`torch.cuda`, of which there is none."""
+"""`torch.cuda` and other devices, of which there are none."""
+
+deterministic = benchmark = False  # of cuDNN
+enabled = True
 
 
 def is_available() -> bool:
     return False
+
+
+def is_built() -> bool:
+    return False
+
+
+def current_accelerator(check_available: bool = False) -> None:
+    """Return nothing: there is no device but the CPU."""
 
 
 def device_count() -> int:

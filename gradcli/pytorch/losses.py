@@ -13,6 +13,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
@@ -90,6 +91,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         warn("size of the target", target.shape, input.shape, level=4)
     if weight is not None:
         return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
+    input, target = broadcast_tensors(input, target)
     kind = result_dtype((input, target))
     if not kind.is_floating_point:
         if name != "l1_loss" or kind.name == "bool":
@@ -347,7 +349,7 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     if target._a.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
     if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise refusal("size of the batch", scores.shape[0], own.shape[0] if own.ndim else 1)
+        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")

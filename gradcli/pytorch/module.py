@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import float32, float64
+from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -123,7 +123,7 @@ class Module:
 
     def register_module(self, name: str, module: Module | None) -> None:
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if "." in name:
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         self._modules[name] = module
@@ -199,7 +199,8 @@ class Module:
         return self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        return (p for _, p in self.named_parameters(recurse=recurse))
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
         return self._named("_buffers", prefix, recurse)
@@ -281,6 +282,9 @@ class Module:
     def float(self) -> Self:
         return self.to(float32)
 
+    def half(self) -> Self:
+        return self.to(float16)
+
     def cpu(self) -> Self:
         return self
 
@@ -307,7 +311,7 @@ class Module:
         return list(self._modules.items())
 
 
-def _typename(x: Any) -> str:
+def typename(x: Any) -> str:
     """Return what PyTorch calls the type of something, or what is a class or a function itself."""
     own = x if hasattr(x, "__qualname__") else type(x)
     home = getattr(own, "__module__", None) or "builtins"

@@ -10,8 +10,9 @@ import numpy as np
 
 from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import enable_grad
-from gradcli.pytorch.module import forget
+from gradcli.pytorch.module import forget, typename
 from gradcli.pytorch.record import Recorder, script_line
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 
@@ -43,7 +44,7 @@ class Optimizer:
         own = [p[1] if isinstance(p, tuple) else p for p in own]
         for p in own:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(map(id, own))) < len(own):
@@ -73,7 +74,7 @@ class Optimizer:
                         if Recorder.explains:
                             p._memory.changed = (script_line(), "step")
                             done.append((p, before, group))
-        if Recorder.stepped is not None and done:
+        if Recorder.stepped is not None:
             Recorder.stepped(self, done)
         return loss
 
@@ -118,7 +119,7 @@ def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
     g = p._grad._a  # type: ignore[union-attr]
     g = -g if group.get("maximize") else g
     if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
-        g = g + p._a.dtype.type(group["weight_decay"]) * p._a
+        g = fused(p._a.dtype.type(group["weight_decay"]), p._a, g)
     return g
 
 
@@ -164,10 +165,10 @@ class SGD(Optimizer):
             if before is None:
                 self.state[p]["momentum_buffer"] = new(np.array(g))
             else:
-                before._a[...] = before._a * kind(group["momentum"]) + kind(1 - group["dampening"]) * g
+                before._a[...] = fused(kind(1 - group["dampening"]), g, before._a * kind(group["momentum"]))
             velocity = self.state[p]["momentum_buffer"]._a
-            g = g + kind(group["momentum"]) * velocity if group["nesterov"] else velocity
-        p._a -= kind(float(group["lr"])) * g
+            g = fused(kind(group["momentum"]), velocity, g) if group["nesterov"] else velocity
+        p._a[...] = fused(kind(-float(group["lr"])), g, p._a)
 
 
 class Adam(Optimizer):
@@ -186,13 +187,13 @@ class Adam(Optimizer):
             p._a *= kind(1 - lr * group["weight_decay"])
         t = self._counted(p)
         mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean += kind(1 - beta1) * (g - mean)
-        square[...] = square * kind(beta2) + kind(1 - beta2) * g * g
+        mean[...] = fused(kind(1 - beta1), g - mean, mean)
+        square[...] = fused(kind(1 - beta2) * g, g, square * kind(beta2))
         if group["amsgrad"]:
             most = self._kept(p, "max_exp_avg_sq")
             square = np.maximum(most, square, out=most)
         root = np.sqrt(square) / kind((1 - beta2**t) ** 0.5) + kind(group["eps"])
-        p._a -= kind(lr / (1 - beta1**t)) * (mean / root)
+        p._a += kind(-lr / (1 - beta1**t)) * mean / root
 
 
 class AdamW(Adam):
@@ -218,18 +219,19 @@ class RMSprop(Optimizer):
         kind, alpha = p._a.dtype.type, group["alpha"]
         self._counted(p)
         square = self._kept(p, "square_avg")
-        square[...] = square * kind(alpha) + kind(1 - alpha) * g * g
+        square[...] = fused(kind(1 - alpha) * g, g, square * kind(alpha))
         velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
             mean = self._kept(p, "grad_avg")
-            mean += kind(1 - alpha) * (g - mean)
-            spread = square - mean * mean
-        step = g / (np.sqrt(spread) + kind(group["eps"]))
+            mean[...] = fused(kind(1 - alpha), g - mean, mean)
+            spread = fused(-mean, mean, square)
+        root, rate = np.sqrt(spread) + kind(group["eps"]), kind(-float(group["lr"]))
         if group["momentum"]:
-            velocity[...] = velocity * kind(group["momentum"]) + step
-            step = velocity
-        p._a -= kind(float(group["lr"])) * step
+            velocity[...] = velocity * kind(group["momentum"]) + g / root
+            p._a[...] = fused(rate, velocity, p._a)
+        else:
+            p._a += rate * g / root
 
 
 class Adagrad(Optimizer):
@@ -245,8 +247,8 @@ class Adagrad(Optimizer):
         kind = p._a.dtype.type
         rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
         total = self._kept(p, "sum", group["initial_accumulator_value"])
-        total += g * g
-        p._a -= kind(rate) * (g / (np.sqrt(total) + kind(group["eps"])))
+        total[...] = fused(g, g, total)
+        p._a += kind(-rate) * g / (np.sqrt(total) + kind(group["eps"]))
 
 
 _ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)

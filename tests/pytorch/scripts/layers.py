@@ -244,3 +244,49 @@ loss(torch.ones(2), torch.zeros(2))
 from torch.utils.data import DataLoader
 
 print(*DataLoader([("a", 1), ("b", 2), ("c", 3)], batch_size=2), *DataLoader(["x", "y"], batch_size=2))
+# --- steps with one rounding
+def stepped(make, n, d):
+    torch.manual_seed(n)
+    w = torch.randn(n, dtype=d).requires_grad_()
+    opt = make([w])
+    for _ in range(25):
+        w.grad = torch.randn(n, dtype=d)
+        opt.step()
+    return [v.hex() for v in w.tolist()]
+O = torch.optim
+for d in (torch.float32, torch.float64):
+    for n in (1, 5, 8, 37):
+        for more in ({}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"weight_decay": 0.1}, {"momentum": 0.9, "dampening": 0.3}):
+            print(n, stepped(lambda p: O.SGD(p, lr=0.01, **more), n, d))
+        if d == torch.float64 and n < 8:
+            for kind in (O.Adam, O.AdamW, O.RMSprop, O.Adagrad):
+                print(n, stepped(lambda p: kind(p, lr=0.01), n, d))
+# --- what an optimizer does not take
+for p in ([nn.Linear(1, 1)], [3], ["a"], [None], nn.Linear(1, 1), torch.ones(1), 3, [nn.Linear(1, 1).parameters()], [[torch.ones(1)]]):
+    try: torch.optim.SGD(p, lr=0.1)
+    except Exception as e: print(type(e).__name__, e)
+for p in (torch.tensor(1), torch.tensor([1, 2])):
+    try: F.cross_entropy(torch.zeros(1, 3), p)
+    except Exception as e: print(type(e).__name__, e)
+# --- rates on a plateau
+from torch.optim.lr_scheduler import MultiplicativeLR, ReduceLROnPlateau, _LRScheduler, LRScheduler
+losses = [1., 0.9, 0.9, 0.9, 0.9, 0.8, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9]
+for more in ({}, {"mode": "max"}, {"threshold_mode": "abs", "threshold": 0.2}, {"mode": "max", "threshold_mode": "abs"}, {"cooldown": 2}, {"min_lr": 0.05}, {"eps": 0.5}):
+    w = torch.ones(1, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    plateau = ReduceLROnPlateau(opt, patience=1, factor=0.3, **more)
+    rates = []
+    for loss in losses:
+        opt.step()
+        plateau.step(torch.tensor(loss))
+        rates += plateau.get_last_lr()
+    print(more, rates, plateau.best, plateau.num_bad_epochs, plateau.last_epoch)
+for more in ({"factor": 1.}, {"mode": "least"}, {"threshold_mode": "some"}):
+    try: ReduceLROnPlateau(opt, **more)
+    except ValueError as e: print(e)
+schedule = MultiplicativeLR(opt, lambda epoch: 0.95)
+for _ in range(3):
+    opt.step()
+    schedule.step()
+    print(schedule.get_last_lr())
+print(_LRScheduler, isinstance(schedule, _LRScheduler), issubclass(ReduceLROnPlateau, LRScheduler))

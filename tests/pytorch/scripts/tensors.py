@@ -168,3 +168,22 @@ for d in (torch.float32, torch.float64):
     for bounds in ((-3, 3, 0.1), (-5, 5, 0.3), (0, 1, 0.02), (7, -7, -0.7)):
         print([v.hex() for v in torch.arange(*bounds, dtype=d).tolist()])
 print(torch.arange(-3, 3, 0.1), torch.range(0, 10), torch.range(1, 2, 0.5), torch.range(1, 4, dtype=torch.int64))
+# --- tensors in lists
+def p(f):
+    try: r = f(); print(r, r.shape, r.dtype)
+    except Exception as e: print(type(e).__name__, e)
+a, z, o = torch.tensor([1.]), torch.tensor(2.), torch.ones(1, 1)
+for data in ([a, a], [[a], [a]], [z, z], [[z, 1.], [2, a]], [torch.ones(2)] * 2, [o, o], [1, a], [a, 1], [[a]]):
+    p(lambda: torch.tensor(data))
+for data in ([torch.tensor(1), torch.tensor(2.)], [torch.tensor(1), 2], [torch.tensor([1]), 2.], [z.double()]):
+    p(lambda: torch.tensor(data))
+p(lambda: torch.FloatTensor([a, a]))
+p(lambda: torch.Tensor([a, z]))
+p(lambda: torch.as_tensor([a, z]))
+# --- devices that there are none of
+import torch.backends.cudnn as cudnn
+cudnn.deterministic = True
+cudnn.benchmark = torch.backends.cudnn.enabled = False
+print(torch.cuda.is_available(), torch.backends.mps.is_available(), torch.backends.mps.is_built(), torch.mps.is_available())
+print(torch.accelerator.is_available(), torch.accelerator.current_accelerator(), hasattr(torch.backends, "mps"))
+print(torch.backends.cudnn.deterministic, hasattr(torch.ones(1), "index"))
