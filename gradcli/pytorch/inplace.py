@@ -12,6 +12,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.indexing import assigned
 from gradcli.pytorch.lookup import method_named
 from gradcli.pytorch.messages import refusal
@@ -168,8 +169,7 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     check(x)
     numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
-    name = "".join(part.capitalize() for part in how.split("_"))
-    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{capitals(how)}Backward{number}")
 
 
 def in_memory(numbers: Any, like: Any) -> Any:

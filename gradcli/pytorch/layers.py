@@ -241,9 +241,8 @@ class _BatchNorm(_Layer):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         own = self.training or self.running_mean is None
-        return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
-        )
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.batch_norm(input, *kept, own, self.momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

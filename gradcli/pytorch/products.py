@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, extremes, and what puts elements in order."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
