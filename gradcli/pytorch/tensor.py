@@ -31,6 +31,7 @@ class Tensor:
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
     _called = ""  # what a function that is differentiated calls it
+    _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -121,7 +122,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self._step is not None
+            return self._requires or self._step is not None or self._base.requires_grad
         return self._fn is not None or self._requires
 
     @requires_grad.setter
@@ -280,7 +281,7 @@ class Tensor:
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        if self.requires_grad and not force:
+        if Mode.grad and self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         cut(self, ".numpy()")
         return self._a[..., 0]
