@@ -130,12 +130,14 @@ class Tensor:
         if self._fn is not None and not wanted:
             raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if self._inference and wanted:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        if requires_grad and self._a.dtype.kind != "f":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
