@@ -74,7 +74,7 @@ class Sweep:
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Pass the gradients on, from edges with what flows into them."""
-        waiting = _dependencies(edge for edge, _ in seeds)
+        waiting = dependencies(edge for edge, _ in seeds)
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
@@ -153,10 +153,10 @@ class Sweep:
             from gradcli.pytorch.twice import renamed
 
             passed = renamed(step, g, passed)
-        if Mode.anomaly and Mode.check_nan:
-            _check_nan(step, passed)
         if self.seen is not None:
             self.seen.passed(step, g, passed)
+        if Mode.anomaly and Mode.check_nan:
+            _check_nan(step, passed, self.seen)
         if step._posts is not None:
             passed = self.called_after(step, passed, g)
         if not self.retain:
@@ -191,13 +191,16 @@ class Sweep:
 
     def leaf(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`, or catch it."""
+        if self.wanted is not None and leaf not in self.wanted:
+            return
         if leaf._pres is not None:
             g = self.called(leaf, g)
         if self.wanted is not None:
-            if leaf in self.wanted:
-                self.wanted[leaf] = g
+            self.wanted[leaf] = g
             return
         x = leaf.variable
+        if not x._requires:  # a view that was made under no_grad: what flows into it is lost
+            return
         own = as_tensor(g)
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
@@ -208,7 +211,7 @@ class Sweep:
             hook(x)
 
 
-def _dependencies(roots: Any) -> dict[Edge, int]:
+def dependencies(roots: Any) -> dict[Edge, int]:
     """Return for each edge that gradients can reach how many steps pass one on to it."""
     counts: dict[Edge, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
@@ -250,8 +253,8 @@ def _like(g: Any, found: Tensor) -> Any:
 def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
     """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
     if before is None:
-        if create:
-            return record.copied(own) if own.requires_grad else own
+        if create and own.requires_grad:
+            return record.copied(own)
         return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
     if create:
         return before + own
@@ -293,9 +296,10 @@ def _detected(step: Step) -> None:
     warn("error detected", step.name(), where)
 
 
-def _check_nan(step: Step, passed: Sequence[Any]) -> None:
+def _check_nan(step: Step, passed: Sequence[Any], seen: Seen | None) -> None:
     for i, p in enumerate(passed):
         a = None if p is None else p if isinstance(p, np.ndarray) else p._a
         if a is not None and np.isnan(a).any():
             _detected(step)
-            raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", step)
+            arose = seen.arose if seen is not None and seen.arose is not None else step
+            raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", arose)

@@ -35,8 +35,17 @@ def grad_name(op: str) -> str:
     >>> grad_name("sin"), grad_name("log_softmax"), grad_name("max"), grad_name("slices")
     ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'torch::autograd::CopySlices')
     """
-    name = _NAMES.get(op) or "".join(part[:1].upper() + part[1:] for part in op.split("_") if part)
+    name = _NAMES.get(op) or capitals(op)
     return name if "Backward" in name or "::" in name else f"{name}Backward0"
+
+
+def capitals(op: str) -> str:
+    """Return a name as PyTorch's C++ writes it.
+
+    >>> capitals("index_put")
+    'IndexPut'
+    """
+    return "".join(part[:1].upper() + part[1:] for part in op.split("_"))
 
 
 _RESULT = "y"
@@ -51,7 +60,7 @@ _KEPT = {
     "01,01": "logaddexp", "1,0": "matmul", ",2,1": "addmm", "01y": "PowBackward1", "01y,01y": "hypot",
     ",1y": "PowBackward2",
     "-": "max_dim min_dim median_dim sort topk index_places index_select gather masked_select take_flat embedding "
-    "tanhshrink",
+    "tanhshrink l1_loss",
 }  # fmt: skip
 _SAVED = {op: kept.split(",") for kept, ops in _KEPT.items() for op in ops.split()}
 

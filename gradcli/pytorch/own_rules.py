@@ -154,6 +154,25 @@ def _spread(name: str) -> Callable[..., Own | None]:
     return make
 
 
+def _prod(settings: Any, shapes: Sequence[Any]) -> Own:
+    axes, keepdim = settings if len(settings) == 2 else (tuple(range(len(shapes[0]))), False)
+
+    def rule(x: Array, y: Array, g: Array) -> Array:
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return g * (y / x if x.all() else _others(axes, x))  # type: ignore[no-any-return]
+
+    return Own((0, RESULT), rule)
+
+
+def _others(axes: tuple[int, ...], x: Array) -> Array:
+    """Return the product of all other numbers along axes."""
+    first = np.moveaxis(x, axes, range(len(axes)))
+    rows = first.reshape(math.prod(first.shape[: len(axes)]), -1)
+    ones = np.ones_like(rows[:1])
+    before, after = (np.cumprod(np.concatenate([ones, r[:-1]]), axis=0) for r in (rows, rows[::-1]))
+    return np.moveaxis((before * after[::-1]).reshape(first.shape), range(len(axes)), axes)
+
+
 def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
     """Return the rules of `mm`, and those of `addmm` for its factors: of a factor that lies turned, turned."""
     if len(shapes) < 2 or len(shapes[-1]) != len(shapes[-2]) or len(shapes[-1]) not in (2, 3):
@@ -197,6 +216,7 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "log_softmax": _log_softmax,
     "div": _quotient,
     "norm": _norm,
+    "prod": _prod,
     "std": _spread("std"),
     "var": _spread("var"),
     "matmul": _product,

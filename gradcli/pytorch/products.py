@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, extremes, and what puts elements in order."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import t
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -38,13 +39,13 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _check_matrices(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[0]:
-        raise refusal("shapes of a product", a.shape[0], a.shape[1], b.shape[0], b.shape[1])
+        raise refusal("shapes of a product", *a.shape, *b.shape)
 
 
 @both("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.dim() != 2 or vec.dim() != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.dim()}, {input.dim()}, {vec.dim()}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.dim()}, {vec.dim()}")
     if input.shape[1] != vec.shape[0]:
         rows, columns = input.shape
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
@@ -67,7 +68,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         if x.dim() != 3:
             raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
-        raise refusal("sizes of batches", input.shape[0], input.shape[2], mat2.shape[0], mat2.shape[1])
+        raise refusal("sizes of batches", input.shape[0], input.shape[2], *mat2.shape[:2])
     return _multiplied(input, mat2, "BmmBackward0")
 
 
@@ -78,6 +79,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return own(input, other)
     if 0 in ranks:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
+    if ranks == (1, 2) and input.shape != other.shape[:1]:
+        return mv(t(other), input)  # which raises
     inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
     if input.shape[-1] != inner:
         rows = int(np.prod(input.shape[:-1]))

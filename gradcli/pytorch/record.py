@@ -198,7 +198,7 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((shown(e), 0) for e in self.edges)
+        return tuple((shown(e), getattr(e, "number", 0)) for e in self.edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -235,7 +235,8 @@ _CLASSES: dict[str, type] = {}
 
 
 def shown(edge: Any) -> Any:
-    """Return a step as scripts see it: of a class that is called as PyTorch calls the step."""
+    """Return a step as scripts see it: of a class that is called as PyTorch calls the step; one for all outputs."""
+    edge = getattr(edge, "whole", edge)
     if type(edge) is Step:
         name = edge.name().rpartition("::")[2]
         if name not in _CLASSES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ class Tensor:
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
     _called = ""  # what a function that is differentiated calls it
+    _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -121,7 +122,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self._step is not None
+            return self._requires or self._step is not None or self._base.requires_grad
         return self._fn is not None or self._requires
 
     @requires_grad.setter
@@ -129,12 +130,14 @@ class Tensor:
         if self._fn is not None and not wanted:
             raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if self._inference and wanted:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        if requires_grad and self._a.dtype.kind != "f":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -278,7 +281,7 @@ class Tensor:
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        if self.requires_grad and not force:
+        if Mode.grad and self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         cut(self, ".numpy()")
         return self._a[..., 0]
@@ -351,3 +354,15 @@ def axis_of(dim: int, rank: int) -> int:
     if not -most <= dim < most:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
     return dim % most
+
+
+def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return axes as counted from the front.
+
+    Errors: `IndexError` where there is none, `RuntimeError` for one that is there twice.
+    """
+    axes = tuple(axis_of(d, rank) for d in dims)
+    for axis in axes:
+        if axes.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return axes
