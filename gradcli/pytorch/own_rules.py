@@ -70,6 +70,11 @@ def _tanh(x: Array, y: Array, g: Array) -> Array:
     return g * fused(-y, y, 1)  # type: ignore[no-any-return]
 
 
+def _silu(x: Array, y: Array, g: Array) -> Array:
+    s = sigmoid(x)
+    return g * s * fused(x, 1 - s, 1)  # type: ignore[no-any-return]
+
+
 def _share(how: str, shape: tuple[int, ...]) -> int:
     return math.prod(shape) if how == "mean" else 1
 
@@ -209,6 +214,7 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
     "tanh": _plain((RESULT,), _tanh),
     "sigmoid": _plain((RESULT,), lambda x, y, g: g * (1 - y) * y),
+    "silu": _plain((0,), _silu),
     "mse_loss": _squares,
     "binary_cross_entropy": _crossed,
     "binary_cross_entropy_with_logits": _crossed_logits,
