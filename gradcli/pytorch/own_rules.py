@@ -131,16 +131,6 @@ def _quotient(settings: Any, shapes: Sequence[Any]) -> Own | None:
     return Own((1, RESULT), None, lambda a, b, y, g: -g * (y / b))
 
 
-def _norm(settings: Any, shapes: Sequence[Any]) -> Own | None:
-    p, axes, keepdim = settings if len(settings) == 3 else (None, (), False)
-
-    def rule(x: Array, y: Array, g: Array) -> Array:
-        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
-        return g * np.where(y == 0, y, x / y)
-
-    return Own((0, RESULT), rule) if p == 2 else None
-
-
 def _spread(name: str) -> Callable[..., Own | None]:
     def make(settings: Any, shapes: Sequence[Any]) -> Own | None:
         axes, keepdim, less = settings if len(settings) == 3 else ((), False, 1)
@@ -221,7 +211,6 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "div": _quotient,
-    "norm": _norm,
     "prod": _prod,
     "std": _spread("std"),
     "var": _spread("var"),
