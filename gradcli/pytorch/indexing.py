@@ -10,6 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -123,8 +124,8 @@ def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
 
 
 def _name(x: Tensor, key: Any) -> str:
-    """Return the name of the last view that PyTorch makes for an index: a slice from end to end makes none."""
-    name, axis = "AliasBackward0", 0
+    """Return the name of the last view that PyTorch makes for an index: among several, a slice of all makes none."""
+    name, axis = "SliceBackward0" if isinstance(key, slice) else "AliasBackward0", 0
     keys = key if isinstance(key, tuple) else (key,)
     for i, k in enumerate(keys):
         if k is Ellipsis:
@@ -157,7 +158,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     own, placed = read(self, key)
     if not placed:
-        part = getitem(self, key)
+        whole = _name(self, key if isinstance(key, tuple) else (key,)) == "AliasBackward0"
+        part = self if whole else getitem(self, key)
         if isinstance(value, Tensor):
             check(part)
             check_assigned(value, part)
@@ -167,6 +169,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             copied_into(part, value)
         else:
             fill(part, value)
+            if whole:
+                called(self, "FillBackward3")
         return
     check(self)
     own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
