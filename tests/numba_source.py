@@ -27,6 +27,6 @@ def in_tiles(graph, same, points, count, tile):
     addresses = np.array([a.ctypes.data for a in arrays])
     scratch = np.full(code.rows * tile, np.nan)
     engine, kernel, _ = loaded(compiled(source))
-    kernel(count, 0, count, *(a.ctypes.data for a in (addresses, code.same, scratch)))
+    kernel(count, 0, count, count % 2 == 1, *(a.ctypes.data for a in (addresses, code.same, scratch)))
     del engine
     return found | constants

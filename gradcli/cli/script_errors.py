@@ -12,6 +12,7 @@ from gradcli.cli.script_messages import BY_TEXT
 from gradcli.cli.script_places import lines_in_words
 from gradcli.cli.script_scene import BEFORE, Scene, Told, scene_of
 from gradcli.cli.script_source import Text
+from gradcli.cli.script_threads import Threads, lost
 
 if TYPE_CHECKING:
     from gradcli.cli.script_source import Change
@@ -97,6 +98,9 @@ def _second(scene: Scene, step: Any) -> Told:
             f"cut it off where the next round begins anew, {carried}.detach()",
             changes,
         )
+    if same and (changes := updates.into_the_loop(text, scene.line, step.line)):
+        made = f"{reason} It is computed once, and each round goes back through it."
+        return Told(made, "compute it in each round, from the weights as they are then", changes)
     changes = mends.with_argument(scene.text(step.freed), step.freed, "backward", "retain_graph=True")
     changes = changes or mends.with_argument(scene.text(step.freed), step.freed, "grad", "retain_graph=True")
     mend = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
@@ -141,29 +145,23 @@ def _unrecorded(text: Text, line: int) -> bool:
 
 def _no_root(scene: Scene, y: Any) -> Told:
     name = scene.name(y, "the output")
-    if y._detached is not None:
-        return _lost(scene, name, *y._detached)
-    line, how, changes = mends.without_item(scene.text(), name, scene.line)
-    if changes:
-        reason = f"the thread from {name} back to what requires a gradient was lost at line {line} by .{how}(): that"
-        return Told(f"{reason} is a number, without a history.", f"compute {name} without .{how}()", changes)
-    reason = f"nothing that {name} was computed from requires a gradient, so that there is no graph to go back through."
+    threads = Threads(scene.text(), scene.line)
+    cuts = threads.cuts()
+    if y._detached is not None or cuts:
+        return lost(scene, name, y._detached or cuts[0], threads)
+    if changes := threads.gradient_recorded():
+        said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
+        return Told(said, "record it where the gradient is taken", changes)
     changes = mends.thawed(scene.text())
     if changes:
         said = f"nothing that {name} was computed from requires a gradient: it was told so."
         return Told(said, "let some of the parameters require one", changes)
+    reason = f"nothing that {name} was computed from requires a gradient, so that there is no graph to go back through."
+    late = [n for n, x in scene.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
+    if late:
+        reason = f"{late[0]} did not require a gradient yet when {name} was computed from it: nothing was recorded."
     changes = mends.requiring(scene.text(), name, scene.line, y._a.dtype.kind != "f")
     return Told(reason, "let the input require one, where it is made" + ("" if changes else BEFORE), changes)
-
-
-def _lost(scene: Scene, name: str, line: int, how: str) -> Told:
-    reason = f"the thread from {name} back to what requires a gradient was lost at {scene.code(line)} by {how}."
-    changes = mends.connected(scene.text(line), line, how)
-    if how.endswith("no gradient"):
-        mend = f"a loss without {how.partition(',')[0]}: what jumps from number to number has no slope to follow"
-    else:
-        mend = f"compute {name} without {how}" + ("; such a block is for what needs no gradient" * (how == "no_grad()"))
-    return Told(reason, mend, changes)
 
 
 def _scalar(scene: Scene, y: Any) -> Told:
@@ -173,7 +171,7 @@ def _scalar(scene: Scene, y: Any) -> Told:
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
     )
     mend = f"the gradient of their sum, or of another mean of them: {name}.backward(v) with v = ∂L/∂{name}"
-    return Told(reason, mend, mends.summed(scene.text(), scene.line))
+    return Told(reason, mend, mends.summed(scene.text(), scene.line, name))
 
 
 def _shape(scene: Scene, y: Any, v: Any) -> Told:
@@ -202,6 +200,8 @@ def _unused(scene: Scene, x: Any, roots: Any) -> Told:
 
 def _no_grad(scene: Scene, x: Any) -> Told:
     name = scene.name(x, "it")
+    if x._detached is not None:
+        return lost(scene, name, x._detached, Threads(scene.text(), scene.line))
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
     changes = mends.requiring(scene.text(), name, scene.line, x._a.dtype.kind != "f")
     return Told(reason, f"let {name} require one where it is made, before anything is computed from it", changes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
+from gradcli.cli.script_flow import Flow
 from gradcli.cli.script_source import Change, Edit, Text, behind, called, end, is_simple, start
 
 # Functions that make tensors, and take requires_grad.
@@ -51,15 +52,16 @@ def _appended(text: Text, call: ast.Call, argument: str) -> Edit:
     return place, place, argument if last in ("(", ",") else f", {argument}"
 
 
-def summed(text: Text, line: int) -> list[Change]:
+def summed(text: Text, line: int, name: str) -> list[Change]:
     """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
     for call in text.calls(line, "backward"):
         statement = text.at(line)
         assert statement is not None
         if isinstance(call.func, ast.Attribute) and text.text(call.func.value).rpartition(".")[2] != "autograd":
             return [text.edited(statement, *behind(call.func.value, ".sum()", text))]
-        if call.args:
-            return [text.edited(statement, *behind(call.args[0], ".sum()"))]
+        roots = call.args[0].elts if call.args and isinstance(call.args[0], ast.List | ast.Tuple) else call.args[:1]
+        edits = [e for root in roots if text.text(root) == name or len(roots) < 2 for e in behind(root, ".sum()")]
+        return [text.edited(statement, *edits)] if edits else []
     for call in text.calls(line, "grad"):
         statement = text.at(line)
         assert statement is not None
@@ -72,20 +74,34 @@ def summed(text: Text, line: int) -> list[Change]:
     return []
 
 
-def other_weight(text: Text, line: int, y: Any, v: Any) -> list[Change]:
-    """Give backward a v of the right shape: the same numbers where there are as many, or ones."""
+def added_up(text: Text, line: int) -> list[Change]:
+    """Call backward of the sum of a list."""
+    statement = text.at(line)
     for call in text.calls(line, "backward"):
-        statement = text.at(line)
-        given = [*call.args, *(k.value for k in call.keywords if k.arg == "gradient")][:1]
-        if statement is None or not given or not isinstance(call.func, ast.Attribute):
+        if statement is not None and isinstance(call.func, ast.Attribute):
+            own = call.func.value
+            return [text.edited(statement, (start(own), end(own), f"sum({text.text(own)})"))]
+    return []
+
+
+def other_weight(text: Text, line: int, y: Any, v: Any) -> list[Change]:
+    """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
+    for call in text.calls(line, "backward", "grad"):
+        statement, whole = text.at(line), text.text(call.func).rpartition(".")[0]
+        apart = called(call) == "grad" or whole.rpartition(".")[2] == "autograd"  # y is an argument
+        receiver = text.text(call.args[0]) if apart and call.args else whole
+        place = 2 if called(call) == "grad" else int(apart)
+        given = [*call.args[place:], *(k.value for k in call.keywords if k.arg in ("gradient", "grad_outputs"))][:1]
+        if statement is None or not given:
             return []
-        receiver = text.text(call.func.value)
         if v.numel() == y.numel():
-            edits = behind(given[0], f".reshape({receiver}.shape)")
-        else:
-            new = f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"
-            edits = [(start(given[0]), end(given[0]), new)]
-        return [text.edited(statement, *edits)]
+            return [text.edited(statement, *behind(given[0], f".reshape({receiver}.shape)"))]
+        made = next(iter(Flow(text).of_name(given[0])), None) if isinstance(given[0], ast.Name) else None
+        if isinstance(made, ast.Call) and called(made) in ("zeros", "ones", "rand", "randn") and y.dim():
+            above = text.at(made.lineno) or statement
+            return [text.edited(above, (start(made), end(made), f"torch.{called(made)}_like({receiver})"))]
+        new = f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"
+        return [text.edited(statement, (start(given[0]), end(given[0]), new))]
     return []
 
 
@@ -110,65 +126,17 @@ def requiring(text: Text, name: str, line: int, whole: bool = False) -> list[Cha
 
 def _made(text: Text, name: str, line: int) -> tuple[ast.stmt, ast.Call] | None:
     """Return where the script makes the tensor from which a name was computed: the statement, and the call in it."""
-    waiting, seen = [(name, line)], set()
-    while waiting:
-        name, line = waiting.pop(0)
-        if name in seen:
-            continue
-        seen.add(name)
-        given = text.assigned(name, line)
-        values: list[ast.expr] = [given[1]] if given is not None else list(_given(text, name, line))
-        for value in values:
-            for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
-                if called(call) in _MAKERS | _OTHER_MAKERS:
-                    return text.at(call.lineno) or text.tree.body[0], call
-            for n in ast.walk(value):
-                if isinstance(n, ast.Name | ast.Attribute):
-                    waiting.append((text.text(n), getattr(n, "lineno", line) + (given is None)))
+    statement = text.at(line)
+    named = [n for n in ast.walk(statement) if text.text(n) == name] if statement is not None else []
+    flow = Flow(text)
+    for value in [e for n in named for e in flow.back(n)]:
+        for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
+            if called(call) in _MAKERS | _OTHER_MAKERS:
+                return text.at(call.lineno) or text.tree.body[0], call
     return None
 
 
-def _given(text: Text, name: str, line: int) -> Iterator[ast.expr]:
-    """Yield what a function is called with for a parameter."""
-    for function in text.around(line, ast.FunctionDef):
-        names = [a.arg for a in function.args.args]
-        if name in names:
-            place = names.index(name) - (names[0] == "self")
-            for call in [n for n in ast.walk(text.tree) if isinstance(n, ast.Call)]:
-                own = called(call) == function.name or (names[0] == "self" and function.name in ("forward", "__call__"))
-                if own and 0 <= place < len(call.args):
-                    yield call.args[place]
-
-
-def connected(text: Text, line: int, how: str) -> list[Change]:
-    """Take away what cut a tensor off at a line: detach, .data, torch.tensor(…), or no_grad around it."""
-    statement = text.at(line)
-    if statement is None:
-        return []
-    if how == "no_grad()":
-        return _recorded(text, line)
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and called(node) in ("detach", "clone_detached") and how == "detach()":
-            assert isinstance(node.func, ast.Attribute)
-            return [text.edited(statement, _without(text, node, "detach"))]
-        if isinstance(node, ast.Attribute) and node.attr == "data" and how == ".data":
-            return [text.edited(statement, _without(text, node, "data"))]
-        if isinstance(node, ast.Call) and called(node) in ("tensor", "as_tensor") and node.args and "tensor" in how:
-            inner = node.args[0]
-            own = text.text(inner)
-            if isinstance(inner, ast.List | ast.Tuple | ast.ListComp):
-                return [text.edited(statement, (start(node), end(node), f"torch.stack({own})"))]
-            return [text.edited(statement, (start(node), end(node), own if is_simple(inner) else f"({own})"))]
-    return []
-
-
-def _without(text: Text, node: ast.expr, name: str) -> Edit:
-    """Take away what an expression ends with: .detach(), .data."""
-    tail = text.text(node).rpartition(f".{name}")[2]
-    return (end(node)[0], end(node)[1] - len(f".{name}{tail}".encode())), end(node), ""
-
-
-def _recorded(text: Text, line: int) -> list[Change]:
+def recorded(text: Text, line: int) -> list[Change]:
     """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
     for node in text.around(line, ast.With):
         for item in node.items:
@@ -195,38 +163,25 @@ def _dedented(text: Text, node: ast.With) -> Change:
     return Change(text.file, first, last, tuple(lines))
 
 
-def without_item(text: Text, name: str, line: int) -> tuple[int, str, list[Change]]:
-    """Let a name stand for a tensor where the script makes it a number of Python's: the line, how, and the change."""
-    given = text.assigned(name, line)
-    statement = text.at(line) if given is None else given[0]
-    for node in ast.walk(statement) if statement is not None else ():
-        if isinstance(node, ast.Call) and called(node) in ("item", "numpy", "tolist") and not node.args:
-            assert isinstance(node.func, ast.Attribute)
-            assert statement is not None
-            whole = next((n for n in ast.walk(statement) if isinstance(n, ast.Call) and node in n.args), None)
-            if whole is not None and called(whole) in ("tensor", "as_tensor", "from_numpy"):
-                return (
-                    node.lineno,
-                    called(node),
-                    [text.edited(statement, (start(whole), end(whole), text.text(node.func.value)))],
-                )
-            return node.lineno, called(node), [text.edited(statement, _without(text, node, called(node)))]
-    return 0, "", []
-
-
-def detached(text: Text, line: int) -> list[Change]:
-    """Take numbers out of the graph before NumPy gets them: x.detach().numpy()."""
+def detached(text: Text, line: int, is_list: Callable[[ast.expr], bool]) -> list[Change]:
+    """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
     statement = text.at(line)
-    for call in text.calls(line, "numpy"):
-        if statement is not None and isinstance(call.func, ast.Attribute):
-            return [text.edited(statement, *behind(call.func.value, ".detach()", text))]
+    for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []:
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        if called(call) == "numpy":
+            return [text.edited(statement, *behind(call.func.value, ".detach()", text))]  # type: ignore[arg-type]
+        if text.text(call.func.value) in ("np", "numpy") and call.args:
+            own = call.args[0]
+            listed = [(start(own), end(own), f"[e.detach() for e in {text.text(own)}]")]
+            return [text.edited(statement, *(listed if is_list(own) else behind(own, ".detach()")))]  # type: ignore[arg-type]
     return []
 
 
 def if_there(text: Text, line: int, grad: str) -> list[Change]:
     """Ask whether there is a gradient, before it is set to zero."""
     statement = text.at(line)
-    if isinstance(statement, ast.Expr):
+    if isinstance(statement, ast.Expr | ast.AugAssign):
         return [text.replaced(statement, f"if {grad} is not None: {text.text(statement)}")]
     return []
 
@@ -234,18 +189,24 @@ def if_there(text: Text, line: int, grad: str) -> list[Change]:
 def real(text: Text, line: int) -> list[Change]:
     """Make a tensor of real numbers, where a script makes one of whole ones."""
     statement = text.at(line)
-    for call in text.calls(line, *_MAKERS):
-        if statement is not None and called(call) != "Variable":
-            for keyword in call.keywords:
-                if keyword.arg == "dtype":
-                    return [text.edited(statement, (start(keyword.value), end(keyword.value), "torch.float32"))]
-            return [text.edited(statement, _appended(text, call, "dtype=torch.float32"))]
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):  # x.requires_grad = True
+        owner = text.text(statement.targets[0].value)
+        return [text.replaced(statement, f"{owner} = {owner}.float().requires_grad_()")]
     for call in text.calls(line, "requires_grad_"):
-        if statement is not None and isinstance(call.func, ast.Attribute):
+        if isinstance(statement, ast.Expr) and isinstance(call.func, ast.Attribute) and statement.value is call:
             owner = text.text(call.func.value)
-            if isinstance(statement, ast.Expr) and statement.value is call:
-                return [text.replaced(statement, f"{owner} = {owner}.float().requires_grad_()")]
+            return [text.replaced(statement, f"{owner} = {owner}.float().requires_grad_()")]
+        if statement is not None and isinstance(call.func, ast.Attribute):
             return [text.edited(statement, *behind(call.func.value, ".float()", text))]
+    for call in text.calls(line, "Variable", "Parameter"):
+        if statement is not None and call.args:
+            return [text.edited(statement, *behind(call.args[0], ".float()"))]
+    for call in text.calls(line, *_MAKERS):
+        assert statement is not None
+        for keyword in call.keywords:
+            if keyword.arg == "dtype":
+                return [text.edited(statement, (start(keyword.value), end(keyword.value), "torch.float32"))]
+        return [text.edited(statement, _appended(text, call, "dtype=torch.float32"))]
     return []
 
 
@@ -255,16 +216,28 @@ def more_returned(text: Text, name: str, missing: int) -> list[Change]:
         for function in [n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "backward"]:
             for node in [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]:
                 if missing > 0 and node.value is not None:
-                    return [text.edited(node, (end(node), end(node), ", None" * missing))]
+                    more = ", ".join(["None"] * missing)
+                    comma = "" if text.text(node).rstrip().endswith(",") else ","
+                    return [text.edited(node, (end(node), end(node), f"{comma} {more}"))]
     return []
 
 
-def cloned(text: Text, line: int) -> list[Change]:
-    """Copy a computed tensor's numbers, in the place of the tensor."""
+def cloned(text: Text, line: int, value: Callable[[ast.expr], Any]) -> list[Change]:
+    """Copy a computed tensor's numbers, in the place of the tensor; let go of one that something else holds."""
     statement = text.at(line)
     for call in text.calls(line, "deepcopy"):
-        if statement is not None and call.args:
-            return [text.edited(statement, (start(call), end(call), f"{text.text(call.args[0])}.detach().clone()"))]
+        if statement is None or not call.args:
+            continue
+        own, name = value(call.args[0]), text.text(call.args[0])
+        if hasattr(own, "grad_fn"):
+            return [text.edited(statement, (start(call), end(call), f"{name}.detach().clone()"))]
+        inner = own.items() if isinstance(own, dict) else getattr(own, "__dict__", {}).items()
+        held = [key for key, x in inner if getattr(x, "grad_fn", None) is not None]
+        if held and isinstance(own, dict):
+            new = f"{{k: v.detach().clone() for k, v in {name}.items()}}"
+            return [text.edited(statement, (start(call), end(call), new))]
+        if held:
+            return [text.replaced(statement, *(f"{name}.{key} = None" for key in held), text.text(statement))]
     return []
 
 
@@ -298,11 +271,11 @@ def without_out(text: Text, line: int) -> list[Change]:
     statement = text.at(line)
     for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []:
         for keyword in call.keywords:
-            if keyword.arg == "out" and isinstance(statement, ast.Expr) and statement.value is call:
+            own = isinstance(statement, ast.Expr | ast.Assign) and statement.value is call
+            if keyword.arg == "out" and own and statement is not None:
                 rest = [*map(text.text, call.args), *(text.text(k) for k in call.keywords if k is not keyword)]
-                return [
-                    text.replaced(statement, f"{text.text(keyword.value)} = {text.text(call.func)}({', '.join(rest)})")
-                ]
+                new = f"{text.text(keyword.value)} = {text.text(call.func)}({', '.join(rest)})"
+                return [text.edited(statement, (start(call), end(call), new))]
     return []
 
 

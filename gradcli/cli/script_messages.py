@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 
 from gradcli.cli import script_mends as mends
 from gradcli.cli import script_updates as updates
-from gradcli.cli.script_places import code_at, where
+from gradcli.cli.script_none import none
+from gradcli.cli.script_places import code_at
 from gradcli.cli.script_scene import BEFORE, Scene, Told
 from gradcli.cli.script_source import Text
+from gradcli.cli.script_threads import Threads, lost
 
 
 def _leaf(scene: Scene) -> Told:
@@ -23,50 +26,11 @@ def _leaf(scene: Scene) -> Told:
 
 def _numpy(scene: Scene) -> Told:
     reason = "NumPy knows no graph: what it computes could not be differentiated."
-    return Told(reason, "plain numbers, cut off from the graph", mends.detached(scene.text(), scene.line))
-
-
-def _none(scene: Scene) -> Told | None:
-    from gradcli.pytorch.tensor import Tensor
-
-    found = re.search(r"([A-Za-z_][\w.]*?)\.grad\b", code_at(scene.script, scene.line))
-    if found is None:
-        return None
-    name, *rest = found[1].split(".")
-    value = {**scene.frame.f_globals, **scene.frame.f_locals}.get(name)
-    for part in rest:
-        value = getattr(value, part, None)
-    name, text = found[1], scene.text()
-    if not isinstance(value, Tensor):
-        return None
-    if not value.requires_grad:
-        changes = mends.requiring(text, name, scene.line, value._a.dtype.kind != "f")
-        return Told(
-            f"{name}.grad is None: {name} does not require a gradient.",
-            f"let {name} require one where it is made",
-            changes,
-        )
-    if not value.is_leaf:
-        return _none_of_intermediate(text, name, scene)
-    changes = mends.if_there(text, scene.line, f"{name}.grad")
-    reason = f"{name}.grad is None: no backward has reached {name} yet, or it was set to None since."
-    return Told(reason, f"ask first, or call backward first; {name}.grad = None needs neither", changes)
-
-
-def _none_of_intermediate(text: Text, name: str, scene: Scene) -> Told:
-    changes = updates.kept_a_leaf(text, name)
-    if changes:
-        reason = f"{name}.grad is None: {where(scene.script, changes[0].first)} gives the name {name} to a new tensor"
-        return Told(
-            f"{reason}, which is computed, and no leaf.", f"change {name} itself, where nothing is recorded", changes
-        )
-    reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
-    changes = updates.made_a_leaf(text, name, int(scene.line))
-    if changes:
-        return Told(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
-    made = text.assigned(name, int(scene.line))
-    changes = [text.added(made[0], f"{name}.retain_grad()")] if made is not None else []
-    return Told(reason, f"keep it, with {name}.retain_grad() before the backward", changes)
+    return Told(
+        reason,
+        "plain numbers, cut off from the graph",
+        mends.detached(scene.text(), scene.line, lambda n: isinstance(scene.value(n), list)),
+    )
 
 
 def _optimizer(scene: Scene) -> Told:
@@ -88,7 +52,11 @@ def _optimizer(scene: Scene) -> Told:
 def _needs(scene: Scene) -> Told:
     reason = "gradients flow only through what requires one, or is computed from what does."
     calls = scene.text().calls(scene.line, "retain_grad", "register_hook")
-    names = [scene.text().text(c.func.value) for c in calls if hasattr(c.func, "value")]
+    nodes = [c.func.value for c in calls if isinstance(c.func, ast.Attribute)]
+    for x in map(scene.value, nodes):
+        if getattr(x, "_detached", None) is not None:
+            return lost(scene, scene.name(x), x._detached, Threads(scene.text(), scene.line))
+    names = [scene.text().text(n) for n in nodes]
     changes = next((c for n in names if (c := mends.requiring(scene.text(), n, scene.line))), [])
     return Told(reason, "let the input require one, where it is made" + ("" if changes else BEFORE), changes)
 
@@ -99,13 +67,16 @@ def _whole(scene: Scene) -> Told:
 
 
 def _number(scene: Scene) -> Told | None:
-    calls = scene.text().calls(scene.line, "backward")
-    name = scene.text().text(calls[0].func.value) if calls and hasattr(calls[0].func, "value") else ""
-    line, how, changes = mends.without_item(scene.text(), name.removesuffix(".item()"), scene.line)
-    if not changes:
+    threads = Threads(scene.text(), scene.line)
+    cuts = threads.cuts()
+    if scene.message.startswith("'list'"):
+        changes = mends.added_up(scene.text(), scene.line)
+        return Told("backward goes back from one tensor, and a list holds several.", "their sum", changes)
+    if not cuts:
         return None
-    reason = f"at line {line}, .{how}() makes a number of a tensor, and a number has no history to go back through."
-    return Told(reason, f"backward first, .{how}() for what is printed or added up", changes)
+    kept = threads.kept()
+    reason = f"{scene.code(cuts[0].line)} makes numbers of a tensor by {cuts[0].how}, and they have no history."
+    return Told(reason, "backward first, and numbers for what is printed or added up", kept)
 
 
 def _too_few(scene: Scene) -> Told | None:
@@ -128,7 +99,7 @@ def _copied(scene: Scene) -> Told:
     return Told(
         reason,
         "a copy of the numbers, .detach().clone(); or a clone that is computed from it, .clone()",
-        mends.cloned(scene.text(), scene.line),
+        mends.cloned(scene.text(), scene.line, scene.value),
     )
 
 
@@ -220,12 +191,12 @@ def _classes(scene: Scene) -> Told:
 BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "leaf Variable that requires grad": _leaf,
     r"Can't call numpy\(\)": _numpy,
-    "'NoneType' object|NoneType'$|'NoneType' and|and 'NoneType'|not NoneType": _none,
+    "'NoneType' object|NoneType'$|'NoneType' and|and 'NoneType'|not NoneType": none,
     "can't optimize a non-leaf": _optimizer,
     "can't retain_grad on": _needs,
     "cannot register a hook on": _needs,
     "nly Tensors of floating point": _whole,
-    r"'(float|int|numpy\.\w+)' object has no attribute 'backward'": _number,
+    r"'(float|int|list|numpy\.\w+)' object has no attribute 'backward'": _number,
     "incorrect number of gradients": _too_few,
     "support the deepcopy protocol": _copied,
     "returned an invalid gradient": _other_shape,

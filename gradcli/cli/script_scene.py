@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from gradcli.cli.script_places import code_at, where
 from gradcli.cli.script_source import Change, Text
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.naming import Names
     from gradcli.pytorch.session import Script
 
 BEFORE = ": requires_grad=True, or x.requires_grad_() before it is used"
@@ -32,7 +34,7 @@ class Scene:
     script: Script
     line: int
     frame: Any
-    names: Mapping[int, str]
+    names: Names
     message: str
 
     def code(self, line: int) -> str:
@@ -43,6 +45,22 @@ class Scene:
     def name(self, x: Any, otherwise: str = "it") -> str:
         """Return what the script calls a tensor, or the step that made one."""
         return self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None))) or otherwise
+
+    def value(self, node: ast.AST) -> Any:
+        """Return the value of an expression that only looks something up; None of another one."""
+        match node:
+            case ast.Name():
+                return self.frame.f_locals.get(node.id, self.frame.f_globals.get(node.id))
+            case ast.Constant():
+                return node.value
+            case ast.Attribute():
+                return getattr(self.value(node.value), node.attr, None)
+            case ast.Subscript():
+                try:
+                    return self.value(node.value)[self.value(node.slice)]
+                except Exception:  # a key that is not there, or no container
+                    return None
+        return None
 
     def text(self, line: int | None = None) -> Text:
         """Return the text of the file of a line: of the one where the error arose, if none is given."""

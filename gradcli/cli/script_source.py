@@ -91,9 +91,7 @@ class Text:
         for n in self.statements():
             if isinstance(n, ast.Assign) and n.lineno < before:
                 for target in n.targets:
-                    found = next(
-                        ((n, value) for own, value in _pairs(target, n.value) if self.text(own) == name), found
-                    )
+                    found = next(((n, value) for own, value in pairs(target, n.value) if self.text(own) == name), found)
         return found
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -135,11 +133,11 @@ class Text:
         return Change(self.file, first, last, (*own, indent + line))
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what is assigned to what: x, z = 1, 2."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for own, part in zip(target.elts, value.elts, strict=True):
-            yield from _pairs(own, part)
+            yield from pairs(own, part)
     else:
         yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from gradcli.cli.script_flow import Flow
 from gradcli.cli.script_source import Change, Text, behind, called, end, is_simple, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -28,7 +29,10 @@ def out_of_place(text: Text, line: int) -> list[Change]:
         whole: ast.expr = element
         while isinstance(whole, ast.Subscript):
             whole = whole.value
-        name = text.text(whole)
+        name, value = text.text(whole), text.text(statement.value)  # type: ignore[attr-defined]
+        if isinstance(statement, ast.Assign) and any(text.text(n) == name for n in ast.walk(statement.value)):
+            lines = f"part = {value}", f"{name} = {name}.clone()", f"{text.text(element)} = part"
+            return [text.replaced(statement, *lines)]
         return [text.replaced(statement, f"{name} = {name}.clone()", text.text(statement))]
     if isinstance(statement, ast.Expr | ast.Assign):
         for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)]:
@@ -68,33 +72,47 @@ def without_grad(text: Text, line: int) -> list[Change]:
     return []
 
 
-def kept_a_leaf(text: Text, name: str) -> list[Change]:
-    """Update a parameter in place, where a script computes a new tensor under its name: w = w - lr*w.grad."""
-    for statement in text.statements():
-        if not isinstance(statement, ast.Assign) or text.text(statement.targets[0]) != name:
-            continue
-        value = statement.value
-        if isinstance(value, ast.BinOp) and text.text(value.left) == name and f"{name}.grad" in text.text(value.right):
-            sign, right = _OPERATORS[type(value.op)], text.text(value.right)
-            return [text.replaced(statement, f"with torch.no_grad(): {name} {sign}= {right}")]
-    return []
+def kept_leaves(text: Text, line: int) -> list[Change]:
+    """Update parameters in place, where a script computes new tensors under their names: w = w - lr*w.grad.
+
+    Those that stand beside the one at the line are changed as well.
+    """
+    own = text.at(line)
+    found = [s for s in text.block(own) if _updates(text, s)] if own is not None and _updates(text, own) else []
+    recorded = not any("no_grad" in text.text(i.context_expr) for n in text.around(line, ast.With) for i in n.items)
+    head = "with torch.no_grad(): " if recorded else ""
+    changes = []
+    for statement in found:
+        value, name = statement.value, text.text(statement.targets[0])  # type: ignore[attr-defined]
+        changes.append(text.replaced(statement, f"{head}{name} {_OPERATORS[type(value.op)]}= {text.text(value.right)}"))
+    return changes
+
+
+def _updates(text: Text, statement: ast.stmt) -> bool:
+    """Tell whether a statement computes a new tensor of an old one and its gradient, under the same name."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.BinOp):
+        return False
+    name = text.text(statement.targets[0])
+    return text.text(statement.value.left) == name and f"{name}.grad" in text.text(statement.value.right)
 
 
 def made_a_leaf(text: Text, name: str, line: int) -> list[Change]:
     """Let a tensor require a gradient last, behind what is done with it where it is made."""
-    given = text.assigned(name, line)
-    if given is None:
+    flow = Flow(text)
+    waiting: list[ast.AST] = [n for n in ast.walk(text.at(line) or text.tree) if text.text(n) == name][:1]
+    while waiting and isinstance(waiting[0], ast.Name | ast.Attribute):  # another name for the same
+        waiting = [*flow.of_name(waiting[0])[:1]]
+    own = waiting[0].elt if waiting and isinstance(waiting[0], ast.ListComp) else waiting[0] if waiting else None
+    statement = text.at(own.lineno) if isinstance(own, ast.expr) else None
+    if statement is None or not isinstance(own, ast.Call | ast.BinOp):
         return []
-    statement, value = given
     edits = []
-    for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
+    for call in [n for n in ast.walk(own) if isinstance(n, ast.Call)]:
         for k, keyword in enumerate(call.keywords):
             if keyword.arg == "requires_grad":
                 before = [*call.args, *(w.value for w in call.keywords[:k])]
                 edits.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
-    if not edits:
-        return []
-    return [text.edited(statement, *edits, *behind(value, ".requires_grad_()"))]
+    return [text.edited(statement, *edits, *behind(own, ".requires_grad_()"))] if edits else []
 
 
 def detached_at_the_end(text: Text, line: int, frame: Any) -> tuple[str, list[Change]]:
@@ -124,6 +142,22 @@ def _carried(loop: ast.For | ast.While) -> Iterator[str]:
             read |= {n.id for n in names if isinstance(n.ctx, ast.Load)}
             read |= {n.id for n in names if isinstance(statement, ast.AugAssign) and n is statement.target}
             yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id in read)
+
+
+def into_the_loop(text: Text, line: int, made: int) -> list[Change]:
+    """Compute something at the beginning of each round of a training loop, where a script does so before the loop."""
+    own = text.at(made)
+    for loop in text.around(line, ast.For | ast.While):
+        trains = any(isinstance(n, ast.Call) and called(n) == "step" for n in ast.walk(loop))
+        if own is None or not trains or not made < loop.lineno or own not in text.block(loop):
+            continue
+        first = loop.body[0]
+        indent = " " * first.col_offset
+        lines = [indent + line.strip() for line in text.lines[own.lineno - 1 : own.end_lineno]]
+        place = first.lineno
+        gone = Change(text.file, own.lineno, own.end_lineno or own.lineno, ())
+        return [gone, Change(text.file, place, place, (*lines, text.lines[place - 1]))]
+    return []
 
 
 def moved(text: Text, line: int, behind: int) -> list[Change]:

@@ -9,6 +9,7 @@ In the instructions are names and numbers of our own: nothing that a user typed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -16,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine import numba_arrays
+from gradcli.engine import numba_arrays, numba_streams
 from gradcli.engine.numba_math import EXPRESSIONS, definitions
+from gradcli.engine.numba_places import Place
 from gradcli.engine.numba_rules import RULES
-from gradcli.engine.numba_sinks import SINKS, is_sink
-from gradcli.engine.numba_writer import Place, Writer
+from gradcli.engine.numba_sinks import is_shifted, is_sink, sink
+from gradcli.engine.numba_writer import Writer
 from gradcli.engine.schedule import Schedule, dependents, is_view, owners
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -28,12 +30,12 @@ from gradcli.graph.shapes import Shape
 Array = np.ndarray[Any, Any]
 
 _TILE_BYTES = 2**17  # of the rows of a tile
-_LONGEST = 32  # of a row, in units of 64 points
+_LONGEST = 8  # of a row, in units of 64 points: a few rows stay in the innermost cache
 _MANY = 2**14  # rows, whose tiles are as short as can be
 _LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
 _LONG = 1_000  # operations
 MAX_STEPS = 20_000
-_ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "ptr %arrays", "ptr %u", "ptr %w"]
+_ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "i1 %large", "ptr %arrays", "ptr %u", "ptr %w"]
 
 
 class NotInNumbaError(Exception):
@@ -42,12 +44,12 @@ class NotInNumbaError(Exception):
 
 @dataclass(frozen=True)
 class Code:
-    """The source of a function `kernel(stride, start, stop, arrays, u, w)`, for vectors of so many points.
+    """The source of a function `kernel(stride, start, stop, large, arrays, u, w)`, for vectors of so many points.
 
     It works on the points from `start` to `stop`, `lanes` or more.  `arrays` are the addresses of the inputs, and then
     of the outputs; each is `(points,)` for a scalar and `(elements, points)` for an array, whose rows are `stride`
-    apart.  `u` are the values `same` that do not vary, one after the other, and tables of the numbers of elements; `w`
-    is a scratch array of so many rows, each as long as a tile.
+    apart.  Outputs that are `large` go by the cache.  `u` are the values `same` that do not vary, one after the other,
+    and tables of the numbers of elements; `w` is a scratch array of so many rows, each as long as a tile.
     """
 
     source: str
@@ -72,9 +74,10 @@ def write(schedule: Schedule, lanes: int = 0) -> Code:
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
+    streamed = _streamed(schedule)
     for j, node in enumerate(outside):
         if node not in w.places and (j < inputs or node in steps):
-            w.places[node] = _outside(j, node)
+            w.places[node] = _outside(j, node, node in streamed)
     _constants(w, schedule)
     _steps(w, schedule)
     for j, node in enumerate(outside[inputs:], inputs):
@@ -92,9 +95,16 @@ def _tile(rows: int, outside: int) -> int:
     return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
 
 
-def _outside(j: int, node: Node) -> Place:
+def _outside(j: int, node: Node, streamed: bool = False) -> Place:
     """Return the place of an input or an output."""
-    return Place(j, np.arange(node.size).reshape(node.shape), node.dtype == "bool")
+    return Place(j, np.arange(node.size).reshape(node.shape), node.dtype == "bool", streamed)
+
+
+def _streamed(schedule: Schedule) -> set[Node]:
+    """Return the outputs that a kernel only writes, each number of them once."""
+    times = Counter(schedule.outputs.values())
+    read = {a for step in schedule.steps for a in step.args}
+    return {n for n in times if n not in read and times[n] == 1 and (n.op in EXPRESSIONS or is_shifted(n))}
 
 
 def _constants(w: Writer, schedule: Schedule) -> None:
@@ -177,20 +187,23 @@ def _steps(w: Writer, schedule: Schedule) -> None:
 def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
     """Write one loop for steps of one shape; only what is read elsewhere is stored."""
     local: dict[Node, str] = {}
-    for node in filter(is_sink, nodes):
-        SINKS[node.op].start(w, node)
+    sinks = {node: sink(node) for node in nodes if is_sink(node)}
+    for node, own in sinks.items():
+        own.start(w, node)
     with w.loops(_kind(nodes[0])[1]) as k:
         for node in nodes:
             for a in node.args:
                 if a not in local:
                     local[a] = w.read(w.places[a], k)
             values = [local[a] for a in node.args]
-            if is_sink(node):
-                SINKS[node.op].add(w, node, k, *values)
+            if node in sinks:
+                sinks[node].add(w, node, k, *values)
                 continue
             local[node] = EXPRESSIONS[node.op](w, *values)
             if node in stored:
                 w.store(w.take(node), k, local[node])
+    for own in sinks.values():
+        own.end(w)
 
 
 def _source(w: Writer, tile: int) -> str:
@@ -198,7 +211,8 @@ def _source(w: Writer, tile: int) -> str:
     return "\n".join(
         [
             *_flat(w.lines),
-            "define void @kernel(i64 %stride, i64 %first, i64 %stop, ptr %arrays, ptr %u, ptr %w) nounwind {",
+            "define void @kernel(",
+            "  i64 %stride, i64 %first, i64 %stop, i1 %large, ptr %arrays, ptr %u, ptr %w) nounwind {",
             "start:",
             *w.tile,
             f"  %last = sub i64 %stop, {w.lanes}",
@@ -215,14 +229,17 @@ def _source(w: Writer, tile: int) -> str:
             "  %more = icmp slt i64 %next, %stop",
             "  br i1 %more, label %tile, label %done",
             "done:",
+            "  fence seq_cst",  # for what has gone by the cache
             "  ret void",
             "}",
             "declare i64 @llvm.smin.i64(i64, i64)",
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             *definitions(w.called, w.lanes),
             numba_arrays.SOURCE,
+            numba_streams.SOURCE,
             "!0 = !{}",
             '!1 = !{!"branch_weights", i32 1, i32 1000}',
+            "!2 = !{i32 1}",
             "",
         ]
     )

@@ -21,7 +21,7 @@ from gradcli.errors import Notes
 from gradcli.files import reason
 
 _LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
-_NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments
+_NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments, before and behind a condition
 
 
 def _machine(effort: int = 2) -> llvm.TargetMachine:
@@ -92,6 +92,6 @@ def loaded(code: bytes) -> tuple[Any, Callable[..., None], Callable[..., int]]:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, *[ctypes.c_void_p] * _POINTERS)
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, ctypes.c_bool, *[ctypes.c_void_p] * _POINTERS)
     reader = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 4)
     return engine, kernel(engine.get_function_address("kernel")), reader(engine.get_function_address("addresses"))

@@ -22,6 +22,7 @@ from gradcli.graph.operations import OPERATIONS
 Array = np.ndarray[Any, Any]
 
 _THREAD = 2**23  # additions whose time is worth a thread
+_LARGE = 2**20  # bytes of the outputs, which do not fit in the inner caches
 
 
 class NumbaKernel:
@@ -33,6 +34,7 @@ class NumbaKernel:
         self._schedule, self._notes = schedule, notes
         self.new = partial(new_rows, schedule.shapes)
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
+        self._numbers = sum(n.size for n in schedule.outputs.values())
         self._many = _Function(write(schedule), notes)
         self._few: _Function | None = None
         self._lock = Lock()
@@ -49,10 +51,11 @@ class NumbaKernel:
         if found is None:
             return None
         count = arrays[-1].shape[-1]
+        large = 8 * count * self._numbers > _LARGE
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
             function = self._for(stop - start)
-            function.call(count, start, stop, *(a.ctypes.data for a in (found, function.same, *buffers)))
+            function.call(count, start, stop, large, *(a.ctypes.data for a in (found, function.same, *buffers)))
 
         return work
 

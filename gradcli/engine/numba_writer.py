@@ -15,40 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.numba_places import Array, Place, moved
 from gradcli.graph.node import Node
-from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 
-Array = np.ndarray[Any, Any]
 Counter = int | str  # of an axis: a number, or the name of one that a loop counts
 Values = tuple[str, ...]
 
 # The points of a tile, its first one, and memory: see `numba_code.Code`.
-PARAMETERS = "i64 %n, i64 %from, i64 %stride, " + ", ".join(
+PARAMETERS = "i64 %n, i64 %from, i64 %stride, i1 %large, " + ", ".join(
     [*(f"ptr noalias nocapture readonly %{name}" for name in ("arrays", "u")), "ptr noalias nocapture %w"]
 )
 _AHEAD = 32  # points: so far ahead memory is asked for them
 _UNROLLED = 16  # turns of a loop that are written one after the other
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an array is: `index` numbers its elements there, and its strides are those of the loops that read it.
-
-    `where` is `w` in the scratch array, `u` among what does not vary, or the number of an array outside.
-    """
-
-    where: str | int
-    index: Array
-    condition: bool = False
-
-    def seen(self, index: Array) -> Place:
-        """Return the same elements, seen through another index."""
-        return Place(self.where, index, self.condition)
-
-    def part(self, key: tuple[Any, ...]) -> Place:
-        """Return a part of the array, by an index."""
-        return self.seen(moved(Node("index", (), (), (key,)), self.index))
 
 
 @dataclass(frozen=True)
@@ -81,6 +60,10 @@ class Writer:
         self.fixed = 0  # how many these are
         self._free: dict[int, list[int]] = {}
         self._names = 0
+        self._counters: set[Counter] = set()  # of the loops around that over the points
+        # For each array outside, by what its elements are counted with: the last of them, and what comes after it.
+        self._last: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
+        self._stored: list[tuple[Place, Counter, Node]] = []  # elements whose numbers wait in a row of their own
 
     # Instructions
 
@@ -152,6 +135,12 @@ class Writer:
             return self.number(counter)
         return self._spread(self.new(f"sitofp i64 {counter} to double"))
 
+    def in_turn(self, counter: Counter, ahead: int, size: int) -> Counter:
+        """Return which of so many things that are taken in turn it is, that many turns ahead."""
+        if size <= 1:
+            return 0
+        return self.new(f"urem i64 {self.new(f'add i64 {counter}, {ahead}')}, {size}")
+
     def _spread(self, scalar: str) -> str:
         first = self.new(f"insertelement {self.vector} poison, double {scalar}, i64 0")
         zeros = "zeroinitializer"
@@ -172,13 +161,37 @@ class Writer:
         # The processor itself follows a few arrays at a time.
         self.ahead = not shape
         loops = [self._open(n) if n > 1 else None for n in shape]
+        self._counters = {loop.counter for loop in loops if loop}
         points = self._open("%n", self.lanes)
         self.lines.append(f"  %i{points.label} = add i64 %from, {points.counter}")
         self._at = points.counter, f"%i{points.label}"
         yield [loop.counter if loop else 0 for loop in loops]
-        for loop in [points, *reversed([loop for loop in loops if loop])]:
+        self._ask_for_next()
+        self._close(points)
+        self._stream()
+        for loop in reversed([loop for loop in loops if loop]):
             self._close(loop)
         self.lines += ["  ret void", "}"]
+
+    def _ask_for_next(self) -> None:
+        """Ask memory for the elements that the next turn of the innermost loop over elements will be the first to read.
+
+        The processor itself follows what is read one after the other, but not from row to row.
+        """
+        for (where, terms), number in self._last.items():
+            element = self._sum(number + terms[-1][1], self._multiples(terms))
+            self._prefetch(self._offset(self._start(where, element), self._at[1]))
+        self._last.clear()
+
+    def _stream(self) -> None:
+        """Send what waits in rows to the arrays outside, row by row."""
+        for place, element, row in self._stored:
+            assert isinstance(place.where, int)
+            to = self._offset(self._start(place.where, element), "%from")
+            source = self._row(int(self.places[row].index))
+            self.lines.append(f"  call void @stream(ptr {to}, ptr {source}, i64 %n, i1 %large)")
+            self.give_back(row)
+        self._stored.clear()
 
     def fold(
         self,
@@ -257,7 +270,7 @@ class Writer:
 
     def load(self, place: Place, counters: Sequence[Counter] = ()) -> str:
         """Return an element, at these counters, which are aligned from the right as NumPy aligns shapes."""
-        return self.load_at(place, self._element(place.index, counters))
+        return self.load_at(place, self._element(place, counters))
 
     def read(self, place: Place, counters: Sequence[Counter]) -> str:
         """Return an element; what is stored as 1 or 0 as the condition that it is."""
@@ -266,7 +279,7 @@ class Writer:
 
     def store(self, place: Place, counters: Sequence[Counter], value: str) -> None:
         """Write a value into an element; a condition is stored as 1 or 0."""
-        self.store_at(place, self._element(place.index, counters), value)
+        self.store_at(place, self._element(place, counters), value)
 
     def load_at(self, place: Place, element: Counter) -> str:
         """Return the element with this number."""
@@ -276,16 +289,24 @@ class Writer:
         return self.new(f"load {self.vector}, ptr {pointer}, align 8")
 
     def store_at(self, place: Place, element: Counter, value: str) -> None:
-        """Write a value into the element with this number."""
+        """Write a value into the element with this number.
+
+        A row that nobody will read goes by way of one that stays in the cache: then it need not be there.
+        """
+        if place.streamed:
+            row = Node("row", (), ())
+            self._stored.append((place, element, row))
+            place, element = self.take(row), int(self.take(row).index)
         self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(place, element)}, align 8")
 
     def number_at(self, start: int, counters: Sequence[Counter], shape: Shape) -> Counter:
         """Return a number in a table that begins at `start` in `u`."""
-        element = self._element(np.arange(start, start + size_of(shape)).reshape(shape), counters)
+        element = self._element(Place("u", np.arange(start, start + size_of(shape)).reshape(shape)), counters)
         number = self.new(f"load double, ptr {self._offset('%u', element)}, !invariant.load !0")
         return self.new(f"fptosi double {number} to i64")
 
-    def _element(self, index: Array, counters: Sequence[Counter]) -> Counter:
+    def _element(self, place: Place, counters: Sequence[Counter]) -> Counter:
+        index = place.index
         number, terms = int(index.flat[0]), []
         own = counters[len(counters) - index.ndim :]
         for counter, size, stride in zip(own, index.shape, index.strides, strict=True):
@@ -295,8 +316,14 @@ class Writer:
             if isinstance(counter, int):
                 number += counter * step
             else:
-                terms.append(self.new(f"mul nsw i64 {counter}, {step}") if step != 1 else counter)
-        return self._sum(number, terms)
+                terms.append((counter, step))
+        if isinstance(place.where, int) and not place.streamed and terms and self._counters.issuperset(dict(terms)):
+            key = place.where, tuple(terms)
+            self._last[key] = max(number, self._last.get(key, number), key=lambda n: n * terms[-1][1])
+        return self._sum(number, self._multiples(terms))
+
+    def _multiples(self, terms: Sequence[tuple[str, int]]) -> list[str]:
+        return [self.new(f"mul nsw i64 {counter}, {step}") if step != 1 else counter for counter, step in terms]
 
     def _sum(self, number: int, terms: Sequence[str]) -> Counter:
         if not terms:
@@ -311,20 +338,26 @@ class Writer:
         if place.where == "u":
             return self._offset("%u", element)
         if place.where == "w":
-            start = self._offset("%w", element if element == 0 else self.new(f"mul nsw i64 {element}, %T"))
-            return self._offset(start, inside)
+            return self._offset(self._row(element), inside)
         assert isinstance(place.where, int)
         if not isinstance(element, int) or not place.index.ndim:
             self.read_by.setdefault(place.where, set()).add(self.parts)
-        pointer = self.new(f"load ptr, ptr {self._offset('%arrays', place.where, 'ptr')}, !invariant.load !0")
-        if element != 0:
-            pointer = self._offset(pointer, self.new(f"mul nsw i64 {element}, %stride"))
-        pointer = self._offset(pointer, outside)
+        pointer = self._offset(self._start(place.where, element), outside)
         if self.ahead:
-            self.lines.append(
-                f"  call void @llvm.prefetch.p0(ptr {self._offset(pointer, _AHEAD)}, i32 0, i32 3, i32 1)"
-            )
+            self._prefetch(self._offset(pointer, _AHEAD))
         return pointer
+
+    def _row(self, element: Counter) -> str:
+        """Return where a row of the scratch array begins."""
+        return self._offset("%w", element if element == 0 else self.new(f"mul nsw i64 {element}, %T"))
+
+    def _start(self, where: int, element: Counter) -> str:
+        """Return where an element of an array outside begins."""
+        pointer = self.new(f"load ptr, ptr {self._offset('%arrays', where, 'ptr')}, !invariant.load !0")
+        return pointer if element == 0 else self._offset(pointer, self.new(f"mul nsw i64 {element}, %stride"))
+
+    def _prefetch(self, pointer: str) -> None:
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
     def _offset(self, pointer: str, count: Counter, kind: str = "double") -> str:
         return self.new(f"getelementptr {kind}, ptr {pointer}, i64 {count}") if count != 0 else pointer
@@ -346,13 +379,6 @@ class Writer:
             arg = rows
             seen = moved(node, arg.index)
         self.places[node] = arg.seen(seen)
-
-
-def moved(node: Node, index: Array) -> Array:
-    """Return the numbers of an array's elements after an operation that moves them."""
-    move = OPERATIONS[node.op].move
-    assert move is not None
-    return move(*node.settings, index[..., None])[..., 0]
 
 
 def vector_function(name: str, lanes: int) -> str:

@@ -62,13 +62,16 @@ def backward(
     if create_graph:
         warn("backward with create_graph", level=3)
     call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
+    for x in chosen or ():
+        x.retain_grad()
     sweep = _swept(call, seeds, retain_graph, create_graph)
     for x in chosen or ():
         g = _arrived(sweep, x)
         if g is not None:
             before = x._grad
             kept = before._a.copy() if before is not None else None
-            x._grad = accumulated(before, g, create_graph)
+            if x.is_leaf:
+                x._grad = accumulated(before, g, create_graph)
             call.leaves.append((x, kept, g, x._grad))
     if chosen is None and Listeners.done is not None:
         call.leaves = [(leaf.variable, *more) for leaf, *more in sweep.leaves]  # type: ignore[misc]

@@ -112,10 +112,6 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
 
 
-def _tangents(v: Any, xs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return as_tuple(v) if v is not None else tuple(ones_like(x) for x in xs)
-
-
 def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach()).requires_grad_()

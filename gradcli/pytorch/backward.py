@@ -17,7 +17,7 @@ from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
-from gradcli.pytorch.record import Edge, Leaf, Step, script_line
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -69,16 +69,16 @@ class Sweep:
     create: bool
     wanted: dict[Edge, Any] | None = None
     leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
-    line: int = 0
+    line: Line = field(default_factory=lambda: Line(0))
     seen: Seen | None = field(default_factory=lambda: Seen() if record.Recorder.explains else None)
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Pass the gradients on, from edges with what flows into them."""
-        waiting = _dependencies(edge for edge, _ in seeds)
+        waiting = dependencies(edge for edge, _ in seeds)
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
-        self.line = script_line()
+        record.Recorder.swept = self.line = script_line()
         for edge, g in seeds:
             _add(pending, edge, g)
             if isinstance(edge, Step):
@@ -191,23 +191,27 @@ class Sweep:
 
     def leaf(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`, or catch it."""
+        if self.wanted is not None and leaf not in self.wanted:
+            return
         if leaf._pres is not None:
             g = self.called(leaf, g)
         if self.wanted is not None:
-            if leaf in self.wanted:
-                self.wanted[leaf] = g
+            self.wanted[leaf] = g
             return
         x = leaf.variable
+        if not x._requires:  # a view that was made under no_grad: what flows into it is lost
+            return
         own = as_tensor(g)
         before = x._grad
         kept = before._a.copy() if before is not None and record.Recorder.explains else None
         x._grad = accumulated(before, own, self.create)
+        x._reached = self.line
         self.leaves.append((leaf, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
 
 
-def _dependencies(roots: Any) -> dict[Edge, int]:
+def dependencies(roots: Any) -> dict[Edge, int]:
     """Return for each edge that gradients can reach how many steps pass one on to it."""
     counts: dict[Edge, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
@@ -249,8 +253,8 @@ def _like(g: Any, found: Tensor) -> Any:
 def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
     """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
     if before is None:
-        if create:
-            return record.copied(own) if own.requires_grad else own
+        if create and own.requires_grad:
+            return record.copied(own)
         return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
     if create:
         return before + own

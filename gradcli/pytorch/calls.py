@@ -29,8 +29,10 @@ from gradcli.vocabulary import FUNCTIONS
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 
-def number(value: Any, dtype: dtypes.dtype) -> Array:
-    """Return a Python number as an operand."""
+def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
+    """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
+    if value is None:
+        raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
     return np.array([value], dtype.numpy)
 
 
@@ -58,7 +60,7 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
         dtype = result_dtype(operands)
     if op not in WHOLE and not dtype.is_floating_point:
         dtype = default_dtype()
-    given = [x if isinstance(x, Tensor) else number(x, dtype) for x in operands]
+    given = [x if isinstance(x, Tensor) else number(x, dtype, op) for x in operands]
     build = _elementwise(op)
     cast_to: DType | None = None
     if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):

@@ -12,12 +12,13 @@ import numpy as np
 from gradcli.graph.dtypes import DType, promoted
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import SHORT, to
+from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.registry import TORCH, function, method
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 from gradcli.pytorch.views import shape_of
 
@@ -60,7 +61,8 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
         if data._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         tensors.add(data.dtype.name)
-        return data.item()
+        cut_all(data, "torch.tensor([…])")
+        return data._a.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
@@ -118,20 +120,11 @@ def tensor(
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
         found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
-        _note_cut(found, data, "torch.tensor(…)")
+        found._detached = cut_all(data, "torch.tensor(…)")
         return found
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    if isinstance(data, list | tuple):
-        _note_cut(found, data, "torch.tensor([…])")
+    found._detached = cut_all(data, "torch.tensor([…])") if isinstance(data, list | tuple) else None
     return found
-
-
-def _note_cut(found: Tensor, data: Any, how: str) -> None:
-    """Remember that a tensor was made of the numbers of others, without their history."""
-    if Recorder.explains:
-        parts = data if isinstance(data, list | tuple) else [data]
-        if any(isinstance(p, Tensor) and p.requires_grad for p in parts):
-            found._detached = (script_line(), how)
 
 
 @function("as_tensor", "asarray")
@@ -258,8 +251,8 @@ def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
     lanes = 32 // kind.itemsize
     places = np.arange(count)
     lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
-    first = (start + step * (places - lane).astype(np.longdouble)).astype(np.float64).astype(kind)
-    return (first + step * lane.astype(np.longdouble)).astype(np.float64)
+    first = fused(float(step), places - lane, float(start)).astype(kind)
+    return fused(float(step), lane, first.astype(np.float64))
 
 
 @function("range")
@@ -278,7 +271,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
     step = (b - a) / wanted.type(max(1, steps - 1))
     places = np.arange(steps, dtype=wanted)
     # From the nearer end, as PyTorch counts them.
-    found = np.where(places < steps // 2, a + step * places, b - step * (steps - 1 - places)).astype(wanted)
+    found = np.where(places < steps // 2, fused(step, places, a), fused(-step, steps - 1 - places, b)).astype(wanted)
     return _optional(found if steps != 1 else np.array([a], wanted), **options)
 
 

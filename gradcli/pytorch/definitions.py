@@ -121,6 +121,8 @@ def _logit(x: Node, eps: Node | None) -> Node:
 
 
 def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:
+    if x.dtype not in FLOATING:
+        return Node("identity", (x,), x.shape)
     most = const(exact({"float32": 3.4028234663852886e38}.get(x.dtype, 1.7976931348623157e308)))
     x = where(_nan(x), nan, x)
     x = where(compare("eq", x, const(math.inf)), most if posinf is None else posinf, x)

@@ -1,8 +1,4 @@
-"""The last digits: sums in PyTorch's order of addition, and functions of float32 rounded once, as most of its are.
-
-Source: PyTorch's cascade sum on a processor with AVX2 or later, as its numbers show: vectors of lanes are added four
-beside one another, and after sixteen rows a sum goes a level up, where the next sixteen are waited for.
-"""
+"""The last digits of functions: of sums in PyTorch's order, and of those that are rounded once, as most of its are."""
 
 from __future__ import annotations
 
@@ -16,19 +12,15 @@ import numpy as np
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
 from gradcli.pytorch.product_order import product
-from gradcli.pytorch.rounding import folded, fused
+from gradcli.pytorch.rounding import fused
+from gradcli.pytorch.sum_order import LANES, in_lanes, sums
 
 Array = np.ndarray[Any, Any]
-
-_LANES = {np.dtype(np.float32): 8, np.dtype(np.float64): 4}
-_BESIDE = 4
-_STEP = 16
-_LEVELS = 4
 
 
 def is_whole(node: Node) -> bool:
     """Tell whether a node is computed as it is, where an engine would take it apart."""
-    return node.op in _WHOLE and node.dtype == "float32"
+    return node.op in _WHOLE and node.dtype in ("float32", "float64")
 
 
 def function_of(node: Node) -> Callable[..., Array]:
@@ -37,18 +29,21 @@ def function_of(node: Node) -> Callable[..., Array]:
         return partial(sums, *node.settings)
     if node.op in _OWN:
         return _OWN[node.op]
-    if node.dtype == "float32" and node.op in _FLOAT32:
-        return partial(_FLOAT32[node.op], *node.settings)
-    return partial(_wide, forward(node)) if node.op in _WIDE and node.dtype == "float32" else forward(node)
+    if is_whole(node):
+        return partial(_WHOLE[node.op], *node.settings)
+    wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
+    return partial(wide, forward(node)) if node.op in wider else forward(node)
 
 
-def _wide(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return what a function gives in float64, rounded to float32."""
-    return function(*[a.astype(np.float64) for a in arrays]).astype(np.float32)
+def wide(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function gives in numbers of more digits, rounded once."""
+    kind = arrays[0].dtype
+    return function(*[a.astype(np.float64 if kind == np.float32 else np.longdouble) for a in arrays]).astype(kind)
 
 
-_WIDE = frozenset(("exp", "log", "sin", "cos", "tanh", "sinh", "cosh", "log1p", "expm1", "log2", "log10"))
-_WIDE |= {"std", "var", "cumsum", "cumprod", "asin", "acos", "atan", "asinh", "acosh", "atanh"}
+# Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
+_WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log1p", "expm1", "log10"))
+_WIDE32 = _WIDE64 | {"exp", "log", "sin", "cos", "log2", "cumsum", "cumprod", "asin", "acos"}
 
 
 def _remainder(a: Array, b: Array) -> Array:
@@ -90,12 +85,12 @@ _EXP = [np.float32(c) for c in (1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.1
 def _softmax(axis: int, x: Array) -> Array:
     powers, whole = _powers(axis, x)
     last = axis == x.ndim - 2
-    return powers * (np.float32(1) / whole) if last else powers / whole  # type: ignore[no-any-return]
+    return powers * (whole.dtype.type(1) / whole) if last else powers / whole  # type: ignore[no-any-return]
 
 
 def _log_softmax(axis: int, x: Array) -> Array:
     _, whole = _powers(axis, x)
-    return x - x.max(axis, keepdims=True) - _wide(np.log, whole)  # type: ignore[no-any-return]
+    return x - x.max(axis, keepdims=True) - (wide(np.log, whole) if x.dtype == np.float32 else np.log(whole))  # type: ignore[no-any-return]
 
 
 def _powers(axis: int, x: Array) -> tuple[Array, Array]:
@@ -103,24 +98,8 @@ def _powers(axis: int, x: Array) -> tuple[Array, Array]:
     return powers, in_lanes(axis, powers)
 
 
-def in_lanes(axis: int, x: Array) -> Array:
-    """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded."""
-    if not x.shape[axis]:
-        return x.sum(axis, keepdims=True)  # type: ignore[no-any-return]
-    rows = np.ascontiguousarray(np.moveaxis(x, axis, 0))
-    lanes = _LANES[x.dtype] if axis == x.ndim - 2 else 1
-    if len(rows) < lanes or lanes == 1:
-        found = np.add.accumulate(rows, axis=0)[-1]
-    else:
-        whole = len(rows) - len(rows) % lanes
-        sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
-        sums_of_lanes[: len(rows) - whole] += rows[whole:]
-        found = folded(sums_of_lanes)
-    return np.expand_dims(found, axis)
-
-
 def _matmul(a: Array, b: Array) -> Array:
-    if a.dtype != b.dtype or a.dtype not in _LANES:
+    if a.dtype != b.dtype or a.dtype not in LANES:
         return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     return product(a[..., 0], b[..., 0])[..., None]
 
@@ -133,63 +112,3 @@ _WHOLE: dict[str, Callable[..., Array]] = {
     "sigmoid": sigmoid,
     "silu": lambda x: x / (1 + exp(-x)),
 }
-_FLOAT32: dict[str, Callable[..., Array]] = _WHOLE
-
-
-def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
-    """Return the sums over axes; the last axis of the array is that of points, of which there is one."""
-    lanes = _LANES.get(x.dtype)
-    if lanes is None or not axes or not x.size or not x.flags.c_contiguous or axes[-1] - axes[0] != len(axes) - 1:
-        return x.sum(axis=axes)  # type: ignore[no-any-return]
-    shape = x.shape[: axes[0]] + x.shape[axes[-1] + 1 :]
-    count, inner = math.prod(x.shape[a] for a in axes), math.prod(x.shape[axes[-1] + 1 :])
-    if count < _BESIDE:
-        return x.sum(axis=axes)  # type: ignore[no-any-return]
-    rows = x.reshape(-1, count, inner)
-    found = _along(rows[..., 0], lanes) if inner == 1 else _across(rows, lanes)
-    return found.reshape(shape)
-
-
-def _along(x: Array, lanes: int) -> Array:
-    """Return the sum of each row of numbers that stand side by side."""
-    count = x.shape[1]
-    if count < lanes:
-        return _four_beside(x.T)
-    whole = count - count % lanes
-    vector = _four_beside(np.moveaxis(x[:, :whole].reshape(len(x), -1, lanes), 1, 0))
-    # The rest one after the other, then the lanes.
-    return np.add.accumulate(np.concatenate([x[:, whole:], vector], axis=1), axis=1)[:, -1]  # type: ignore[no-any-return]
-
-
-def _across(x: Array, lanes: int) -> Array:
-    """Return the sums over the middle axis: of as many columns at once as four vectors have."""
-    rows, columns = np.moveaxis(x, 1, 0), x.shape[2]
-    together = _BESIDE * (lanes if columns >= lanes else 1)
-    whole = columns - columns % together
-    return np.concatenate([_cascade(rows[..., :whole]), _four_beside(rows[..., whole:])], axis=-1)
-
-
-def _four_beside(rows: Array) -> Array:
-    """Return the sum of rows, of which four partial sums are kept."""
-    whole = len(rows) - len(rows) % _BESIDE
-    parts = _cascade(rows[:whole].reshape(whole // _BESIDE, _BESIDE, *rows.shape[1:]))
-    found = parts[0]
-    for row in (*rows[whole:], *parts[1:]):
-        found = found + row
-    return found  # type: ignore[no-any-return]
-
-
-def _cascade(rows: Array) -> Array:
-    """Return the sum of rows: of sixteen at a time, of sixteen such sums, and so on."""
-    if len(rows) < _STEP:
-        return np.add.reduce(rows, axis=0)  # type: ignore[no-any-return]
-    step = 2 ** max(4, math.ceil(math.log2(len(rows))) // _LEVELS)
-    levels = []
-    for _ in range(_LEVELS - 1):
-        whole = len(rows) - len(rows) % step
-        levels.append(np.add.reduce(rows[whole:], axis=0))
-        rows = np.add.reduce(rows[:whole].reshape(whole // step, step, *rows.shape[1:]), axis=1)
-    found = levels[0]
-    for level in (*levels[1:], np.add.reduce(rows, axis=0)):
-        found = found + level
-    return found  # type: ignore[no-any-return]

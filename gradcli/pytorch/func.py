@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.backward import dependencies
+from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.naming import parameters_of
+from gradcli.pytorch.record import Leaf, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import reshape
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
 __all__ += ["vjp", "vmap"]
@@ -38,19 +43,16 @@ def _own(x: Tensor) -> Tensor:
     return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
 
 
-def _chosen(
-    func: Callable[..., Any], args: tuple[Any, ...], argnums: Any
-) -> tuple[list[Any], tuple[Tensor, ...], bool]:
-    """Return a function's arguments with the chosen ones as tensors of their own, and whether there is an outside."""
+def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
+    """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    outside = any(isinstance(a, Tensor) and a.requires_grad for a in _leaves(args))
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         given[n] = _filled(given[n], map(_own, _leaves(given[n])))
         if isinstance(given[n], Tensor):
             given[n]._called = names.get(n, "")
-    return given, tuple(_leaves([given[n] for n in numbers])), outside
+    return given, tuple(_leaves([given[n] for n in numbers]))
 
 
 def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
@@ -59,15 +61,25 @@ def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
     return _filled(form, iter(found))
 
 
-def _cut(found: Any, outside: bool) -> Any:
-    return _filled(found, (x if outside or not isinstance(x, Tensor) else x.detach() for x in _leaves(found)))
+def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
+    """Return results without their history, but for those that lead to leaves other than what functions were given."""
+    for x in xs:
+        x._is_done = True
+
+    def one(y: Any) -> Any:
+        if not isinstance(y, Tensor) or not y.requires_grad:
+            return y
+        leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
+        return y if any(not e.variable._is_done for e in leaves) else y.detach()
+
+    return _filled(found, map(one, _leaves(found)))
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     @functools.wraps(func)
     @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
-        given, xs, outside = _chosen(func, args, argnums)
+        given, xs = _chosen(func, args, argnums)
         found = func(*given, **kwargs)
         y, aux = found if has_aux else (found, None)
         if not isinstance(y, Tensor):
@@ -77,7 +89,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         grads = tuple(map(zeros_like, xs))
         if y.requires_grad:
             grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own, value, aux = (_cut(found, outside) for found in (_arranged(grads, given, argnums), y, aux))
+        own, value, aux = _cut((_arranged(grads, given, argnums), y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -95,46 +107,74 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    outside = any(x.requires_grad for x in _leaves(primals))
     own = _filled(primals, map(_own, _leaves(primals)))
+    xs = _leaves(own)
     with enable_grad():
         found = func(*own)
     y, aux = found if has_aux else (found, None)
 
     def pull(*v: Any) -> tuple[Any, ...]:
-        flows = _leaves(v)
         with enable_grad():
-            grads = _grad(_leaves(y), _leaves(own), flows, True, True, materialize_grads=True)
-        return _cut(_filled(own, iter(grads)), outside or any(w.requires_grad for w in flows))  # type: ignore[no-any-return]
+            grads = _grad(_leaves(y), xs, _leaves(v), True, True, materialize_grads=True)
+        return _cut(_filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
-    return (_cut(y, outside), pull, aux) if has_aux else (_cut(y, outside), pull)
+    return (_cut(y, xs), pull, aux) if has_aux else (_cut(y, xs), pull)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    outside = any(x.requires_grad for x in _leaves((primals, tangents)))
     own = _filled(tuple(primals), map(_own, _leaves(primals)))
-    y = func(*own)
-    return _cut(y, outside), _cut(pushed(y, tuple(_leaves(own)), tuple(_leaves(tangents))), outside)
+    xs = tuple(_leaves(own))
+    found = func(*own)
+    return _cut((found, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
 
 
-def jacrev(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
-    @functools.wraps(func)
-    @enable_grad()
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given, xs, outside = _chosen(func, args, argnums)
-        y = func(*given, **kwargs)
-        found = [_arranged(derivatives(own, xs, True), given, argnums) for own in _leaves(y)]
-        return _cut(_filled(y, iter(found)), outside)
+def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
+    """Return `jacrev` or `jacfwd`, from what gives the Jacobians of one tensor by several."""
 
-    return call
+    def of(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
+        @functools.wraps(func)
+        @enable_grad()
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given, xs = _chosen(func, args, argnums)
+            y = func(*given, **kwargs)
+            found = [_arranged(derive(own, xs), given, argnums) for own in _leaves(y)]
+            return _cut(_filled(y, iter(found)), xs)
+
+        return call
+
+    return of
 
 
-jacfwd = jacrev  # the same numbers: J does not depend on the order in which the chain rule is applied
+def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
+    """Return the Jacobians of a tensor by others, a column at a time: zeros have the signs that they have forward."""
+    for k, x in enumerate(xs):
+        columns = []
+        for i in range(x.numel()):
+            tangents = [zeros_like(other.detach()) for other in xs]
+            tangents[k]._a.reshape(-1)[i] = 1
+            columns.append(pushed(y, xs, tuple(tangents)))
+        yield reshape(stack(columns, -1), (*y.shape, *x.shape))
+
+
+jacrev = _jacobians(lambda y, xs: derivatives(y, xs, True))
+jacfwd = _jacobians(_columns)
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return jacrev(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)  # type: ignore[no-any-return]
+
+
+def _lanes(x: Tensor, dim: int, call: str) -> tuple[Tensor, ...]:
+    if not -x.dim() <= dim < x.dim():
+        raise refusal("no axis to map over", call, dim, x.dim())
+    return unbind(x, dim)
+
+
+def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
+    """Return what was found for each lane as one tensor, called after the operation that gave it."""
+    found, step = stack(lanes, dim), lanes[0]._fn
+    return found if step is None else called(found, re.sub("^(Sum|Mean|Prod)Backward0", r"\1Backward1", step.name()))  # type: ignore[no-any-return]
 
 
 def vmap(
@@ -143,14 +183,15 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
-        parts = [d if d is None else [unbind(x, d) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
+        what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
+        parts = [d if d is None else [_lanes(x, d, what) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
         count = len(next(p for p in parts if p is not None)[0])
         found = []
         for i in range(count):
             own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
             with _Switch(mapped=Mode.mapped or i + 1 < count):
                 found.append(func(*own, **kwargs))
-        return _filled(found[0], (stack(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
+        return _filled(found[0], (_stacked(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
 
     return call
 

@@ -15,11 +15,14 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch import losses
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
+from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.normalization_order import statistics
 from gradcli.pytorch.products import addmm, einsum, matmul
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
@@ -109,7 +112,8 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in (x1, x2))
+    both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)  # type: ignore[attr-defined]
     return (first * second).sum(dim)  # type: ignore[no-any-return]
 
 
@@ -259,11 +263,9 @@ def batch_norm(
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and running_mean is not None and running_var is not None:
-        axes = (0, *range(2, input.dim()), input.dim())
-        mean = input._a.mean(axis=axes)[:, None]
-        spread = input._a.var(axis=axes, ddof=1)[:, None]
-        for running, now in ((running_mean, mean), (running_var, spread)):
-            running._a[...] = (1 - momentum) * running._a + momentum * now
+        mean, squares = statistics(input._a[..., 0])
+        for running, now in ((running_mean, mean), (running_var, squares / (size - 1))):
+            running._a[:, 0] = momentum * now + (1 - momentum) * running._a[:, 0]
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)

@@ -136,6 +136,7 @@ class FunctionStep(Step):
                 if not fits:
                     raise refusal("shape of a function's gradient", self.name(), i, list(own.shape), list(shape))
                 own = own.sum_to_size(tuple(shape))
+            own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
             passed.append(own if create else own._a)
         return passed
 
@@ -218,6 +219,10 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
     if Recorder.explains:
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, args, strict=True))
     context._step = step
+    for x in context._dirty:
+        if x.is_leaf and x.requires_grad:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        x._memory.version += 1
     found = []
     kept = {id(x) for x in context._kept}
     number = 0

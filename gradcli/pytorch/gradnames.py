@@ -51,7 +51,7 @@ _KEPT = {
     "01,01": "logaddexp", "1,0": "matmul", ",2,1": "addmm", "01y": "PowBackward1", "01y,01y": "hypot",
     ",1y": "PowBackward2",
     "-": "max_dim min_dim median_dim sort topk index_places index_select gather masked_select take_flat embedding "
-    "tanhshrink",
+    "tanhshrink l1_loss",
 }  # fmt: skip
 _SAVED = {op: kept.split(",") for kept, ops in _KEPT.items() for op in ops.split()}
 

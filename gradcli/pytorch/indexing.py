@@ -124,8 +124,8 @@ def _indexed(n: Node, key: tuple[Any, ...]) -> Node:
 
 
 def _name(x: Tensor, key: Any) -> str:
-    """Return the name of the last view that PyTorch makes for an index: among several, a slice of all makes none."""
-    name, axis = "SliceBackward0" if isinstance(key, slice) else "AliasBackward0", 0
+    """Return the name of the last view that PyTorch makes for an index: beside others, a slice of all makes none."""
+    name, axis = "AliasBackward0", 0
     keys = key if isinstance(key, tuple) else (key,)
     for i, k in enumerate(keys):
         if k is Ellipsis:
@@ -135,7 +135,7 @@ def _name(x: Tensor, key: Any) -> str:
             name = "UnsqueezeBackward0"
         elif not isinstance(k, slice):
             name = "SelectBackward0"
-        elif k.start not in (None, 0) or k.step not in (None, 1) or not (k.stop is None or k.stop >= x.shape[axis]):
+        elif k is key or range(x.shape[axis])[k] != range(x.shape[axis]):
             name = "SliceBackward0"
         axis += _width(k)
     return name

@@ -42,7 +42,7 @@ def check(x: Tensor) -> None:
     if x._made:
         number, _, name = x._made.partition(" ")
         raise refusal("one of several views changed in place", f"{number} of {name}")
-    if base._requires and base._fn is None:
+    if base._fn is None:
         raise refusal("view of a leaf changed in place")
 
 
@@ -89,7 +89,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
 
 def _let_write(x: Tensor) -> None:
     """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
-    if any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
+    if x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
         raise refusal("repeated memory changed in place")
     holder = type("Memory", (), {"base": x._a})()
     holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}

@@ -13,6 +13,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
@@ -78,6 +79,7 @@ def _regression(name: str, *own: str) -> Callable[..., Tensor]:
         if weight is not None:
             plain = loss(input, target, reduction="none", **more)
             return _weighted(plain, weight, how, name)
+        input, target = broadcast_tensors(input, target)
         kind = result_dtype((input, target))
         dtype = kind.name
         settings = {k: const(exact(v)) for k, v in more.items()}

@@ -105,9 +105,9 @@ both("argwhere")(lambda input: nonzero(input))
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    values, inverse, counts = np.unique(input._a[..., 0], return_inverse=True, return_counts=True, axis=dim)
+    values, first, inverse, counts = np.unique(input._a[..., 0], True, True, True, dim)
     shape = input._a.shape[:-1] if dim is None else (-1,)
-    parts = [of_array(values)]
+    parts = [taken(input, first, "unique", "Unique2Backward0") if dim is None else of_array(values)]
     parts += [of_array(inverse.reshape(shape))] if return_inverse else []
     parts += [of_array(counts)] if return_counts else []
     return parts[0] if len(parts) == 1 else tuple(parts)

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import exp, in_lanes, sigmoid, sums
+from gradcli.pytorch.digits import exp, sigmoid
+from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import product, turned
 from gradcli.pytorch.rounding import fused
+from gradcli.pytorch.sum_order import in_lanes, sums
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[..., Array]
@@ -29,6 +31,26 @@ class Own:
     def __init__(self, reads: Sequence[int], *rules: Rule | None) -> None:
         self.reads = reads
         self.rules = {i: rule for i, rule in enumerate(rules) if rule is not None}
+        self.places = frozenset(self.rules)
+
+    def passed(self, places: Sequence[int], arrays: Sequence[Any]) -> dict[int, Array]:
+        """Return what is passed on to the inputs at these places."""
+        return {i: self.rules[i](*arrays) for i in places}
+
+
+class OwnTogether(Own):
+    """One rule for several inputs."""
+
+    def __init__(
+        self, reads: Sequence[int], rule: Callable[..., dict[int, Array]], places: Sequence[int | None]
+    ) -> None:
+        super().__init__(reads)
+        self.rule = rule
+        self.places = frozenset(p for p in places if p is not None)
+
+    def passed(self, places: Sequence[int], arrays: Sequence[Any]) -> dict[int, Array]:
+        """Return what is passed on to all inputs."""
+        return self.rule(*arrays)
 
 
 def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
@@ -132,6 +154,25 @@ def _spread(name: str) -> Callable[..., Own | None]:
     return make
 
 
+def _prod(settings: Any, shapes: Sequence[Any]) -> Own:
+    axes, keepdim = settings if len(settings) == 2 else (tuple(range(len(shapes[0]))), False)
+
+    def rule(x: Array, y: Array, g: Array) -> Array:
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return g * (y / x if x.all() else _others(axes, x))  # type: ignore[no-any-return]
+
+    return Own((0, RESULT), rule)
+
+
+def _others(axes: tuple[int, ...], x: Array) -> Array:
+    """Return the product of all other numbers along axes."""
+    first = np.moveaxis(x, axes, range(len(axes)))
+    rows = first.reshape(math.prod(first.shape[: len(axes)]), -1)
+    ones = np.ones_like(rows[:1])
+    before, after = (np.cumprod(np.concatenate([ones, r[:-1]]), axis=0) for r in (rows, rows[::-1]))
+    return np.moveaxis((before * after[::-1]).reshape(first.shape), range(len(axes)), axes)
+
+
 def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
     """Return the rules of `mm`, and those of `addmm` for its factors: of a factor that lies turned, turned."""
     if len(shapes) < 2 or len(shapes[-1]) != 2 or len(shapes[-2]) != 2:
@@ -149,7 +190,17 @@ def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
     return Own((first, first + 1), *[None] * first, left, right)
 
 
+def _of_call(call: Batch | Layer | None) -> Own | None:
+    """Return the rules of a normalization, which computes all that it passes on at once."""
+    if call is None:
+        return None
+    more = (call.weight, getattr(call, "mean", None), getattr(call, "spread", None))
+    return OwnTogether((0, *[p for p in more if p is not None]), call.backward, (0, call.weight, call.bias))
+
+
 _RULES: dict[str, Callable[..., Own | None]] = {
+    "batch_norm": lambda settings, shapes: _of_call(Batch.of(settings)),
+    "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
     "tanh": _plain((RESULT,), _tanh),
     "sigmoid": _plain((RESULT,), lambda x, y, g: g * (1 - y) * y),
     "mse_loss": _squares,
@@ -159,6 +210,7 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "log_softmax": _log_softmax,
     "div": _quotient,
     "norm": _norm,
+    "prod": _prod,
     "std": _spread("std"),
     "var": _spread("var"),
     "matmul": _product,

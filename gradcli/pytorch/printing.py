@@ -96,7 +96,7 @@ def tensor_text(x: Tensor) -> str:
     step = x._step
     if step is not None:
         suffixes.append(f"grad_fn=<{_step_name(step)}>")
-    elif x._requires:
+    elif x.requires_grad:
         suffixes.append("requires_grad=True")
     text = _with_suffixes(prefix + body, suffixes, len(prefix))
     return f"Parameter containing:\n{text}" if parameter else text

@@ -13,6 +13,7 @@ from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.views import t
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -44,7 +45,7 @@ def _check_matrices(a: Tensor, b: Tensor) -> None:
 @both("mv")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.dim() != 2 or vec.dim() != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.dim()}, {input.dim()}, {vec.dim()}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.dim()}, {vec.dim()}")
     if input.shape[1] != vec.shape[0]:
         rows, columns = input.shape
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
@@ -78,6 +79,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return own(input, other)
     if 0 in ranks:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
+    if ranks == (1, 2) and input.shape != other.shape[:1]:
+        return mv(t(other), input)  # which raises
     inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
     if input.shape[-1] != inner:
         rows = int(np.prod(input.shape[:-1]))

@@ -44,6 +44,7 @@ class Recorder:
     """How much is kept for explanations: lines and operands are, unless the run is quiet."""
 
     explains = False
+    swept: ClassVar[Line | None] = None  # the line of the last backward
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
@@ -197,7 +198,7 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((shown(e), 0) for e in self.edges)
+        return tuple((shown(e), getattr(e, "number", 0)) for e in self.edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -234,7 +235,8 @@ _CLASSES: dict[str, type] = {}
 
 
 def shown(edge: Any) -> Any:
-    """Return a step as scripts see it: of a class that is called as PyTorch calls the step."""
+    """Return a step as scripts see it: of a class that is called as PyTorch calls the step; one for all outputs."""
+    edge = getattr(edge, "whole", edge)
     if type(edge) is Step:
         name = edge.name().rpartition("::")[2]
         if name not in _CLASSES:
@@ -317,19 +319,10 @@ def apply(
             record(out, recipe, operands, arrays, active)
             return out
     if Recorder.explains:
+        from gradcli.pytorch.cuts import note_lost
+
         note_lost(out, operands, op)
     return out
-
-
-def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
-    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
-    for x in operands:
-        if isinstance(x, np.ndarray):
-            continue
-        if x._detached is not None:
-            out._detached = x._detached
-        elif x.requires_grad:
-            out._detached = (script_line(), f"{how}, which has no gradient" if Mode.grad else "no_grad()")
 
 
 def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:

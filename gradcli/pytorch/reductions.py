@@ -13,10 +13,11 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
 from gradcli.pytorch.conversion import real, to
+from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
-from gradcli.pytorch.record import Recorder, apply, note_lost
+from gradcli.pytorch.record import Recorder, apply
 from gradcli.pytorch.registry import both, found, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, new, of_array
 from gradcli.vocabulary.register import kept

@@ -172,14 +172,18 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
 
 def fresh() -> None:
     """Let all be as it is when PyTorch has just been imported."""
+    from gradcli.pytorch.cuts import CUTS
     from gradcli.pytorch.dtypes import float32, set_default_dtype
     from gradcli.pytorch.generator import DEFAULT
     from gradcli.pytorch.modes import Mode
     from gradcli.pytorch.printing import set_printoptions
+    from gradcli.pytorch.record import Recorder
 
     set_default_dtype(float32)
     set_printoptions(profile="default")
     Mode.warned.clear()
+    CUTS.clear()
+    Recorder.swept = None
     Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
     DEFAULT.seed()
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
+from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Handle, Leaf, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Edge, Handle, Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -30,6 +31,7 @@ class Tensor:
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
     _called = ""  # what a function that is differentiated calls it
+    _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
@@ -37,7 +39,8 @@ class Tensor:
     _leaf: Callable[[], Leaf | None] | None = None
     _made = ""  # of a view: `no_grad`, or the name of what made several at once
     _inference = False
-    _detached: tuple[int, str] | None = None  # the line at which it was cut off from what it came from, and how
+    _detached: Cut | None = None  # where it was cut off from what it came from
+    _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
@@ -119,7 +122,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self._step is not None
+            return self._requires or self._step is not None or self._base.requires_grad
         return self._fn is not None or self._requires
 
     @requires_grad.setter
@@ -220,6 +223,7 @@ class Tensor:
     def item(self) -> Any:
         if self._a.size != 1:
             raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        cut(self, ".item()")
         return self._a.item()
 
     def __float__(self) -> float:
@@ -227,6 +231,7 @@ class Tensor:
 
     def __int__(self) -> int:
         self._check_single()
+        cut(self, "int()")
         return int(self._a.item())
 
     def _check_single(self) -> None:
@@ -238,6 +243,7 @@ class Tensor:
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
             warn("scalar of what requires grad", level=3)
+        cut(self, "float()")
         return self._a.item()
 
     def __index__(self) -> int:
@@ -269,11 +275,13 @@ class Tensor:
         return object.__format__(self, spec)
 
     def tolist(self) -> Any:
+        cut(self, ".tolist()")
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        if self.requires_grad and not force:
+        if Mode.grad and self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        cut(self, ".numpy()")
         return self._a[..., 0]
 
     def __array__(self, dtype: Any = None) -> Array:

@@ -135,7 +135,7 @@ class _Maker:
         if isinstance(x, np.ndarray):
             return const(exact(_shortest(x.reshape(-1)[0])))
         if id(x) not in self.nodes:
-            name = self.names.get(id(x))
+            name = self.names.get(id(x)) or self.alias(x)
             if name is None and (node := self.written(x, line)) is not None:
                 self.nodes[id(x)] = node
                 return node
@@ -149,6 +149,11 @@ class _Maker:
             else:
                 self.nodes[id(x)] = self.input(name or "data", x._a)
         return self.nodes[id(x)]
+
+    def alias(self, x: Tensor) -> str | None:
+        """Return the name of a tensor that has the same numbers: that of h, for h.detach()."""
+        named = self.names.tensors.items() if x._detached is not None else ()
+        return next((n for n, y in named if y._memory is x._memory and y._a.shape == x._a.shape), None)
 
     def written(self, x: Tensor, line: Line) -> Node | None:
         """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
@@ -325,7 +330,7 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
             node = Node("identity", (node,), node.shape)
         name = names.get(id(edge)) or names.get(id(y)) or ""
         if not name or name in maker.inputs or outputs.get(name, node) is not node:
-            name = maker.fresh(_nameless(names, outputs))
+            name = maker.fresh(_nameless((*names.values(), *outputs, *maker.targets.values())))
         outputs[name] = node
         roots.append(name)
         own = decimal(np.asarray(v)[..., 0])
@@ -354,9 +359,9 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     return any(e in before for e in wanted)
 
 
-def _nameless(names: Mapping[int, str], others: Iterable[str]) -> str:
+def _nameless(taken: Iterable[str]) -> str:
     """Return a name for what the script gives none: one that it uses for nothing else."""
-    taken = {*names.values(), *others}
+    taken = {*taken}
     return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
 
 

@@ -13,10 +13,11 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
+from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode, enable_grad
-from gradcli.pytorch.record import Recorder, apply, script_line
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
@@ -261,14 +262,13 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 def cut_off(x: Tensor, how: str) -> Tensor:
     """Return a tensor that shows the same memory and has no history."""
     found: Tensor = alias(x)
-    if Recorder.explains and x.requires_grad:
-        found._detached = (script_line(), how)
+    found._detached = cut(x, how)
     return found
 
 
 @both("detach")
 def detach(input: Tensor) -> Tensor:
-    return cut_off(input, "detach()")
+    return cut_off(input, ".detach()")
 
 
 def _data(self: Tensor) -> Tensor:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from tests.bench import exported, growth, mixture, points, processes, race, scripts, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
+from tests.bench.plot import COLOURS, plot
 from tests.bench.session import Session
+from tests.bench.tables import print_markdown
 
 BENCHMARKS = {
     "bundle": points.bundle,
@@ -33,11 +35,12 @@ BENCHMARKS = {
     "script": scripts.script,
 }
 
-LEGEND = """\
+LEGEND = f"""\
 Each competitor has a process of its own.  median, fastest: of several turns, each a run to warm up and one that counts;
 first run: from the formulas to the first results, with all that is compiled on the way.  ratio: time ÷ time of
 gradcli's NumPy engine, or how many times that is as fast.
-–: predicted to take over 20 seconds a run or a minute until the first result, or more memory than there is."""
+–: predicted to take over {race.SLOWEST:g} seconds a run or {race.LONGEST:g} until the first result, or more memory
+than there is."""
 
 
 def main() -> int:
@@ -45,7 +48,7 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help=f"what to run: {', '.join(BENCHMARKS)}")
     options.add_argument("--quick", action="store_true", help="ten times fewer points")
-    options.add_argument("--most", metavar="POINTS", type=int, default=10**7, help="no race of more points")
+    options.add_argument("--most", metavar="POINTS", type=int, default=10**6, help="no race of more points (10**6)")
     options.add_argument("--busy", action="store_true", help="count time of the processor, by all threads together")
     options.add_argument("--plot", metavar="FILE.svg", type=Path, help="draw nanoseconds a point against points")
     asked = options.parse_args()
@@ -61,9 +64,9 @@ def main() -> int:
             if name in asked.names or not asked.names:
                 run(session)
     print_machine()
+    if session.growth:
+        print_markdown(session.growth, COLOURS)
     if asked.plot:
-        from tests.bench.plot import plot
-
         plot(session.growth, asked.plot)
     if session.failed:
         print("*** RESULTS DO NOT AGREE: see above", file=sys.stderr)

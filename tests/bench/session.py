@@ -12,7 +12,7 @@ class Session:
     """Settings and results: `growth` holds for each system the rows at each number of points."""
 
     quick: bool = False
-    most: int = 10**7  # points
+    most: int = 10**6  # points
     failed: bool = False
     growth: dict[str, dict[int, Rows]] = field(default_factory=dict)
 

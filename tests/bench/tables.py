@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tests.bench.own import NUMPY
 from tests.bench.race import LEFT_OUT, Row, Rows
 
+Growth = Mapping[int, Rows]
+
 _NAME = 28
+_LIMIT = "memory copy"  # no engine's time
 
 
 def title(text: str) -> None:
@@ -41,7 +44,7 @@ def print_rows(rows: Rows, unit: str = NUMPY) -> None:
         print(f"  {row.name:{_NAME}} {times} {row.median / rows[unit].median:>8.2f}", flush=True)
 
 
-def print_growth(by_size: Mapping[int, Rows], what: str, unit: float, each: str) -> None:
+def print_growth(by_size: Growth, what: str, unit: float, each: str) -> None:
     """Print the median of each competitor at each size, divided by that size, in a unit."""
     title(f"{what}: {each}")
     print(f"  {'':{_NAME}} " + " ".join(f"{size:>10,}" for size in by_size))
@@ -52,3 +55,36 @@ def print_growth(by_size: Mapping[int, Rows], what: str, unit: float, each: str)
 
 def _cell(row: Row | None, unit: float) -> str:
     return f"{row.median / unit:.1f}" if row is not None and row.times else LEFT_OUT
+
+
+def fastest(growth: Growth, labels: Iterable[str]) -> dict[str, dict[int, float]]:
+    """Return the seconds a point of the fastest run at each number of points, of the competitors that begin so.
+
+    Of one with one thread and with more, the quicker counts.
+    """
+    found: dict[str, dict[int, float]] = {label: {} for label in labels}
+    for size, rows in growth.items():
+        for row in rows.values():
+            label = next((known for known in found if row.name.startswith(known)), None)
+            if label is not None and row.times:
+                time = min(row.times) / size
+                found[label][size] = min(time, found[label].get(size, time))
+    return {label: times for label, times in found.items() if times}
+
+
+def print_markdown(growths: Mapping[str, Growth], labels: Iterable[str]) -> None:
+    """Print milliseconds of the fastest runs as a table for a page; the lowest of each row is bold."""
+    title("As a table, in milliseconds of the fastest run:")
+    labels = list(labels)
+    print(f"| | points | {' | '.join(labels)} |\n|---|---{'|---:' * len(labels)}|")
+    for name, growth in growths.items():
+        found = fastest(growth, labels)
+        for size in growth:
+            times = {label: found[label][size] * size * 1e3 for label in labels if size in found.get(label, {})}
+            best = min((time for label, time in times.items() if label != _LIMIT), default=0.0)
+            texts = {label: _three_digits(time) for label, time in times.items()}
+            cells = [
+                f"**{texts[label]}**" if times.get(label) == best else texts.get(label, LEFT_OUT) for label in labels
+            ]
+            first = name if size == min(growth) else ""
+            print(f"| {first} | {size:,} | {' | '.join(cells)} |")

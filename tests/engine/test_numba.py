@@ -297,7 +297,9 @@ def test_source_has_nothing_that_a_user_typed():
     text = source(["exec_me", "__import__('os').system('echo')"], [12345, Fraction(1, 777)])
     assert text == source(["a\nb", '"""'], [67890, Fraction(7, 999)])
     functions = set(re.findall(r"(?:call|declare) .*?@([\w.]+)", text))
-    assert {name for name in functions if "." not in name and not re.fullmatch(r"loop\d+", name)} <= LIBRARY.keys()
+    assert {
+        name for name in functions if "." not in name and not re.fullmatch(r"loop\d+|stream", name)
+    } <= LIBRARY.keys()
 
 
 def test_kernels_find_the_numbers_of_arrays(numba):

@@ -144,7 +144,10 @@ ERRORS = {
         "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
         ["line 6, `opt.step()`, changed", "line 6: (without it) line 7: l.backward() opt.step()"],
     ),
-    "detach": (X + "h = x.detach()\ny = h.sum()\ny.backward()\n", ["lost at line 3, `h = x.detach()`,", "by detach()"]),
+    "detach": (
+        X + "h = x.detach()\ny = h.sum()\ny.backward()\n",
+        ["lost at line 3, `h = x.detach()`,", "by .detach()"],
+    ),
     "no_grad": (
         X + "with torch.no_grad():\n    y = x.sum()\ny.backward()\n",
         ["lost at line 4, `y = x.sum()`,", "by no_grad()", "such a block"],
@@ -160,7 +163,7 @@ ERRORS = {
     ),
     "leaf": (X + "x += 1\n", ["line 3, `x += 1`, would change a leaf", "torch.no_grad()"]),
     "numpy": (X + "x.numpy()\n", ["NumPy knows no graph", ".detach().numpy()"]),
-    "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has reached x yet"]),
+    "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has run yet"]),
     "None of an intermediate": (X + "h = x*2\nh.grad.sum()\n", ["h.grad is None: h is computed", "h.retain_grad()"]),
     "None without a wish": ("import torch\nx = torch.ones(2)\nx.grad.sum()\n", ["x does not require a gradient"]),
     "optimizer": (X + "torch.optim.SGD([x*2], lr=0.1)\n", ["an optimizer changes leaves"]),

@@ -9,6 +9,7 @@ import traceback
 
 import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
+from lost_threads import LOST
 
 from gradcli.cli.script_errors import explained, why
 from gradcli.cli.script_source import Change, changed
@@ -31,13 +32,16 @@ def ending(text, name="script.py", folder=None):
 
 
 def error_of(text):
-    error = ending(text).error
+    return line_of(ending(text).error)
+
+
+def line_of(error):
     return "" if error is None else "".join(traceback.format_exception_only(error)).strip()
 
 
 def test_there_are_enough():
     assert len(BROKEN) >= 50
-    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys()
+    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -46,11 +50,10 @@ def test_the_change_mends_the_script(name):
     error = ending(text).error
     assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
     script = Script(text, "script.py", None)
-    told = explained(error, script)
+    told, shown = explained(error, script), why(error, script)
     mended = changed(text, told.changes)
     assert mended != text
     assert error_of(mended) == ""
-    shown = why(error, script)
     for change in told.changes:
         assert all(line.strip() in shown for line in change.lines)
 
@@ -63,6 +66,17 @@ def test_what_no_line_mends_is_said_in_words(name):
     assert not told.changes
     assert told.reason
     assert told.mend
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_thread_that_was_lost_is_kept(name):
+    text, gradient = LOST[name]
+    error = ending(text).error
+    assert line_of(error) == RECORDED[name]
+    told = explained(error, Script(text, "script.py", None))
+    assert told.changes
+    mended = changed(text, told.changes)
+    assert error_of(f"{mended}assert {gradient} is not None\n") == ""
 
 
 def said(text):
@@ -80,7 +94,8 @@ def test_it_is_told_where_v_comes_from():
 
 
 def test_a_number_is_told_with_the_line_that_made_it():
-    assert "was lost at line 3 by .item()" in said(BROKEN["item on the way"])
+    text = said(BROKEN["item on the way"])
+    assert "was lost at line 3, `loss = torch.tensor((x ** 2).sum().item())`, by .item()" in text
 
 
 def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):

@@ -136,6 +136,8 @@ def _log_softmax_definition(axis: int, x: Node) -> Node:
 
 
 def _shifted(axis: int, x: Node) -> Node:
+    if not x.shape[axis]:
+        return x
     return x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,))
 
 

@@ -1,0 +1,41 @@
+"""Where the elements of an array are, for the loops of a Numba kernel: an index into what holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an array is: `index` numbers its elements there, and its strides are those of the loops that read it.
+
+    `where` is `w` in the scratch array, `u` among what does not vary, or the number of an array outside.
+    """
+
+    where: str | int
+    index: Array
+    condition: bool = False
+    streamed: bool = False  # it is written and never read: see `Writer.store_at`
+
+    def seen(self, index: Array) -> Place:
+        """Return the same elements, seen through another index."""
+        return Place(self.where, index, self.condition, self.streamed)
+
+    def part(self, key: tuple[Any, ...]) -> Place:
+        """Return a part of the array, by an index."""
+        return self.seen(moved(Node("index", (), (), (key,)), self.index))
+
+
+def moved(node: Node, index: Array) -> Array:
+    """Return the numbers of an array's elements after an operation that moves them."""
+    move = OPERATIONS[node.op].move
+    assert move is not None
+    return move(*node.settings, index[..., None])[..., 0]
