@@ -196,3 +196,9 @@ for key in (slice(None), (slice(None), slice(None)), ..., slice(0, 5)):
         z = torch.ones(2, 2, requires_grad=True) * 1
         z[key] = value
         print(z.grad_fn.name(), [f and f[0].name() for f in z.grad_fn.next_functions if f[0]])
+# --- resized in place
+x=torch.arange(6.); y=x; x.resize_(2,3); print(x, y.shape, x.is_contiguous()); x[0,0]=9; print(x.resize_(3)); print(x.resize_((3,1)), y)
+z=torch.arange(4); w=z.view(2,2); z.resize_(2,2)[0,0]=7; print(w, z)
+for a in (torch.ones(2,requires_grad=True), torch.ones(2,requires_grad=True)*1):
+    try: a.resize_(2,1)
+    except Exception as e: print(e)
