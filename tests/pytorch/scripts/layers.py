@@ -311,3 +311,9 @@ for n, inner, outer in ((4, 1, 1), (100, 1, 1), (20, 1, 1), (5, 3, 2), (50, 2, 1
         loss.backward()
         opt.step()
     print(n, loss.item(), model.weight.flatten().tolist(), model.weight.grad.flatten().tolist(), model.bias.grad.tolist())
+# --- modules by their places
+from torch.nn.parameter import Parameter
+from torch.nn.modules.module import Module
+from torch.nn.modules import Linear
+import torch.nn.modules
+print(Parameter is nn.Parameter, Module is nn.Module, Linear is nn.Linear, torch.nn.modules.module.Module is Module)
