@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
-from gradcli.pytorch.views import check_repeated
+from gradcli.pytorch.views import check_repeated, shape_of
 
 
 def check(x: Tensor) -> None:
@@ -258,6 +259,17 @@ def _turn(name: str) -> None:
 
 for _name in _TURNED:
     _turn(_name)
+
+
+@method("resize_")
+def resize_(self: Tensor, *size: Any) -> Tensor:
+    shape = shape_of(size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if not self.is_contiguous() or math.prod(shape) > self.numel():
+        raise MissingError("resize_(…) to more elements")
+    self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
+    return self
 
 
 def _augmented(name: str, made: Callable[..., Any]) -> None:
