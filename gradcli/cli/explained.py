@@ -140,6 +140,7 @@ class Explainer:
         if not self._is_wanted(line):
             return
         told = Told(self.script, line, names_of(frame), steps=self.wishes.steps)
+        told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
         try:
             with room():
                 told.recorded = recorded(call, told.names, self.script.source)
@@ -198,6 +199,7 @@ class Explainer:
         from gradcli.cli.script_gradients import not_finite
         from gradcli.cli.script_told import Told
         from gradcli.pytorch.naming import names_of, script_frame
+        from gradcli.wrapping import wrapped
 
         if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
             return
@@ -208,7 +210,7 @@ class Explainer:
             times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
             flush()
             for text in not_finite(call, Told(self.script, line, names_of(frame))):
-                tell(f"warning: line {line}{times}: {text}")
+                tell("\n".join(wrapped(f"warning: line {line}{times}: {text}", _columns(), "  ")))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Tell what an optimizer did with the gradients."""
@@ -219,10 +221,11 @@ class Explainer:
         frame = script_frame()
         line = self._line(frame)
         if self._is_wanted(line):
-            from gradcli.cli.script_steps import step_lines
+            from gradcli.cli.script_steps import left_out, optimizers_of, step_lines
 
             names = names_of(frame)
             lines = step_lines(optimizer, done, lambda p: names.get(id(p), "p"))
+            lines += left_out(names.tensors, optimizers_of(frame))
             self._show(line, lines, brief=True)
 
     def _show(self, line: int, lines: Sequence[str], brief: bool = False) -> None:
@@ -296,7 +299,10 @@ class Explainer:
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
-                told = why(ending.error, self.script)
+                try:
+                    told = why(ending.error, self.script)
+                except Exception as error:
+                    told = fault(error)
                 if told:
                     tell(told)
                 self._keep_printed()

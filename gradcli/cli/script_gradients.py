@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -47,24 +48,58 @@ def _hook(change: Any, told: Told) -> str:
 def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     """Yield what each leaf's `.grad` was, and what it is."""
     order = [] if told.recorded is None else told.recorded.wrt
-    leaves = [(told.name(x), before, own, after) for x, before, own, after in call.leaves]
+    leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
     if (
         explained
         and not call.seen.changes
         and len(leaves) > _MANY
-        and all(b is None and a is not None for _, b, _, a in leaves)
+        and all(b is None and a is not None for _, b, _, a, _ in leaves)
     ):
         yield "Each .grad was None before, and holds the above now."
         return
-    for name, before, own, after in sorted(leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0):
+    for name, before, own, after, line in sorted(
+        leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0
+    ):
         if after is not None:
             held = "None" if before is None else array_words(before)
+            held += f" (left by {where(told.script, line)})" if before is not None and before.any() and line else ""
             held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
             yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.seen.changes:
             yield f"∂/∂{name}: {array_words(own._a)}"
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
+
+
+def not_kept(call: Call, told: Told) -> Iterator[str]:
+    """Yield which intermediates keep no gradient that the script asks for elsewhere."""
+    from gradcli.pytorch.record import Step
+
+    recorded = told.recorded
+    asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
+    for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
+        if name in asked and isinstance(edge, Step) and edge.retained is None:
+            yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
+
+
+def unreached(call: Call, told: Told) -> Iterator[str]:
+    """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
+    from gradcli.cli.script_source import Text
+    from gradcli.cli.script_threads import Threads
+    from gradcli.pytorch.cuts import CUTS, in_words
+
+    reached = {id(x) for x, *_ in call.leaves}
+    named = told.names.tensors.items()
+    left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
+    if call.inputs is not None or not left or not CUTS:
+        return
+    for cut in Threads(Text(told.script.name, told.script.source), told.line).cuts():
+        names = [n for n, x in left.items() if cut.leads_to(x)]
+        left = {n: x for n, x in left.items() if n not in names}
+        if names:
+            own = f"{names[0]}.grad stays" if len(names) == 1 else f".grad of {in_words(names)} stays"
+            place = f"{where(told.script, cut.line)}, `{code_at(told.script, cut.line)}`"
+            yield f"{own} None: {place}, cut the thread to {'it' if len(names) == 1 else 'them'} by {cut.how}."
 
 
 def array_words(a: Any) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.script_gradients import accumulated, hooks, not_finite
+from gradcli.cli.script_gradients import accumulated, hooks, not_finite, not_kept, unreached
 from gradcli.cli.script_places import code_at, lines_in_words
 from gradcli.cli.script_told import Told
 from gradcli.errors import InputError
@@ -42,6 +42,7 @@ def page(call: Call, told: Told) -> Page:
     if lines:
         explained = replace(explained, sections=(*explained.sections, _text("notes", lines)))
     lines = [*hooks(call, told), *accumulated(call, told, bool(explained.sections) and not told.trouble)]
+    lines += [*not_kept(call, told), *unreached(call, told)]
     if call.freed and not call.returns:
         lines.append("The graph is freed now; retain_graph=True would keep it for another backward.")
     elif call.freed:

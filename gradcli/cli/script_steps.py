@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.notation.numbers import array_text
+from gradcli.pytorch.cuts import in_words
 
 _FEW = 4  # elements of a parameter whose numbers are shown
 _MOST = 6  # parameters whose numbers are shown
@@ -19,6 +20,8 @@ Done = tuple[Any, Any, dict[str, Any]]  # a parameter, its numbers before, and i
 
 def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str]) -> list[str]:
     """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
+    if not done:
+        return ["nothing changes: none of its parameters has a .grad"]
     rules = [_rule(optimizer, p, name(p), group) for p, _, group in done]
     if len(done) == 1:
         (p, before, group), (rule, *words) = done[0], rules[0]
@@ -34,6 +37,29 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
         found += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
     return found
+
+
+def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
+    """Return which leaves have a gradient, and no optimizer changes them."""
+    known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    left = [n for n, x in named.items() if x._requires and x._fn is None and x._grad is not None and id(x) not in known]
+    if not left or not optimizers:
+        return []
+    shown = in_words(left if len(left) <= _NAMES else [*left[: _NAMES - 1], f"{len(left) - _NAMES + 1} more"])
+    own = "has a .grad, and is" if len(left) == 1 else "have a .grad, and are"
+    return [
+        f"{shown} {own} not among the parameters of an optimizer: no step changes {'it' if len(left) == 1 else 'them'}"
+    ]
+
+
+def optimizers_of(frame: Any) -> list[Any]:
+    """Return the optimizers that have names where the script is."""
+    found: dict[int, Any] = {}
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("gradcli."):
+        for value in (*frame.f_locals.values(), *frame.f_globals.values()):
+            found |= {id(value): value} if hasattr(value, "param_groups") else {}
+        frame = frame.f_back
+    return list(found.values())
 
 
 def _short(number: float) -> str:

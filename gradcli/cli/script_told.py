@@ -9,6 +9,7 @@ from gradcli.errors import Notes
 
 if TYPE_CHECKING:
     from gradcli.pytorch.naming import Names
+    from gradcli.pytorch.record import Line
     from gradcli.pytorch.session import Script
     from gradcli.pytorch.trace import Recorded
 
@@ -23,6 +24,7 @@ class Told:
     recorded: Recorded | None = None
     trouble: str = ""
     steps: bool = False
+    reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
     notes: Notes = field(default_factory=Notes)
 
     def name(self, x: Any) -> str:

@@ -16,7 +16,7 @@ from gradcli.notation.decimals import decimal_text, whole_text
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
-_LONG = 10**9
+_LONG = 10**4
 _OF_TWO = {"max": "maximum", "min": "minimum"}
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
@@ -110,7 +110,7 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
 def decimal(number: Any, decimals: bool) -> str | None:
     """Return a number that is no whole number as a decimal of at most 17 digits, if `decimals` are wanted.
 
-    Nobody would write 1.0507… as a fraction of 16 digits by 16: that is a decimal in any case.
+    Nobody would write 0.7615942 as 3807971/5000000: that is a decimal in any case.
     """
     written = number.is_Rational and number.q != 1 and (decimals or number.q >= _LONG)
     return decimal_text(Fraction(number.p, number.q)) if written else None

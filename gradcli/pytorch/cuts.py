@@ -31,12 +31,21 @@ class Cut:
     @property
     def how(self) -> str:
         """How, in words."""
-        return self.hows[0] if len(self.hows) < 2 else f"{', '.join(self.hows[:-1])} and {self.hows[-1]}"
+        return in_words(self.hows)
 
     def leads_to(self, x: Tensor) -> bool:
         """Tell whether the numbers came from a leaf."""
         found = self.leaves.get(id(x))
         return found is not None and found() is x
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return several in words.
+
+    >>> in_words(["w", "b", "c"])
+    'w, b and c'
+    """
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line

@@ -32,10 +32,10 @@ def function_of(node: Node) -> Callable[..., Array]:
     if is_whole(node):
         return partial(_WHOLE[node.op], *node.settings)
     wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
-    return partial(_wide, forward(node)) if node.op in wider else forward(node)
+    return partial(wide, forward(node)) if node.op in wider else forward(node)
 
 
-def _wide(function: Callable[..., Array], *arrays: Array) -> Array:
+def wide(function: Callable[..., Array], *arrays: Array) -> Array:
     """Return what a function gives in numbers of more digits, rounded once."""
     kind = arrays[0].dtype
     return function(*[a.astype(np.float64 if kind == np.float32 else np.longdouble) for a in arrays]).astype(kind)
@@ -90,7 +90,7 @@ def _softmax(axis: int, x: Array) -> Array:
 
 def _log_softmax(axis: int, x: Array) -> Array:
     _, whole = _powers(axis, x)
-    return x - x.max(axis, keepdims=True) - (_wide(np.log, whole) if x.dtype == np.float32 else np.log(whole))  # type: ignore[no-any-return]
+    return x - x.max(axis, keepdims=True) - (wide(np.log, whole) if x.dtype == np.float32 else np.log(whole))  # type: ignore[no-any-return]
 
 
 def _powers(axis: int, x: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
-from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.autograd_functional import derivatives, pushed, variable
 from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
@@ -37,18 +37,13 @@ def _filled(tree: Any, values: Iterator[Any]) -> Any:
     return type(tree)(_filled(x, values) for x in tree) if isinstance(tree, list | tuple) else next(values)
 
 
-def _own(x: Tensor) -> Tensor:
-    """Return a tensor to differentiate by: a view, so that what stands outside may differentiate once more."""
-    return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-
-
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
     """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _filled(given[n], map(_own, _leaves(given[n])))
+        given[n] = _filled(given[n], map(variable, _leaves(given[n])))
         if isinstance(given[n], Tensor):
             given[n]._called = names.get(n, "")
     return given, tuple(_leaves([given[n] for n in numbers]))
@@ -106,7 +101,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    own = _filled(primals, map(_own, _leaves(primals)))
+    own = _filled(primals, map(variable, _leaves(primals)))
     xs = _leaves(own)
     with enable_grad():
         found = func(*own)
@@ -122,7 +117,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    own = _filled(tuple(primals), map(_own, _leaves(primals)))
+    own = _filled(tuple(primals), map(variable, _leaves(primals)))
     xs = tuple(_leaves(own))
     found = func(*own)
     own = _filled(found, (y[...] for y in _leaves(found)))

@@ -12,6 +12,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.indexing import assigned
 from gradcli.pytorch.lookup import method_named
 from gradcli.pytorch.messages import refusal
@@ -66,7 +67,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     for each in [own_step, step] if own_step is not step else [step]:
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
         if each is not None:
-            each.checks = [c for c in each.checks if c[0] is not x._memory or _foreign(c, x)]
+            each.checks = [c for c in each.checks if c[0] is not x._memory or c[3] is not x]
             if each.values is not None:
                 each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
     x._a[...] = found._a
@@ -78,7 +79,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         step.checks = [c for c in step.checks if c[0] is not found._memory]
         step.checks.append((x._memory, x._memory.version, x._a, None))
     if not Mode.grad or not (step is not None or history):
-        _unchanged_history(x)
+        if x._base is not None and not x._base.requires_grad:
+            x._seen = x._memory.version  # nothing was recorded: its step is what it was
     elif x._base is None:
         x._fn = step
         x._requires = x._requires if step is None else False
@@ -94,17 +96,6 @@ def _let_write(x: Tensor) -> None:
     holder = type("Memory", (), {"base": x._a})()
     holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
     x._a = np.asarray(holder)
-
-
-def _foreign(check: Any, x: Tensor) -> bool:
-    """Tell whether a check is of another tensor that shows the same memory."""
-    return check[3] is not x
-
-
-def _unchanged_history(x: Tensor) -> None:
-    """Leave the history as it is, for a change that is not recorded."""
-    if x._base is not None and not x._base.requires_grad:
-        x._seen = x._memory.version
 
 
 def _through_base(x: Tensor, found: Tensor) -> None:
@@ -140,6 +131,7 @@ def check_assigned(value: Tensor, x: Tensor) -> None:
     check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
+@method("fill_")
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     if isinstance(value, Tensor) and value.dim():
@@ -177,8 +169,7 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     check(x)
     numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
-    name = "".join(part.capitalize() for part in how.split("_"))
-    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{capitals(how)}Backward{number}")
 
 
 def in_memory(numbers: Any, like: Any) -> Any:
@@ -186,11 +177,6 @@ def in_memory(numbers: Any, like: Any) -> Any:
     found = np.empty_like(like, numbers.dtype)
     found.ravel(order="K")[...] = numbers
     return found
-
-
-@method("fill_")
-def fill_(self: Tensor, value: Any) -> Tensor:
-    return fill(self, value)
 
 
 @method("zero_")

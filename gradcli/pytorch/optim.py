@@ -74,7 +74,7 @@ class Optimizer:
                         if Recorder.explains:
                             p._memory.changed = (script_line(), "step")
                             done.append((p, before, group))
-        if Recorder.stepped is not None and done:
+        if Recorder.stepped is not None:
             Recorder.stepped(self, done)
         return loss
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.digits import exp, sigmoid
+from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import product, turned
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import in_lanes, sums
@@ -30,6 +31,26 @@ class Own:
     def __init__(self, reads: Sequence[int], *rules: Rule | None) -> None:
         self.reads = reads
         self.rules = {i: rule for i, rule in enumerate(rules) if rule is not None}
+        self.places = frozenset(self.rules)
+
+    def passed(self, places: Sequence[int], arrays: Sequence[Any]) -> dict[int, Array]:
+        """Return what is passed on to the inputs at these places."""
+        return {i: self.rules[i](*arrays) for i in places}
+
+
+class OwnTogether(Own):
+    """One rule for several inputs."""
+
+    def __init__(
+        self, reads: Sequence[int], rule: Callable[..., dict[int, Array]], places: Sequence[int | None]
+    ) -> None:
+        super().__init__(reads)
+        self.rule = rule
+        self.places = frozenset(p for p in places if p is not None)
+
+    def passed(self, places: Sequence[int], arrays: Sequence[Any]) -> dict[int, Array]:
+        """Return what is passed on to all inputs."""
+        return self.rule(*arrays)
 
 
 def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
@@ -169,7 +190,17 @@ def _product(settings: Any, shapes: Sequence[Any]) -> Own | None:
     return Own((first, first + 1), *[None] * first, left, right)
 
 
+def _of_call(call: Batch | Layer | None) -> Own | None:
+    """Return the rules of a normalization, which computes all that it passes on at once."""
+    if call is None:
+        return None
+    more = (call.weight, getattr(call, "mean", None), getattr(call, "spread", None))
+    return OwnTogether((0, *[p for p in more if p is not None]), call.backward, (0, call.weight, call.bias))
+
+
 _RULES: dict[str, Callable[..., Own | None]] = {
+    "batch_norm": lambda settings, shapes: _of_call(Batch.of(settings)),
+    "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
     "tanh": _plain((RESULT,), _tanh),
     "sigmoid": _plain((RESULT,), lambda x, y, g: g * (1 - y) * y),
     "mse_loss": _squares,

@@ -32,6 +32,22 @@ def product(a: Array, b: Array) -> Array:
     return _of_matrices(a[None], b)[0] if a.ndim == 1 else _of_matrices(a, b)
 
 
+def sum_with_product(c: Array, a: Array, b: Array) -> Array:
+    """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
+    rows, columns = len(a), b.shape[1]
+    if not _is_fused(a, b):
+        return product(a, b) + c
+    first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
+    if a.dtype == np.float32:
+        return _fused(a, b, first)
+    found = product(a, b) + first
+    rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
+    chain = np.concatenate([first[:1, :columns], b[:, :columns]])
+    if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
+        found[:rows, :columns] = _in_blas(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), chain)
+    return found
+
+
 def turned(a: Array) -> bool:
     """Tell whether a matrix lies in memory column by column."""
     rows, columns = a.shape
@@ -42,9 +58,13 @@ def _of_matrices(a: Array, b: Array) -> Array:
     (rows, inner), columns = a.shape, b.shape[1]
     if inner == 1:
         return a * b  # type: ignore[no-any-return]
-    if rows >= _ROWS and columns >= _COLUMNS and _adds_in_order(a.dtype):
+    if _is_fused(a, b):
         return _fused(a, b) if a.dtype == np.float32 else _fused_but_edges(a, b)
     return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
+
+
+def _is_fused(a: Array, b: Array) -> bool:
+    return len(a) >= _ROWS and b.shape[1] >= _COLUMNS and a.shape[1] > 1 and _adds_in_order(a.dtype)
 
 
 def _rounded_first(a: Array, b: Array) -> Array:
@@ -61,13 +81,14 @@ def _rounded_first(a: Array, b: Array) -> Array:
     return _dots(terms) if turned(b) and not turned(a) and rows > 1 else _columns(terms)
 
 
-def _fused(a: Array, b: Array) -> Array:
+def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
     """Return a product of float32 whose terms are added without being rounded before, in blocks of terms."""
     count = a.shape[1]
     block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
-    found = _in_blas(a[:, :block], b[:block])
-    for k in range(block, count, block):
-        found += _in_blas(a[:, k : k + block], b[k : k + block])
+    for k in range(0, count, block):
+        more = _in_blas(a[:, k : k + block], b[k : k + block])
+        found = more if found is None else found + more
+    assert found is not None
     return found
 
 

@@ -24,8 +24,9 @@ from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.pytorch.digits import function_of, is_whole
+from gradcli.pytorch.kernels import kernel
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.own_rules import RESULT, Rule, own_rules
+from gradcli.pytorch.own_rules import RESULT, Own, own_rules
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -111,20 +112,20 @@ class Pull:
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
         own = own_rules(recipe.op, recipe.settings, recipe.inputs)
-        if own is not None and (rules := {i: own.rules[i] for i in active if i in own.rules}):
-            rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in rules]
-            self.program = _joined(rules, Program(self.nodes[0], rest), active)
+        if own is not None and (places := [i for i in active if i in own.places]):
+            rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in own.places]
+            self.program = _joined(own, places, Program(self.nodes[0], rest), active)
             reads |= {count if i == RESULT else i for i in own.reads}
         self.reads = frozenset(i for i in reads if i < count)
         self.reads_result = count in reads
 
 
-def _joined(rules: dict[int, Rule], rest: Program, active: tuple[int, ...]) -> Callable[[Sequence[Any]], list[Array]]:
+def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
     """Return what computes by rules what they are for, and the rest by a program."""
 
     def run(arrays: Sequence[Any]) -> list[Array]:
-        others = iter(rest(arrays))
-        return [rules[i](*arrays) if i in rules else next(others) for i in active]
+        others, found = iter(rest(arrays)), own.passed(places, arrays)
+        return [found[i] if i in own.places else next(others) for i in active]
 
     return run
 
@@ -154,7 +155,10 @@ class Recipe:
         self.is_dense = not self.is_view and any(
             n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
         )
-        self.program = Program(inputs, [output], op)
+        own = kernel(op, settings, inputs, output)
+        self.program: Callable[[Sequence[Any]], list[Array]] = (
+            Program(inputs, [output], op) if own is None else lambda arrays: [own(*arrays)]
+        )
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def called(self, name: str) -> Recipe:

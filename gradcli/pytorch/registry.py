@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradcli.pytorch.cuts import cut
+from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, of_array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,5 +94,6 @@ def _text(self: Any) -> str:
 def found(kind: Any, values: Any, places: Any) -> Any:
     """Return values and where they were found."""
     indices = of_array(np.asarray(places, np.int64))
-    indices._detached = cut(values, f"the indices of {kind.__name__}, which have no gradient")
+    if Recorder.explains:
+        note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
     return kind(values, indices)

@@ -20,8 +20,9 @@ def fused(a: Any, b: Any, c: Any) -> Array:
     >>> fused(x, x, -x * x) == 2**-60, x * x - x * x
     (np.True_, np.float64(0.0))
     """
-    if np.result_type(a, b) == np.float32:
-        return (np.asarray(a, np.float64) * b + c).astype(np.float32)
+    kind = np.result_type(a, b)
+    if kind.itemsize < 8:
+        return (np.asarray(a, np.float64) * b + c).astype(kind)
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low

@@ -107,6 +107,14 @@ class LambdaLR(LRScheduler):
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]  # type: ignore[operator]
 
 
+class MultiplicativeLR(LambdaLR):
+    """Multiplies the rate by what a function says of the epoch."""
+
+    def get_lr(self) -> list[float]:
+        factors = [f(self.last_epoch) for f in self.lr_lambdas] if self.last_epoch > 0 else [1] * len(self.lr_lambdas)
+        return [lr * factor for lr, factor in zip(self.get_last_lr(), factors, strict=True)]
+
+
 class CosineAnnealingLR(LRScheduler):
     """Lowers the rate along a cosine."""
 
@@ -127,7 +135,53 @@ class CosineAnnealingLR(LRScheduler):
         return [ratio * (lr - least) + least for lr in self.get_last_lr()]
 
 
-_LRScheduler = LRScheduler
-ELSEWHERE = {"_LRScheduler": "schedules"}  # a private name, which scripts import
-for _class in (LRScheduler, StepLR, MultiStepLR, ExponentialLR, LambdaLR, CosineAnnealingLR):
+class ReduceLROnPlateau(LRScheduler):
+    """Multiplies the rate by a factor when a loss has not become better for some epochs."""
+
+    def __init__(
+        self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1:
+            raise ValueError("Factor should be < 1.0.")
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        for name, word in (("mode", mode), ("threshold mode", threshold_mode)):
+            if word not in ("min", "max", "rel", "abs"):
+                raise ValueError(f"{name} {word} is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.min_lrs = list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * len(optimizer.param_groups)
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        if epoch is not None:
+            warn("schedule with an epoch")
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        current = float(metrics)
+        better = self.is_better(current, self.best)
+        self.best, self.num_bad_epochs = (current, 0) if better else (self.best, self.num_bad_epochs + 1)
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+                lr = max(float(group["lr"]) * self.factor, least)
+                group["lr"] = lr if group["lr"] - lr > self.eps else group["lr"]
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self.get_last_lr()
+
+    def is_better(self, a: float, best: float) -> bool:
+        sign = -1 if self.mode == "min" else 1
+        edge = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
+        return a < edge if self.mode == "min" else a > edge
+
+
+class _LRScheduler(LRScheduler):
+    """The name of old, which scripts import."""
+
+
+ELSEWHERE = {"_LRScheduler": "schedules"}
+for _class in (LRScheduler, *LRScheduler.__subclasses__(), MultiplicativeLR):
     _class.__module__ = "torch.optim.lr_scheduler"

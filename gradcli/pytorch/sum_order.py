@@ -93,7 +93,8 @@ def in_lanes(axis: int, x: Array) -> Array:
         whole = len(rows) - len(rows) % lanes
         sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
         sums_of_lanes[: len(rows) - whole] += rows[whole:]
-        found = folded(sums_of_lanes)
+        # Lanes of float64 are added one after the other.
+        found = folded(sums_of_lanes) if lanes > 4 else np.add.accumulate(sums_of_lanes, axis=0)[-1]
     return np.expand_dims(found, axis)
 
 
@@ -108,7 +109,7 @@ def moments(x: Array) -> tuple[Array, Array]:
     while len(parts) > 1:
         pairs = [_together(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[len(pairs) * 2 :]
-    n, mean, squares = _of_steps(x[:, whole * lanes :, None])
+    n, mean, squares = _of_steps(x[:, whole * lanes :, None], divides=True)
     found = n, mean[:, 0], squares[:, 0]
     for number, of_lanes, squares_of_lanes in parts:
         for i in range(lanes):
@@ -119,12 +120,13 @@ def moments(x: Array) -> tuple[Array, Array]:
 _Moments = tuple[int, Array, Array]  # of how many numbers, their mean, the sum of the squares of what differs from it
 
 
-def _of_steps(x: Array) -> _Moments:
-    """Return the moments along the middle axis, one number after the other."""
+def _of_steps(x: Array, divides: bool = False) -> _Moments:
+    """Return the moments along the middle axis, one number after the other; vectors are not divided by k."""
+    kind = x.dtype.type
     mean = squares = np.zeros((x.shape[0], x.shape[2]), x.dtype)
     for k in range(x.shape[1]):
         far = x[:, k] - mean
-        mean = fused(far, x.dtype.type(1 / (k + 1)), mean)
+        mean = mean + far / kind(k + 1) if divides else fused(far, kind(1) / kind(k + 1), mean)
         squares = fused(far, x[:, k] - mean, squares)
     return x.shape[1], mean, squares
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -130,12 +130,14 @@ class Tensor:
         if self._fn is not None and not wanted:
             raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if self._inference and wanted:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        if requires_grad and self._a.dtype.kind != "f":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -353,3 +355,15 @@ def axis_of(dim: int, rank: int) -> int:
     if not -most <= dim < most:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
     return dim % most
+
+
+def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return axes as counted from the front.
+
+    Errors: `IndexError` where there is none, `RuntimeError` for one that is there twice.
+    """
+    axes = tuple(axis_of(d, rank) for d in dims)
+    for axis in axes:
+        if axes.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return axes

@@ -24,7 +24,8 @@ from tests.bench.problems import Problem
 Array = np.ndarray[Any, Any]
 
 MOST, FEWEST = 25, 3  # rounds
-BUDGET = 8.0  # seconds of rounds, after which there are no more than the fewest
+ENOUGH = 1.0  # seconds of a competitor's runs, after which there are no more than the fewest
+COLD = 0.2  # seconds of a run to which it does not matter what another has left in the cache
 SLOWEST, LONGEST = 5.0, 30.0  # predicted seconds of a run, and until the first result, beyond which one is left out
 LARGE = 2**30  # bytes of points, of which memory has no room for the arrays of all competitors at once
 
@@ -163,7 +164,7 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         start = clock()
         entrant = competitor.prepare(problem)
         results = entrant.run()
-        first = clock() - start
+        first, seconds = clock() - start, 0.0
         if entrant.named is not None and (mistake := difference(entrant.named(results), expected, problem.agreement)):
             print(f"*** {competitor.name} does not agree: {mistake}", file=sys.stderr, flush=True)
             pipe.send("WRONG")
@@ -171,10 +172,11 @@ def _serve(pipe: Connection, competitor: Competitor, problem: Problem, expected:
         del results
         pipe.send(first)
         while pipe.recv():
-            entrant.run()  # in the cache is what another has left there, and a core may be asleep
+            if seconds < COLD:
+                entrant.run()  # in the cache is what another has left there, and a core may be asleep
             start = clock()
             results = entrant.run()
-            pipe.send(clock() - start)
+            pipe.send(seconds := clock() - start)
             del results
     except ImportError:
         pipe.send("not installed")
@@ -203,12 +205,9 @@ def difference(found: Mapping[str, Array | list[Array]], expected: Mapping[str, 
 
 def _in_turn(entrants: Sequence[Entrant]) -> None:
     """Time the runs round by round, so that a slow moment of the machine is shared by all, and end the processes."""
-    begun = time.perf_counter()
     for done in range(MOST):
-        if done >= FEWEST and time.perf_counter() - begun > BUDGET:
-            break
         for entrant in entrants:
-            if not entrant.row.note:
+            if not entrant.row.note and (done < FEWEST or sum(entrant.row.times) < ENOUGH):
                 time.sleep(0.005)  # for the other's threads, which wait for more work before they sleep
                 entrant.run()
     for entrant in entrants:

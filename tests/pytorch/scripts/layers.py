@@ -268,3 +268,25 @@ for p in ([nn.Linear(1, 1)], [3], ["a"], [None], nn.Linear(1, 1), torch.ones(1),
 for p in (torch.tensor(1), torch.tensor([1, 2])):
     try: F.cross_entropy(torch.zeros(1, 3), p)
     except Exception as e: print(type(e).__name__, e)
+# --- rates on a plateau
+from torch.optim.lr_scheduler import MultiplicativeLR, ReduceLROnPlateau, _LRScheduler, LRScheduler
+losses = [1., 0.9, 0.9, 0.9, 0.9, 0.8, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9]
+for more in ({}, {"mode": "max"}, {"threshold_mode": "abs", "threshold": 0.2}, {"mode": "max", "threshold_mode": "abs"}, {"cooldown": 2}, {"min_lr": 0.05}, {"eps": 0.5}):
+    w = torch.ones(1, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    plateau = ReduceLROnPlateau(opt, patience=1, factor=0.3, **more)
+    rates = []
+    for loss in losses:
+        opt.step()
+        plateau.step(torch.tensor(loss))
+        rates += plateau.get_last_lr()
+    print(more, rates, plateau.best, plateau.num_bad_epochs, plateau.last_epoch)
+for more in ({"factor": 1.}, {"mode": "least"}, {"threshold_mode": "some"}):
+    try: ReduceLROnPlateau(opt, **more)
+    except ValueError as e: print(e)
+schedule = MultiplicativeLR(opt, lambda epoch: 0.95)
+for _ in range(3):
+    opt.step()
+    schedule.step()
+    print(schedule.get_last_lr())
+print(_LRScheduler, isinstance(schedule, _LRScheduler), issubclass(ReduceLROnPlateau, LRScheduler))

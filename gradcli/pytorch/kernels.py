@@ -1,0 +1,161 @@
+"""What PyTorch computes in one kernel, with that kernel's roundings: operations of which the graph has several nodes.
+
+The results are those of the nodes but for the last digits.  A kernel is given arrays whose last axis, that of points,
+has one element, as all of them have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node
+from gradcli.pytorch.digits import exp, wide
+from gradcli.pytorch.normalization_order import Batch, Layer
+from gradcli.pytorch.product_order import product, sum_with_product
+from gradcli.pytorch.rounding import fused
+from gradcli.pytorch.sum_order import sums
+
+Array = np.ndarray[Any, Any]
+Kernel = Callable[..., Array]
+
+
+def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
+    """Return what computes an operation on floating-point numbers, or None where the graph's nodes do."""
+    make = _KERNELS.get(op)
+    if make is None or output.dtype not in ("float32", "float64") or inputs[0].dtype != output.dtype:
+        return None
+    return make(settings, [n.shape for n in inputs])
+
+
+def _addmm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    return lambda c, a, b: sum_with_product(c[..., 0], a[..., 0], b[..., 0])[..., None]
+
+
+def _batches(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    """Return products of stacks of matrices: each for itself, and small ones term by term."""
+    if [len(s) for s in shapes] != [3, 3] or not math.prod(shapes[0]) * shapes[1][2]:
+        return None
+    _, rows, inner = shapes[0]
+    if inner * rows * shapes[1][2] < _SMALL:
+        return lambda a, b: np.add.accumulate(a[..., 0].swapaxes(1, 2)[..., None] * b[..., None, :, 0], axis=1)[
+            :, -1, ..., None
+        ]
+    return lambda a, b: np.stack([product(x[..., 0], y[..., 0]) for x, y in zip(a, b, strict=True)])[..., None]
+
+
+_SMALL = 400
+
+
+def _classes(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    """Return the loss of classes: of logarithms of probabilities, as many samples in rows."""
+    if len(settings) != 4 or settings[0] == "none" or len(shapes[0]) != 2 or not shapes[0][0]:
+        return None
+    how, total, _, ignored = settings
+
+    def loss(x: Array, target: Array, *weight: Array) -> Array:
+        kept = target[:, 0] != ignored
+        places = np.flatnonzero(kept)
+        terms = -x[places, target[places, 0].astype(int), 0]
+        for w in weight:
+            terms = terms * w[places, 0]
+        found = _one_by_one(terms)
+        return np.asarray(found / x.dtype.type(total) if how == "mean" else found, x.dtype).reshape(1)
+
+    return loss
+
+
+def _one_by_one(terms: Array) -> Any:
+    """Return the sum of terms after the first, sixteen of them, and of sixteen such sums; and the first."""
+    found, rest = 0, terms[1:]
+    while len(rest):
+        whole = len(rest) - len(rest) % 16
+        left = np.add.accumulate(rest[whole:])[-1:] if whole < len(rest) else rest[:0]
+        found = found + (left[0] if len(left) else 0)
+        rest = np.add.accumulate(rest[:whole].reshape(-1, 16), axis=1)[:, -1]
+    return found + terms[0] if len(terms) else found
+
+
+def _spread(name: str) -> Callable[..., Kernel | None]:
+    """Return what makes a variance or its root: of all elements from their mean on, else as Welford does."""
+
+    def make(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+        if len(settings) != 3:
+            return None
+        axes, keepdim, less = settings
+        count = math.prod(shapes[0][a] for a in axes)
+        if count <= less or not math.prod(shapes[0]):
+            return None
+        of_all = len(axes) == len(shapes[0])
+
+        def spread(x: Array) -> Array:
+            wider = x.astype(np.float64)
+            if of_all:
+                far = wider - float(sums(axes, x)[0] / x.dtype.type(count))
+                squares = np.add.accumulate((far * far).reshape(-1))[-1:]
+            elif x.dtype == np.float64:
+                squares = _welford(axes, x)
+            else:
+                squares = ((wider - wider.mean(axis=axes, keepdims=True)) ** 2).sum(axis=axes)
+            found = squares / (count - less)
+            found = (np.sqrt(found) if name == "std" else found).astype(x.dtype)
+            return np.expand_dims(found, axes) if keepdim else found
+
+        return spread
+
+    return make
+
+
+def _welford(axes: tuple[int, ...], x: Array) -> Array:
+    """Return the sums of the squares of what differs from the mean, one number after the other."""
+    rows = np.moveaxis(x, axes, range(len(axes)))
+    rows = rows.reshape(-1, *rows.shape[len(axes) :])
+    mean = squares = np.zeros(rows.shape[1:])
+    for k, row in enumerate(rows, 1):
+        far = row - mean
+        mean = mean + far / k
+        squares = fused(far, row - mean, squares)
+    return squares
+
+
+def _with_logits(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    how, is_plain, _, _ = settings if len(settings) == 4 else ("", False, None, None)
+    if not is_plain or len(shapes) > 2 or shapes[0] != shapes[1]:
+        return None
+
+    def loss(x: Array, y: Array) -> Array:
+        one = (1 - y) * x - (np.minimum(x, 0) - wide(np.log1p, exp(-np.abs(x))))
+        axes = tuple(range(x.ndim - 1))
+        return one if how == "none" else _one(how, one, axes)
+
+    return loss
+
+
+def _one(how: str, x: Array, axes: tuple[int, ...]) -> Array:
+    found = sums(axes, x)
+    return found / x.dtype.type(x.size) if how == "mean" else found  # type: ignore[no-any-return]
+
+
+def _batch_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    call = Batch.of(settings)
+    return None if call is None or not math.prod(shapes[0]) else call.forward
+
+
+def _layer_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    call = Layer.of(settings, shapes[0])
+    return None if call is None else call.forward
+
+
+_KERNELS: dict[str, Callable[..., Kernel | None]] = {
+    "addmm": _addmm,
+    "matmul": _batches,
+    "nll_loss": _classes,
+    "std": _spread("std"),
+    "var": _spread("var"),
+    "batch_norm": _batch_norm,
+    "layer_norm": _layer_norm,
+    "binary_cross_entropy_with_logits": _with_logits,
+}
