@@ -28,10 +28,10 @@ from gradcli.pytorch.views import check_repeated, shape_of
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
-    if not Mode.grad:
-        return
     if x._inference and not Mode.inference:
         raise refusal("inference tensor changed in place")
+    if not Mode.grad:
+        return
     base = x._base
     if base is None:
         if x._requires and x._fn is None:
@@ -218,6 +218,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if args and args[0] is None and name in ("add_", "sub_", "mul_", "div_"):
+            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not NoneType")
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
