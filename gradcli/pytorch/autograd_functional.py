@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
@@ -25,18 +26,24 @@ def _shaped(found: tuple[Any, ...], like: Any) -> Any:
     return found[0] if isinstance(like, Tensor) else found
 
 
-def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
-    """Return a function's inputs as tensors to differentiate by: their own views, or leaves of the same numbers."""
-    own = [x.view_as(x) if create and x.requires_grad else x.detach().requires_grad_() for x in as_tuple(inputs)]
-    for x, name in zip(own, parameters_of(func), strict=False):
-        x._called = name
-    return tuple(own)
+def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
+    """Return a tensor to differentiate by: a view, where what stands outside may differentiate once more, or a leaf."""
+    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach().requires_grad_()  # type: ignore[attr-defined]
+    found._called = name
+    return found
 
 
-def _cut(found: Any, create: bool) -> Any:
+def cut(found: Any, outside: bool) -> Any:
+    """Return what a function gave, without its history unless what stands outside has a use for it."""
     if isinstance(found, tuple):
-        return tuple(_cut(f, create) for f in found)
-    return found if create else found.detach()
+        return tuple(cut(f, outside) for f in found)
+    return found if outside or not isinstance(found, Tensor) else found.detach()  # type: ignore[attr-defined]
+
+
+def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+    """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
+    names = chain(parameters_of(func), repeat(""))
+    return tuple(variable(x, name, create) for x, name in zip(as_tuple(inputs), names, strict=False))
 
 
 def _vectors(v: Any, others: Any, several: bool) -> tuple[Tensor, ...]:
@@ -82,7 +89,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
     xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
     found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in as_tuple(outputs))
-    return _cut(_shaped(found, outputs), create_graph)
+    return cut(_shaped(found, outputs), create_graph)
 
 
 @enable_grad()
@@ -93,7 +100,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
         raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
     first = grad(y, xs, create_graph=True, allow_unused=True)
     own = [zeros_like(x.detach()) if g is None else g for g, x in zip(first, xs, strict=True)]
-    return _cut(_shaped(tuple(_shaped(derivatives(g, xs, create_graph), inputs) for g in own), inputs), create_graph)
+    return cut(_shaped(tuple(_shaped(derivatives(g, xs, create_graph), inputs) for g in own), inputs), create_graph)
 
 
 @enable_grad()
@@ -101,7 +108,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _leaves(func, inputs, create_graph)
     outputs = func(*xs)
     found = grad(outputs, xs, _vectors(v, outputs, False), create_graph=create_graph, materialize_grads=True)
-    return _cut(outputs, create_graph), _cut(_shaped(found, inputs), create_graph)
+    return cut(outputs, create_graph), cut(_shaped(found, inputs), create_graph)
 
 
 @enable_grad()
@@ -109,7 +116,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _leaves(func, inputs, create_graph)
     outputs, tangents = func(*xs), _vectors(v, inputs, True)
     found = tuple(pushed(y, xs, tangents) for y in as_tuple(outputs))
-    return _cut(outputs, create_graph), _cut(_shaped(found, outputs), create_graph)
+    return cut(outputs, create_graph), cut(_shaped(found, outputs), create_graph)
 
 
 def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
@@ -134,7 +141,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     y = func(*xs)
     used, tangents = _used(y, xs, _vectors(v, inputs, True))
     found = grad(used, xs, tangents, create_graph=create_graph, materialize_grads=True)
-    return _cut(y, create_graph), _cut(_shaped(found, inputs), create_graph)
+    return cut(y, create_graph), cut(_shaped(found, inputs), create_graph)
 
 
 hvp = vhp

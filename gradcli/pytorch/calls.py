@@ -68,6 +68,12 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     return apply(op, build, given, cast_to, name)
 
 
+def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
+    """Return what shows a tensor's elements in another shape: a step of its own, also where nothing moves."""
+    own = tuple(shape)
+    return apply(op, lambda n: Node(op, (n,), own, (setting,)), (x,), setting, name)
+
+
 def called(x: Any, name: str) -> Any:
     """Return what a composition gave, under the name that PyTorch has for the step that made it."""
     if isinstance(x, tuple):
@@ -117,12 +123,36 @@ class Parameters:
     """
 
     def __init__(self, build: Callable[..., Node]) -> None:
+        self.build = build
         found = list(inspect.signature(build).parameters.values())
         self.is_definition = all(p.annotation is p.empty for p in found)
         self.names = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.KEYWORD_ONLY]
         self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
         self.rest = next((str(p.annotation) for p in found if p.kind is p.VAR_POSITIONAL), None)
         self.positional = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+    def read(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], Any, Callable[..., Node]]:
+        """Return the operands among arguments, what else they say, and what makes the node of the operands' nodes."""
+        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            return [args[0]], (), self.build
+        operands: list[Any] = []
+        rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
+        positional = []
+        for i, value in enumerate(args):
+            parameter = self.positional[i] if i < len(self.positional) else ""
+            kind = self.kinds.get(parameter) or self.rest or ""
+            positional.append(_encoded(_axes(value, rank) if parameter == "axis" else value, kind, operands))
+        given = {_keyword(name, self, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+        named = tuple(
+            (k, _encoded(_axes(v, rank) if k == "axis" else v, self.kinds[k], operands)) for k, v in given.items()
+        )
+
+        def make(*nodes: Node) -> Node:
+            return self.build(*(_decoded(e, nodes) for e in positional), **{k: _decoded(e, nodes) for k, e in named})
+
+        return operands, (tuple(positional), named), make
 
 
 _parameters = cache(Parameters)
@@ -134,57 +164,38 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     Errors: `RuntimeError` with the vocabulary's own words where the arguments do not fit; `NotImplementedError` for
     whole numbers where PyTorch computes of real ones alone.
     """
-    operands: list[Any] = []
     if name in _FACTORS:
         more, kwargs = in_order(name, args[1:], kwargs)
         args = (*args[:1], *more)
     known = _parameters(build)
-    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-        operands.append(args[0])
-        settings: Any = ()
-        make = build
-    else:
-        own = {_keyword(name, known, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
-        rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
-        positional = []
-        for i, value in enumerate(args):
-            parameter = known.positional[i] if i < len(known.positional) else ""
-            kind = known.kinds.get(parameter) or known.rest or ""
-            positional.append(_encoded(_axes(value, rank) if parameter == "axis" else value, kind, operands))
-        named = tuple(
-            (k, _encoded(_axes(v, rank) if k == "axis" else v, known.kinds[k], operands)) for k, v in own.items()
-        )
-        settings = (tuple(positional), named)
-
-        def make(*nodes: Node) -> Node:
-            return build(*(_decoded(e, nodes) for e in positional), **{k: _decoded(e, nodes) for k, e in named})
-
+    operands, settings, make = known.read(name, args, kwargs)
     if not operands:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {_type(args)}")
-    if not operands[0].dim() and name in _ALONG:
+    first = operands[0]
+    if not first.dim() and name in _ALONG:
         make = of_scalar(make)
-    if name in _ALONG_ONE and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
-        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
-    if name in _ALONG_ONE and not operands[0].numel() and (operands[0]._a.dtype.kind == "f" or "soft" in name):
-        make = _same
-    if name == "lerp" and any(x._a.dtype != operands[0]._a.dtype for x in operands):
-        first, other = (
-            spelled(x) for x in (operands[0], next(x for x in operands if x._a.dtype != operands[0]._a.dtype))
-        )
-        raise RuntimeError(f"expected dtype {first} for `end` but got dtype {other}")
+    if name in _ALONG_ONE:
+        if not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
+            raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+        if not first.numel() and (first._a.dtype.kind == "f" or "soft" in name):
+            make = _same
+    if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
+        raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
     make = _promoted(name, make, operands, [*args, *kwargs.values()], known.is_definition)
-    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands)))
+    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands), settings))
 
 
 # What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
 _NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
 
 
-def _grad(name: str, args: Sequence[Any], tensors: int) -> str:
-    """Return what PyTorch calls the step, which may tell how many of the operands are tensors."""
+def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
+    """Return what PyTorch calls the step, which may tell how many operands are tensors, and what else is given."""
     found = grad_name(name)
     if name == "lerp" and tensors > 2:
         return "LerpBackward1"
+    if name == "round" and settings:
+        return "RoundBackward1"
     if name not in _NUMBERED:
         return found
     is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number

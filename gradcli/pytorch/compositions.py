@@ -21,7 +21,7 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
 from gradcli.pytorch.registry import TORCH, both, function, return_type
-from gradcli.pytorch.tensor import Tensor, axis_of, of_array
+from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, of_array
 from gradcli.pytorch.views import shape_of
 
 _AMINMAX, _SLOGDET = return_type("aminmax", "min", "max"), return_type("slogdet", "sign", "logabsdet")
@@ -171,11 +171,7 @@ def _quantile(x: Any, q: Any, dim: int | None, keepdim: bool) -> Any:
 
 
 def _flipped(x: Any, dims: Any) -> Any:
-    axes = tuple(axis_of(d, x.dim()) for d in dims)
-    for axis in axes:
-        if axes.count(axis) > 1:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-    return named("flip", x, axes)
+    return named("flip", x, different_axes(dims, x.dim()))
 
 
 def _turned(x: Any, times: int, dims: Any) -> Any:

@@ -130,7 +130,7 @@ def tensor(
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
-        return data if dtype is None else to(data, dtype)
+        return to(data, dtype)
     return made(_values(data, dtype), dtype, device=device)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
-from gradcli.pytorch.autograd_functional import derivatives, pushed
+from gradcli.pytorch.autograd_functional import derivatives, pushed, variable
 from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
@@ -38,18 +37,13 @@ def _filled(tree: Any, values: Iterator[Any]) -> Any:
     return type(tree)(_filled(x, values) for x in tree) if isinstance(tree, list | tuple) else next(values)
 
 
-def _own(x: Tensor) -> Tensor:
-    """Return a tensor to differentiate by: a view, so that what stands outside may differentiate once more."""
-    return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-
-
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
     """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _filled(given[n], map(_own, _leaves(given[n])))
+        given[n] = _filled(given[n], map(variable, _leaves(given[n])))
         if isinstance(given[n], Tensor):
             given[n]._called = names.get(n, "")
     return given, tuple(_leaves([given[n] for n in numbers]))
@@ -107,7 +101,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    own = _filled(primals, map(_own, _leaves(primals)))
+    own = _filled(primals, map(variable, _leaves(primals)))
     xs = _leaves(own)
     with enable_grad():
         found = func(*own)
@@ -123,10 +117,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    own = _filled(tuple(primals), map(_own, _leaves(primals)))
+    own = _filled(tuple(primals), map(variable, _leaves(primals)))
     xs = tuple(_leaves(own))
     found = func(*own)
-    return _cut((found, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
+    own = _filled(found, (y[...] for y in _leaves(found)))
+    return _cut((own, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
 
 
 def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
@@ -154,7 +149,8 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
             tangents = [zeros_like(other.detach()) for other in xs]
             tangents[k]._a.reshape(-1)[i] = 1
             columns.append(pushed(y, xs, tuple(tangents)))
-        yield reshape(stack(columns, -1), (*y.shape, *x.shape))
+        found = reshape(stack(columns, -1), (*y.shape, *x.shape))
+        yield found if x.dim() else called(found, "SqueezeBackward1")
 
 
 jacrev = _jacobians(lambda y, xs: derivatives(y, xs, True))
@@ -174,7 +170,16 @@ def _lanes(x: Tensor, dim: int, call: str) -> tuple[Tensor, ...]:
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
-    return found if step is None else called(found, re.sub("^(Sum|Mean|Prod)Backward0", r"\1Backward1", step.name()))  # type: ignore[no-any-return]
+    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))  # type: ignore[no-any-return]
+
+
+# What PyTorch calls a step of all lanes where it is another operation than that of one.
+_OF_LANES = {f"{name}Backward0": f"{name}Backward1" for name in ("Sum", "Mean", "Prod")}
+_OF_LANES |= {
+    "DotBackward0": "SqueezeBackward1",
+    "MaxBackward1": "MaxBackward0",
+    "SqueezeBackward4": "SqueezeBackward5",
+}
 
 
 def vmap(

@@ -20,10 +20,10 @@ from gradcli.pytorch.gathering import one_hot
 from gradcli.pytorch.inplace import change, numbered
 from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.normalization_order import statistics
-from gradcli.pytorch.products import addmm, einsum, matmul
+from gradcli.pytorch.products import addmm, einsum, matmul, mv
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling
@@ -87,7 +87,7 @@ def _along(name: str) -> Callable[..., Tensor]:
         if dim is None:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
-        x = input if dtype is None else to(input, dtype)
+        x = to(input, dtype)
         return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
 
     made.__name__ = name
@@ -124,22 +124,18 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     columns = input.shape[-1]
     if weight.dim() == 1 and bias is None:
         return matmul(input, weight)
-    if columns != weight.shape[-1]:
-        out, own = weight.shape
-        if input.dim() == 1 and bias is None:
-            raise RuntimeError(f"size mismatch, got input ({out}), mat ({out}x{own}), vec ({columns})")
-        rows = int(np.prod(input.shape[:-1], dtype=int))
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{columns} and {own}x{out})")
+    if input.dim() == 1 and bias is None and columns != weight.shape[-1]:
+        return mv(weight, input)  # which says, as PyTorch does, that they do not fit
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
     if input.dim() == 2:
-        if input._a.dtype != weight._a.dtype:
-            first, second = (x.dtype.word for x in (input, weight))
-            raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
         return addmm(bias, input, turned)
-    found: Any = addmm(bias, input.reshape(-1, columns), turned)
-    return found.view(*input.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
+    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])
+    if input.is_contiguous():
+        return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined,no-any-return]
+    found: Any = matmul(flat, turned)
+    return called(found.view(*shape), "UnsafeViewBackward0") + bias  # type: ignore[no-any-return]
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -166,20 +162,14 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
 
 def _of_channels(axes: int) -> Callable[..., Tensor]:
     name = f"dropout{axes}d"
-    wish = (
-        f"Note that {name} exists to provide channel-wise dropout on inputs with {axes} spatial dimension"
-        f"{'s' * (axes > 1)}, a channel dimension, and an optional batch dimension (i.e. {axes + 1}D or {axes + 2}D "
-        "inputs)."
-    )
 
     def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         """Return the channels, some of them 0 by chance."""
         rank = input.dim()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if axes == 1 and rank not in (2, 3):
-            raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
-        if axes > 1 and rank not in (axes + 1, axes + 2):
+        if rank not in (axes + 1, axes + 2):
+            wish = told("purpose of a dropout", name, axes, "s" * (axes > 1), axes + 1, axes + 2)
+            if axes == 1:
+                raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
             warn("rank for a dropout", name, rank, wish)
         if axes == 2 and rank == 3:
             warn("rank for dropout2d")

@@ -11,6 +11,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import exact
+from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.indexing import assigned, checked_places, flat, taken
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
@@ -64,14 +65,10 @@ def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor):
         if value._a.dtype != x._a.dtype:
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-        return assigned(x, value, Places.of(places.reshape(-1)), places.shape, f"{_capital(name)}Backward0")
+        return assigned(x, value, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward0")
     own = of_array(np.asarray(value, x._a.dtype))
     number = 1 if name == "scatter" else 0
-    return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{_capital(name)}Backward{number}")
-
-
-def _capital(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
+    return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:

@@ -35,8 +35,17 @@ def grad_name(op: str) -> str:
     >>> grad_name("sin"), grad_name("log_softmax"), grad_name("max"), grad_name("slices")
     ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'torch::autograd::CopySlices')
     """
-    name = _NAMES.get(op) or "".join(part[:1].upper() + part[1:] for part in op.split("_") if part)
+    name = _NAMES.get(op) or capitals(op)
     return name if "Backward" in name or "::" in name else f"{name}Backward0"
+
+
+def capitals(op: str) -> str:
+    """Return a name as PyTorch's C++ writes it.
+
+    >>> capitals("index_put")
+    'IndexPut'
+    """
+    return "".join(part[:1].upper() + part[1:] for part in op.split("_"))
 
 
 _RESULT = "y"

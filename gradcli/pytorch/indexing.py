@@ -10,6 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
+from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -113,7 +114,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
     name = _name(self, key)
     if name == "AliasBackward0":
-        return apply("reshape", lambda n: _shaped(n, n.shape), (self,), (), name)
+        return moved("reshape", self, self.shape, tuple(self.shape), name)
     return apply("index", lambda n: _indexed(n, own), (self,), own, name)
 
 
@@ -142,9 +143,6 @@ def _name(x: Tensor, key: Any) -> str:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
-    from gradcli.pytorch.creation import as_tensor
-    from gradcli.pytorch.inplace import check, check_assigned, copied_into, fill, rebased
-
     if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
         kind = type(value)
         named = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
@@ -156,31 +154,47 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     elif (chosen := _flag(key)) is not None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     own, placed = read(self, key)
-    if not placed:
-        part = getitem(self, key)
-        if isinstance(value, Tensor):
-            check(part)
-            check_assigned(value, part)
-            extra = value.dim() - part.dim()
-            if extra > 0 and set(value.shape[:extra]) == {1}:
-                value = value.reshape(value.shape[extra:])  # type: ignore[attr-defined]
-            copied_into(part, value)
-        else:
-            fill(part, value)
+    if placed:
+        _set_places(self, own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :]), value)
+    elif _name(self, key if isinstance(key, tuple) else (key,)) != "AliasBackward0":
+        _set_part(getitem(self, key), value)
+    else:
+        _set_part(self, value)
+        if not isinstance(value, Tensor):
+            called(self, "FillBackward3")
+
+
+def _set_part(part: Tensor, value: Any) -> None:
+    """Change all elements of a view."""
+    from gradcli.pytorch.inplace import check, check_assigned, copied_into, fill
+
+    if not isinstance(value, Tensor):
+        fill(part, value)
         return
-    check(self)
-    own = own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :])
-    numbers = np.arange(self.numel()).reshape(self.shape)[_numpy(own)]
-    places = Places.of(numbers.reshape(-1))
-    new = value if isinstance(value, Tensor) else as_tensor(value, dtype=self.dtype)
-    if new.dtype is not self.dtype:
-        there, here = self.dtype.word, new.dtype.word
-        raise refusal("dtype of what is assigned", there, here)
+    check(part)
+    check_assigned(value, part)
+    extra = value.dim() - part.dim()
+    if extra > 0 and set(value.shape[:extra]) == {1}:
+        value = value.reshape(value.shape[extra:])  # type: ignore[attr-defined]
+    copied_into(part, value)
+
+
+def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
+    """Change the elements at places."""
+    from gradcli.pytorch.creation import as_tensor
+    from gradcli.pytorch.inplace import check, rebased
+
+    check(x)
+    numbers = np.arange(x.numel()).reshape(x.shape)[_numpy(key)]
+    new = value if isinstance(value, Tensor) else as_tensor(value, dtype=x.dtype)
+    if new.dtype is not x.dtype:
+        raise refusal("dtype of what is assigned", x.dtype.word, new.dtype.word)
     while new.dim() > numbers.ndim and new.shape[0] == 1:
         new = new[0]
     if not _fits(new.shape, numbers.shape):
         raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
-    rebased(self, lambda x: assigned(x, new, places, numbers.shape, "IndexPutBackward0"))
+    places = Places.of(numbers.reshape(-1))
+    rebased(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
 
 
 def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:

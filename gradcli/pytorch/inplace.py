@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from gradcli.graph.places import Places
 from gradcli.pytorch import operators
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.conversion import to
+from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.indexing import assigned
 from gradcli.pytorch.lookup import method_named
 from gradcli.pytorch.messages import refusal
@@ -21,15 +23,15 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
-from gradcli.pytorch.views import check_repeated
+from gradcli.pytorch.views import check_repeated, shape_of
 
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
-    if not Mode.grad:
-        return
     if x._inference and not Mode.inference:
         raise refusal("inference tensor changed in place")
+    if not Mode.grad:
+        return
     base = x._base
     if base is None:
         if x._requires and x._fn is None:
@@ -66,7 +68,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     for each in [own_step, step] if own_step is not step else [step]:
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
         if each is not None:
-            each.checks = [c for c in each.checks if c[0] is not x._memory or _foreign(c, x)]
+            each.checks = [c for c in each.checks if c[0] is not x._memory or c[3] is not x]
             if each.values is not None:
                 each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
     x._a[...] = found._a
@@ -78,7 +80,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         step.checks = [c for c in step.checks if c[0] is not found._memory]
         step.checks.append((x._memory, x._memory.version, x._a, None))
     if not Mode.grad or not (step is not None or history):
-        _unchanged_history(x)
+        if x._base is not None and not x._base.requires_grad:
+            x._seen = x._memory.version  # nothing was recorded: its step is what it was
     elif x._base is None:
         x._fn = step
         x._requires = x._requires if step is None else False
@@ -94,17 +97,6 @@ def _let_write(x: Tensor) -> None:
     holder = type("Memory", (), {"base": x._a})()
     holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
     x._a = np.asarray(holder)
-
-
-def _foreign(check: Any, x: Tensor) -> bool:
-    """Tell whether a check is of another tensor that shows the same memory."""
-    return check[3] is not x
-
-
-def _unchanged_history(x: Tensor) -> None:
-    """Leave the history as it is, for a change that is not recorded."""
-    if x._base is not None and not x._base.requires_grad:
-        x._seen = x._memory.version
 
 
 def _through_base(x: Tensor, found: Tensor) -> None:
@@ -140,6 +132,7 @@ def check_assigned(value: Tensor, x: Tensor) -> None:
     check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
+@method("fill_")
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     if isinstance(value, Tensor) and value.dim():
@@ -177,8 +170,7 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     check(x)
     numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
     number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
-    name = "".join(part.capitalize() for part in how.split("_"))
-    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{name}Backward{number}")
+    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{capitals(how)}Backward{number}")
 
 
 def in_memory(numbers: Any, like: Any) -> Any:
@@ -186,11 +178,6 @@ def in_memory(numbers: Any, like: Any) -> Any:
     found = np.empty_like(like, numbers.dtype)
     found.ravel(order="K")[...] = numbers
     return found
-
-
-@method("fill_")
-def fill_(self: Tensor, value: Any) -> Tensor:
-    return fill(self, value)
 
 
 @method("zero_")
@@ -231,6 +218,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if args and args[0] is None and name in ("add_", "sub_", "mul_", "div_"):
+            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not NoneType")
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
@@ -272,6 +261,17 @@ def _turn(name: str) -> None:
 
 for _name in _TURNED:
     _turn(_name)
+
+
+@method("resize_")
+def resize_(self: Tensor, *size: Any) -> Tensor:
+    shape = shape_of(size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if not self.is_contiguous() or math.prod(shape) > self.numel():
+        raise MissingError("resize_(…) to more elements")
+    self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
+    return self
 
 
 def _augmented(name: str, made: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast
-from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
@@ -24,16 +24,12 @@ from gradcli.pytorch.views import expand, reshape, shape_of, transpose, view
 
 def _part(x: Tensor, axis: int, start: int, stop: int, name: str) -> Tensor:
     shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    return _indexed(x, (*map(range, x.shape[:axis]), range(start, stop)), shape, name)
+    return moved("index", x, shape, (*map(range, x.shape[:axis]), range(start, stop)), name)
 
 
 def _selected(x: Tensor, axis: int, i: int, name: str = "SelectBackward0") -> Tensor:
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    return _indexed(x, (*map(range, x.shape[:axis]), i), shape, name)
-
-
-def _indexed(x: Tensor, key: tuple[Any, ...], shape: tuple[int, ...], name: str) -> Tensor:
-    return apply("index", lambda n: Node("index", (n,), shape, (key,)), (x,), key, name)
+    return moved("index", x, shape, (*map(range, x.shape[:axis]), i), name)
 
 
 def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
@@ -42,11 +38,15 @@ def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
     return tuple(parts)
 
 
-@both("split")
+def _axis_of(name: str, x: Tensor, dim: int) -> int:
+    if not x.dim():
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    return axis_of(dim, x.dim())
+
+
+@both("split", "split_with_sizes")
 def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    if not tensor.dim():
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    axis = axis_of(dim, tensor.dim())
+    axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
         if sum(split_size) != n:
@@ -61,16 +61,12 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return _several([_part(tensor, axis, a, b, f"{name}Backward0") for a, b in pairwise(ends)], name)
 
 
-both("split_with_sizes")(split)
-
-
 @both("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    if not input.dim():
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    axis = _axis_of("chunk", input, dim)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return split(input, max(1, -(-input.shape[axis_of(dim, input.dim())] // chunks)), dim)
+    return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
 @both("tensor_split")

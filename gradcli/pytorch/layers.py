@@ -57,6 +57,10 @@ class _Layer(Module):
     def extra_repr(self) -> str:
         return self.shown.format(m=self, bias=getattr(self, "bias", None) is not None)
 
+    def _unusual(self, **usual: Any) -> str:
+        """Return the settings that are not the usual ones, for the text."""
+        return "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
+
 
 class Identity(Module):
     """What changes nothing."""
@@ -139,10 +143,8 @@ class _Conv(_Linear):
 
     def extra_repr(self) -> str:
         found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        usual = {"padding": (0,) * self.axes, "dilation": (1,) * self.axes, "groups": 1}
-        found += "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
-        found += ", bias=False" if self.bias is None else ""
-        return found + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
+        found += self._unusual(padding=(0,) * self.axes, dilation=(1,) * self.axes, groups=1)
+        return found + (", bias=False" if self.bias is None else "") + self._unusual(padding_mode="zeros")
 
 
 class Conv1d(_Conv):
@@ -209,8 +211,7 @@ class Embedding(_Layer):
         return found
 
     def extra_repr(self) -> str:
-        padding = f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{self._unusual(padding_idx=None)}"
 
 
 # Normalisation
@@ -240,9 +241,8 @@ class _BatchNorm(_Layer):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         own = self.training or self.running_mean is None
-        return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum, self.eps
-        )
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.batch_norm(input, *kept, own, self.momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -377,9 +377,8 @@ class RNN(_Recurrent):
         return stack(found[::-1] if backwards else found), h
 
     def extra_repr(self) -> str:
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        more = [f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v]
-        return f"{self.input_size}, {self.hidden_size}" + "".join(more)
+        own = self._unusual(num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False)
+        return f"{self.input_size}, {self.hidden_size}{own}"
 
 
 class RNNCell(_Recurrent):
@@ -395,8 +394,7 @@ class RNNCell(_Recurrent):
         return self._step(self._linear(input, "ih", ""), own, "")
 
     def extra_repr(self) -> str:
-        found = f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
-        return found + (f", nonlinearity={self.nonlinearity}" if self.nonlinearity != "tanh" else "")
+        return f"{self.input_size}, {self.hidden_size}{self._unusual(bias=True, nonlinearity='tanh')}"
 
 
 __all__ = [*listed(globals(), __name__), "Parameter", "Tensor"]

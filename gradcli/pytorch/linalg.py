@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
@@ -36,10 +36,7 @@ def inv(A: Tensor) -> Tensor:
     found = named("inv", A)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
-        raise LinAlgError(
-            f"linalg.inv: {batch}The diagonal element {zero[1]} is zero, the inversion could not be completed because "
-            "the input matrix is singular."
-        )
+        raise LinAlgError(told("singular matrix", batch, zero[1]))
     return found
 
 
@@ -50,8 +47,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     check_square("linalg.solve", A)
     rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
     if rows != A.shape[-1]:
-        n = A.shape[-1]
-        raise refusal("sizes of a solve", n, rows, columns)
+        raise refusal("sizes of a solve", A.shape[-1], rows, columns)
     found = named("solve", A, B)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""

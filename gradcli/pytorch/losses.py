@@ -58,49 +58,54 @@ def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Tensor]],
 # Of the difference between numbers
 
 
-def _regression(name: str, *own: str) -> Callable[..., Tensor]:
-    """Return a loss that has settings of its own, which stand behind `reduction`, or in front of all old arguments."""
+_OLD = ("size_average", "reduce", "reduction")
 
-    def loss(
-        input: Tensor,
-        target: Tensor,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        weight: Any = None,
-        **more: Any,
-    ) -> Tensor:
-        if isinstance(size_average, str):  # huber_loss(input, target, reduction, delta)
-            reduction, size_average, more = size_average, None, {**dict(zip(own, [reduce], strict=False)), **more}
-            reduce = None
-        how = reduction_of(size_average, reduce, reduction)
-        if input.shape != target.shape:
-            warn("size of the target", target.shape, input.shape, level=3)
-        if weight is not None:
-            plain = loss(input, target, reduction="none", **more)
-            return _weighted(plain, weight, how, name)
-        input, target = broadcast_tensors(input, target)
-        kind = result_dtype((input, target))
-        dtype = kind.name
-        settings = {k: const(exact(v)) for k, v in more.items()}
-        if name == "huber_loss" and more.get("delta", 1) <= 0:
-            raise RuntimeError("huber_loss does not support non-positive values for delta.")
-        if name == "smooth_l1_loss" and not more.get("beta", 1):
-            return l1_loss(input, target, reduction=how)
-        if not kind.is_floating_point and (name != "l1_loss" or dtype == "bool"):
+
+@_reducing(*_OLD, "weight")
+def mse_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    return _compared("mse_loss", input, target, how, weight)
+
+
+@_reducing(*_OLD, "weight")
+def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    return _compared("l1_loss", input, target, how, weight)
+
+
+@_reducing("reduction", "delta", "weight")
+def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return _compared("huber_loss", input, target, how, weight, delta=delta)
+
+
+@_reducing(*_OLD, "beta")
+def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -> Tensor:
+    if not beta:
+        return _compared("l1_loss", input, target, how, None)
+    return _compared("smooth_l1_loss", input, target, how, None, beta=beta)
+
+
+def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:
+    """Return the loss of the vocabulary, weighted as PyTorch weights it."""
+    if input.shape != target.shape:
+        warn("size of the target", target.shape, input.shape, level=4)
+    if weight is not None:
+        return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
+    input, target = broadcast_tensors(input, target)
+    kind = result_dtype((input, target))
+    if not kind.is_floating_point:
+        if name != "l1_loss" or kind.name == "bool":
             raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
-        if name == "l1_loss" and how == "mean" and not kind.is_floating_point:
-            return (input - target).mean()  # type: ignore[attr-defined,operator,no-any-return]
+        if how == "mean":
+            return (input - target).mean()  # type: ignore[no-any-return]
 
-        def build(x: Node, y: Node) -> Node:
-            return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), reduction=how, **settings)
+    def build(x: Node, y: Node) -> Node:
+        settings = {k: const(exact(v)) for k, v in more.items()}
+        return FUNCTIONS[name](cast(x, kind.name), cast(y, kind.name), reduction=how, **settings)
 
-        named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
-        grad = named if name == "l1_loss" else grad_name(name)
-        return apply(name, build, (input, target), (how, tuple(more.items())), grad)
-
-    loss.__name__ = name
-    return loss
+    named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
+    grad = named if name == "l1_loss" else grad_name(name)
+    return apply(name, build, (input, target), (how, tuple(more.items())), grad)
 
 
 def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
@@ -111,10 +116,6 @@ def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
     if how == "mean" and name != "huber_loss":
         return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
     return _one(found, how)  # type: ignore[no-any-return]
-
-
-mse_loss, l1_loss = _regression("mse_loss"), _regression("l1_loss")
-huber_loss, smooth_l1_loss = _regression("huber_loss", "delta"), _regression("smooth_l1_loss", "beta")
 
 
 # Of probabilities

@@ -22,6 +22,14 @@ class _Mode(threading.local):
 Mode = _Mode()
 
 
+def _set(wanted: dict[str, bool]) -> dict[str, bool]:
+    """Let some of it hold; return what held before."""
+    before = {name: getattr(Mode, name) for name in wanted}
+    for name, value in wanted.items():
+        setattr(Mode, name, value)
+    return before
+
+
 class _Switch:
     """A context that sets some of it, and a decorator that does so for each call of a function."""
 
@@ -30,13 +38,10 @@ class _Switch:
         self.before: list[dict[str, bool]] = []
 
     def __enter__(self) -> None:
-        self.before.append({name: getattr(Mode, name) for name in self.wanted})
-        for name, value in self.wanted.items():
-            setattr(Mode, name, value)
+        self.before.append(_set(self.wanted))
 
     def __exit__(self, *_: object) -> None:
-        for name, value in self.before.pop().items():
-            setattr(Mode, name, value)
+        _set(self.before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -74,42 +79,41 @@ class inference_mode(no_grad):
         _Switch.__init__(self, grad=not mode and Mode.grad, inference=bool(mode))
 
 
-class set_grad_enabled(_Switch):
-    """Record or do not, from now on, or in a block."""
+class _Lasting(_Switch):
+    """A switch that holds from now on, unless it is for a block or a function."""
 
-    def __init__(self, mode: bool) -> None:
-        super().__init__(grad=bool(mode))
-        self.at_once = Mode.grad
-        Mode.grad = bool(mode)
-
-    def __enter__(self) -> None:
-        self.before.append({"grad": self.at_once})
-        Mode.grad = self.wanted["grad"]
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        Mode.grad = self.at_once
-        return super().__call__(function)
-
-
-class set_detect_anomaly(_Switch):
-    """Look for nan in gradients, from now on, or in a block."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(anomaly=bool(mode), check_nan=bool(check_nan))
-        self.at_once = {"anomaly": Mode.anomaly, "check_nan": Mode.check_nan}
-        Mode.anomaly, Mode.check_nan = bool(mode), bool(check_nan)
+    def __init__(self, **wanted: bool) -> None:
+        super().__init__(**wanted)
+        self.at_once = _set(wanted)
 
     def __enter__(self) -> None:
         self.before.append(self.at_once)
-        Mode.anomaly, Mode.check_nan = self.wanted["anomaly"], self.wanted["check_nan"]
+        _set(self.wanted)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        _set(self.at_once)
+        return super().__call__(function)
 
 
-class detect_anomaly(set_detect_anomaly):
+class set_grad_enabled(_Lasting):
+    """Record or do not."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(grad=bool(mode))
+
+
+class set_detect_anomaly(_Lasting):
+    """Look for nan in gradients."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(anomaly=bool(mode), check_nan=bool(check_nan))
+
+
+class detect_anomaly(_Switch):
     """Look for nan in gradients in a block."""
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
-        Mode.anomaly, Mode.check_nan = self.at_once["anomaly"], self.at_once["check_nan"]
+        super().__init__(anomaly=True, check_nan=bool(check_nan))
 
 
 def is_grad_enabled() -> bool:

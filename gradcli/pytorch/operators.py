@@ -32,21 +32,20 @@ def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None
     return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
 
 
-@both("add")
-def add(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
-    if more:
-        (other,), own = in_order("add", (other, *more), {})
-        alpha = own["alpha"]
-    return _scaled("add", input, other, alpha)
+def _sum(op: str) -> Callable[..., Tensor]:
+    def made(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
+        if more:
+            (other,), own = in_order(op, (other, *more), {})
+            alpha = own["alpha"]
+        if op == "sub":
+            _no_booleans(input, other)
+        return _scaled(op, input, other, alpha)
+
+    return made
 
 
-@both("sub", "subtract")
-def sub(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
-    if more:
-        (other,), own = in_order("sub", (other, *more), {})
-        alpha = own["alpha"]
-    _no_booleans(input, other)
-    return _scaled("sub", input, other, alpha)
+add = both("add")(_sum("add"))
+sub = both("sub", "subtract")(_sum("sub"))
 
 
 @both("rsub")
@@ -104,24 +103,20 @@ def _no_zeros(a: Any, b: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-@both("floor_divide")
-def floor_divide(input: Any, other: Any) -> Tensor:
-    found = pointwise("floor_divide", input, other, name="torch::autograd::NotImplemented")
-    _no_zeros(input, other)
-    return found
+def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
+    """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
 
-
-def _left(op: str, name: str) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
-        found = pointwise(op, input, other, name=f"{name}Backward{int(isinstance(other, Tensor))}")
+        found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
         _no_zeros(input, other)
         return found
 
     return made
 
 
-remainder = both("remainder")(_left("mod", "Remainder"))
-both("fmod")(_left("fmod", "Fmod"))
+floor_divide = both("floor_divide")(_quotient("floor_divide", "torch::autograd::NotImplemented"))
+remainder = both("remainder")(_quotient("mod", "RemainderBackward{}"))
+both("fmod")(_quotient("fmod", "FmodBackward{}"))
 
 
 @both("pow")

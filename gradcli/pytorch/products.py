@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, extremes, and what puts elements in order."""
+"""Products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def _check_matrices(a: Tensor, b: Tensor) -> None:
     if a.shape[1] != b.shape[0]:
-        raise refusal("shapes of a product", a.shape[0], a.shape[1], b.shape[0], b.shape[1])
+        raise refusal("shapes of a product", *a.shape, *b.shape)
 
 
 @both("mv")
@@ -68,7 +68,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         if x.dim() != 3:
             raise RuntimeError(f"batch{i} must be a 3D tensor")
     if input.shape[-1] != mat2.shape[-2]:
-        raise refusal("sizes of batches", input.shape[0], input.shape[2], mat2.shape[0], mat2.shape[1])
+        raise refusal("sizes of batches", input.shape[0], input.shape[2], *mat2.shape[:2])
     return _multiplied(input, mat2, "BmmBackward0")
 
 

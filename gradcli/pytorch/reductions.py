@@ -19,7 +19,7 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply
 from gradcli.pytorch.registry import both, found, return_type
-from gradcli.pytorch.tensor import Tensor, axis_of, new, of_array
+from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
 
@@ -27,10 +27,7 @@ def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction goes over: all of them for none."""
     if dim is None or dim in ((), []):
         return tuple(range(rank))
-    axes = [axis_of(d, rank) for d in (dim if isinstance(dim, tuple | list) else (dim,))]
-    for axis in axes:
-        if axes.count(axis) > 1:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    axes = different_axes(dim if isinstance(dim, tuple | list) else (dim,), rank)
     return tuple(sorted(axes)) if rank else ()
 
 
@@ -53,7 +50,7 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         dim, keepdim = dim if axis is None else axis, keepdim or keepdims
         if isinstance(dim, dtypes.dtype):
             dim, dtype = ..., dim
-        x = input if dtype is None else to(input, dtype)
+        x = to(input, dtype)
         if name == "mean" and x._a.dtype.kind != "f":
             raise refusal("mean of whole numbers", x.dtype.word)
         axes = axes_of(None if dim is ... else dim, x.dim())
@@ -96,7 +93,7 @@ _spread("var")
 
 @both("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    x = input if dtype is None else to(input, dtype)
+    x = to(input, dtype)
     if x._a.dtype.kind != "f":
         word = x.dtype.word
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")

@@ -82,7 +82,8 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     Errors: `RuntimeError`, `IndexError`.
     """
     axes = int(name[-2])
-    _check_windowed(name, axes, input)
+    if (rank := input.dim()) not in (axes + 1, axes + 2):
+        raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, given in settings.items():
         if axes == 2 and len(_several(given, axes)) != axes:
             either = "either be omitted, a single int" if key == "stride" else "either be a single int"
@@ -100,36 +101,15 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
             raise refusal("sizes of a pool", words, letter, pair[0], pair[1])
     for n, p, d in zip(size, ends, apart, strict=True):
         if p > (d * (n - 1) + 1) // 2:
-            raise RuntimeError(
-                f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={n}"
-                if name == "max_pool1d"
-                else f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={n} and "
-                f"dilation={d}"
-            )
+            raise refusal("padding of max_pool1d" if name == "max_pool1d" else "padding of a pool", p, n, d)
     rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
     found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
     if min(found) < 1:
         if name == "max_pool1d":
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {found[0]}")
-        before, after = (_sizes(input.shape[-axes - 1], own) for own in (input.shape[-axes:], found))
+        channels, flat = input.shape[-axes - 1], [1] * (axes == 1)
+        before, after = ("x".join(map(str, (channels, *flat, *own))) for own in (input.shape[-axes:], found))
         raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
-
-
-def _sizes(channels: int, sizes: Sequence[int]) -> str:
-    return "x".join(map(str, (channels, *((1,) if len(sizes) == 1 else ()), *sizes)))
-
-
-def _check_windowed(name: str, axes: int, input: Tensor) -> None:
-    rank = input.dim()
-    if rank in (axes + 1, axes + 2):
-        return
-    if name == "max_pool2d":
-        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
-    if name == "max_pool1d":
-        raise refusal("rank for max_pool1d", list(input.shape))
-    if name == "avg_pool1d":
-        raise refusal("rank for avg_pool1d", rank)
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got -3)")
 
 
 def check_square(name: str, A: Tensor, letter: str = "A") -> None:

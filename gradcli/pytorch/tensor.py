@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -302,6 +302,7 @@ class Tensor:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))
         memo[id(self)] = found
+        found._memory.version = 1  # PyTorch sets the numbers of a new tensor
         found._requires = self._requires
         found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
         return found
@@ -354,3 +355,15 @@ def axis_of(dim: int, rank: int) -> int:
     if not -most <= dim < most:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
     return dim % most
+
+
+def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return axes as counted from the front.
+
+    Errors: `IndexError` where there is none, `RuntimeError` for one that is there twice.
+    """
+    axes = tuple(axis_of(d, rank) for d in dims)
+    for axis in axes:
+        if axes.count(axis) > 1:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+    return axes

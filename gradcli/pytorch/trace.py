@@ -96,7 +96,7 @@ class _Maker:
         self.steps: dict[Edge, str] = {}
         self.uses: dict[Step, Use] = {}
         self.order: dict[Node, int] = {}
-        self.targets: dict[int, str] = {}  # what is assigned at each line
+        self.targets = _targets(source)  # what is assigned at each line
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
@@ -106,6 +106,13 @@ class _Maker:
             k += 1
             name = f"{wanted}_{k}"
         return name
+
+    def name_of(self, edge: Edge) -> str:
+        """Return the name of a result, which has one from now on."""
+        if edge not in self.steps:
+            self.steps[edge] = name = self.fresh("h")
+            self.computed[name] = self.nodes[edge]
+        return self.steps[edge]
 
     def input(self, name: str, array: Array) -> Node:
         """Add an input."""
@@ -300,11 +307,9 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     Errors: `InputError` for one that is too large to be looked through.
     """
     maker = _Maker(names, source)
-    maker.targets = _targets(source)
     wanted = {edge_of(x): x for x in call.inputs or ()}
     ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
-    edges = [(y, edge_of(y), v) for y, v in call.roots]
-    steps = reachable((e for _, e, _ in edges), ends)
+    steps = reachable((edge_of(y) for y, _ in call.roots), ends)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
     for edge, x in wanted.items():
@@ -312,45 +317,45 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
             maker.cut(edge, x)
     for step in steps:
         maker.step(step)
-    asked = []
-    for edge in wanted:
-        if isinstance(edge, Step) and edge not in ends and edge in maker.nodes:
-            if edge not in maker.steps:
-                maker.steps[edge] = name = maker.fresh("h")
-                maker.computed[name] = maker.nodes[edge]
-            asked.append(maker.steps[edge])
+    asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
+    outputs, v, roots = _outputs(maker, call)
+    arguments = [n for use in maker.uses.values() for n in use.arguments.values()]
+    for n in arguments:
+        if n.args and n not in maker.computed.values() and n not in outputs.values():
+            maker.computed[maker.fresh("t")] = n
+    given = {**{name: node for name, node in maker.computed.items() if name not in outputs}, **outputs}
+    place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
+    inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+    graph = Graph.of(inputs, outputs, arguments, names=given)
+    graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, given))
+    asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
+    wrt = [n for n in inputs if n in asked_by]
+    found = Recorded(graph, maker.at, v, wrt, maker.lines, maker.steps, call.implicit, tuple(asked), frozenset(given))
+    found.roots, found.targets = roots, maker.targets
+    found.functions, found.order = list(maker.uses.values()), maker.order
+    return found
+
+
+def _outputs(maker: _Maker, call: Call) -> tuple[dict[str, Node], dict[str, Array], list[str]]:
+    """Return what a call flowed from and its v, by name, and the names in the order of the call."""
     outputs: dict[str, Node] = {}
     cotangents: dict[str, Array] = {}
     roots = []
-    for y, edge, v in edges:
+    for y, v in call.roots:
+        edge = edge_of(y)
         node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
         if node.op == "input":
             if isinstance(edge, Step):
                 maker.give_up_name(edge)
             node = Node("identity", (node,), node.shape)
-        name = names.get(id(edge)) or names.get(id(y)) or ""
+        name = maker.names.get(id(edge)) or maker.names.get(id(y)) or ""
         if not name or name in maker.inputs or outputs.get(name, node) is not node:
-            name = maker.fresh(_nameless((*names.values(), *outputs, *maker.targets.values())))
+            name = maker.fresh(_nameless((*maker.names.values(), *outputs, *maker.targets.values())))
         outputs[name] = node
         roots.append(name)
         own = decimal(np.asarray(v)[..., 0])
         cotangents[name] = cotangents[name] + own if name in cotangents else own
-    arguments = [n for use in maker.uses.values() for n in use.arguments.values()]
-    for n in arguments:
-        if n.args and n not in maker.computed.values() and n not in outputs.values():
-            maker.computed[maker.fresh("t")] = n
-    names_given = {**_in_order(maker.computed, outputs), **outputs}
-    place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
-    inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
-    graph = Graph.of(inputs, outputs, arguments, names=names_given)
-    graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, names_given))
-    asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
-    wrt = [n for n in inputs if n in asked_by]
-    found = Recorded(graph, maker.at, cotangents, wrt, maker.lines, maker.steps, call.implicit, tuple(asked))
-    found.given = frozenset(names_given)
-    found.roots, found.targets = roots, maker.targets
-    found.functions, found.order = list(maker.uses.values()), maker.order
-    return found
+    return outputs, cotangents, roots
 
 
 def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
@@ -390,7 +395,3 @@ def _fresh(stem: str, taken: set[str]) -> str:
     while f"{stem}{k}" in taken:
         k += 1
     return f"{stem}{k}"
-
-
-def _in_order(computed: Mapping[str, Node], outputs: Mapping[str, Node]) -> dict[str, Node]:
-    return {name: node for name, node in computed.items() if name not in outputs}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
+from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.indexing import taken
 from gradcli.pytorch.messages import refusal, warn
@@ -33,14 +33,17 @@ def refreshed(view: Tensor) -> None:
         return
     with enable_grad():
         for recipe in view._how:
-            again = partial(_again, recipe)
-            source = apply(recipe.op, again, (source,), ("again", id(recipe)), "AsStridedBackward0")
+            source = _again(recipe, source)
     view._fn = source._fn
 
 
-def _again(recipe: Any, x: Node) -> Node:
+def _again(recipe: Any, x: Tensor) -> Tensor:
     """Return the output of a recipe for another input."""
-    return substituted([recipe.output], {recipe.inputs[0]: x})[0]
+
+    def build(n: Node) -> Node:
+        return substituted([recipe.output], {recipe.inputs[0]: n})[0]
+
+    return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -61,11 +64,7 @@ def _filled(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    return apply("reshape", lambda n: _reshape(n, shape), (x,), shape, name)
-
-
-def _reshape(n: Node, shape: tuple[int, ...]) -> Node:
-    return Node("reshape", (n,), shape, (shape,))
+    return moved("reshape", x, shape, shape, name)
 
 
 def _is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
@@ -115,12 +114,7 @@ def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
-    order = tuple(order)
-    return apply("transpose", lambda n: _transpose(n, order), (x,), order, name)
-
-
-def _transpose(n: Node, order: tuple[int, ...]) -> Node:
-    return Node("transpose", (n,), tuple(n.shape[i] for i in order), (order,))
+    return moved("transpose", x, [x.shape[i] for i in order], tuple(order), name)
 
 
 @method("sum_to_size")
@@ -183,11 +177,11 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     rank = input.dim()
     if not rank:
-        return apply("index", lambda n: Node("index", (n,), (), ((),)), (input,), (), "AliasBackward0")
+        return moved("index", input, (), (), "AliasBackward0")
     pairs = zip(*((d,) if isinstance(d, int) else d for d in (source, destination)), strict=True)
-    moved = {axis_of(to, rank): axis_of(at, rank) for at, to in pairs}
-    rest = iter(i for i in range(rank) if i not in moved.values())
-    return _permuted(input, [moved[i] if i in moved else next(rest) for i in range(rank)], "PermuteBackward0")
+    sources = {axis_of(to, rank): axis_of(at, rank) for at, to in pairs}
+    rest = iter(i for i in range(rank) if i not in sources.values())
+    return _permuted(input, [sources[i] if i in sources else next(rest) for i in range(rank)], "PermuteBackward0")
 
 
 @both("squeeze")
@@ -224,7 +218,7 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     check_repeated(self, own, shape)
     new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
-    return apply("broadcast", lambda n: Node("broadcast", (n,), full, (full,)), (self,), full, "ExpandBackward0")
+    return moved("broadcast", self, full, full, "ExpandBackward0")
 
 
 method("view_as")(lambda self, other: view(self, other.shape))
