@@ -37,7 +37,7 @@ class Flow:
 
     def _from(self, node: ast.AST) -> Iterator[ast.expr]:
         """Yield what the names in a node were given, and what the functions in it return."""
-        for n in ast.walk(node):
+        for n in sorted(ast.walk(node), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
             if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
                 yield from self.of_name(n)
             if isinstance(n, ast.Call):

@@ -114,6 +114,10 @@ def requiring(text: Text, name: str, line: int, whole: bool = False) -> list[Cha
     if found is None:
         return []
     statement, call = found
+    if _is_of_self(text, statement):
+        real = ".float()" if whole else ""
+        edits = (start(call), start(call), "torch.nn.Parameter("), (end(call), end(call), f"{real})")
+        return [text.edited(statement, *edits)]
     if called(call) == "Variable" or called(call) in _MAKERS:
         dtype = [_appended(text, call, "dtype=torch.float32")] if whole and called(call) != "Variable" else []
         for keyword in call.keywords:
@@ -129,11 +133,15 @@ def _made(text: Text, name: str, line: int) -> tuple[ast.stmt, ast.Call] | None:
     statement = text.at(line)
     named = [n for n in ast.walk(statement) if text.text(n) == name] if statement is not None else []
     flow = Flow(text)
-    for value in [e for n in named for e in flow.back(n)]:
-        for call in [n for n in ast.walk(value) if isinstance(n, ast.Call)]:
-            if called(call) in _MAKERS | _OTHER_MAKERS:
-                return text.at(call.lineno) or text.tree.body[0], call
-    return None
+    values = [e for n in named for e in flow.back(n)]
+    calls = [n for value in values for n in ast.walk(value) if isinstance(n, ast.Call)]
+    made = [(text.at(c.lineno) or text.tree.body[0], c) for c in calls if called(c) in _MAKERS | _OTHER_MAKERS]
+    own = [pair for pair in made if _is_of_self(text, pair[0])]  # a module's, before what it is called with
+    return next(iter([*own, *made]), None)
+
+
+def _is_of_self(text: Text, statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and text.text(statement.targets[0]).startswith("self.")
 
 
 def recorded(text: Text, line: int) -> list[Change]:
@@ -163,25 +171,26 @@ def _dedented(text: Text, node: ast.With) -> Change:
     return Change(text.file, first, last, tuple(lines))
 
 
-def detached(text: Text, line: int, is_list: Callable[[ast.expr], bool]) -> list[Change]:
+def detached(text: Text, line: int, value: Callable[[ast.expr], Any]) -> list[Change]:
     """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
     statement = text.at(line)
-    for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []:
-        if not isinstance(call.func, ast.Attribute):
-            continue
-        if called(call) == "numpy":
-            return [text.edited(statement, *behind(call.func.value, ".detach()", text))]  # type: ignore[arg-type]
-        if text.text(call.func.value) in ("np", "numpy") and call.args:
-            own = call.args[0]
-            listed = [(start(own), end(own), f"[e.detach() for e in {text.text(own)}]")]
-            return [text.edited(statement, *(listed if is_list(own) else behind(own, ".detach()")))]  # type: ignore[arg-type]
+    for call in text.calls(line, "numpy"):
+        if statement is not None and isinstance(call.func, ast.Attribute):
+            return [text.edited(statement, *behind(call.func.value, ".detach()", text))]
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
+    given = [c.args[0] for c in calls if text.text(c.func).partition(".")[0] in ("np", "numpy")]
+    found = [own for own in given if getattr(value(own), "requires_grad", False) or isinstance(value(own), list)]
+    for own in (found or given)[:1]:
+        listed = [(start(own), end(own), f"[e.detach() for e in {text.text(own)}]")]
+        edits = listed if isinstance(value(own), list) else behind(own, ".detach()")
+        return [text.edited(statement, *edits)] if statement is not None else []
     return []
 
 
 def if_there(text: Text, line: int, grad: str) -> list[Change]:
     """Ask whether there is a gradient, before it is set to zero."""
     statement = text.at(line)
-    if isinstance(statement, ast.Expr | ast.AugAssign):
+    if isinstance(statement, ast.Expr | ast.AugAssign):  # what gives nothing a name
         return [text.replaced(statement, f"if {grad} is not None: {text.text(statement)}")]
     return []
 

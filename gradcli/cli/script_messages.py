@@ -30,7 +30,7 @@ def _numpy(scene: Scene) -> Told:
     return Told(
         reason,
         "plain numbers, cut off from the graph",
-        mends.detached(scene.text(), scene.line, lambda n: isinstance(scene.value(n), list)),
+        mends.detached(scene.text(), scene.line, scene.value),
     )
 
 

@@ -9,7 +9,7 @@ from gradcli.cli import script_mends as mends
 from gradcli.cli import script_updates as updates
 from gradcli.cli.script_places import where
 from gradcli.cli.script_scene import Scene, Told
-from gradcli.cli.script_source import Change, Text, called
+from gradcli.cli.script_source import Change, Text, behind, called
 from gradcli.cli.script_threads import Threads, lost
 
 if TYPE_CHECKING:
@@ -24,9 +24,19 @@ def none(scene: Scene) -> Told | None:
     name, x = found
     text = scene.text()
     if not x.requires_grad:
-        changes = mends.requiring(text, name, scene.line, x._a.dtype.kind != "f") + _besides(text, scene.line, name)
-        return Told(f"{name}.grad is None: {name} does not require a gradient.", f"let {name} require one", changes)
+        changes = _requiring(text, name, int(scene.line), x._a.dtype.kind != "f") + _besides(text, scene.line, name)
+        mend = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
+        changes = changes or mends.if_there(text, scene.line, f"{name}.grad")
+        return Told(f"{name}.grad is None: {name} does not require a gradient.", mend, changes)
     return _of_leaf(scene, name, x) if x.is_leaf else _of_intermediate(scene, name)
+
+
+def _requiring(text: Text, name: str, line: int, whole: bool) -> list[Change]:
+    """Let a tensor require a gradient: where it is made, or behind what computes it from others that need none."""
+    given = text.assigned(name, line)
+    if given is not None and any(text.text(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
+        return [text.edited(given[0], *behind(given[1], (".float()" if whole else "") + ".requires_grad_()"))]
+    return mends.requiring(text, name, line, whole)
 
 
 def _besides(text: Text, line: int, name: str) -> list[Change]:

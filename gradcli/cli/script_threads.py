@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 from gradcli.cli import script_mends as mends
@@ -121,10 +122,9 @@ def lost(scene: Scene, name: str, cut: Cut, threads: Threads, to: str = "what re
     how = _how(scene, cut)
     reason = f"the thread from {name} back to {to} was lost at {scene.code(cut.line)} by {how}"
     text = scene.text(cut.line)
-    jumps = [c for c in (cut, *threads.cuts()) if any(h.endswith("no gradient") and "cast" not in h for h in c.hows)]
-    if jumps:
-        mend = f"a loss of {_jumping(text, jumps[0])}: what jumps from number to number has no slope to follow"
-        return Told(reason + ".", mend, _smooth(scene, jumps[0], threads))
+    if any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
+        mend = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
+        return Told(reason + ".", mend, _smooth(scene, cut, threads))
     if "no_grad()" in cut.hows:
         once = mends.twice_differentiable(text) if _is_once(text, cut.line) else []
         if once:
@@ -180,14 +180,17 @@ def _smooth(scene: Scene, cut: Cut, threads: Threads) -> list[Change]:
         return []
     for call in text.calls(cut.line, "argmax", "max"):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call
-        scores = call.args[0] if text.text(owner) == "torch" and call.args else owner
-        shape = tuple(getattr(scene.value(scores), "shape", ()))
-        for label in ast.walk(loss[1]) if len(shape) == 2 else ():
-            value = scene.value(label)
-            if tuple(getattr(value, "shape", ())) == shape[:1] and value._detached is None:
+        given = call.args[0] if text.text(owner) == "torch" and call.args else owner
+        found = [n for n in ast.walk(given) if len(_shape(scene, n)) == 2]  # what softmax is given, too
+        for scores, label in product(found[:1], ast.walk(loss[1])):
+            if _shape(scene, label) == _shape(scene, scores)[:1] and scene.value(label)._detached is None:
                 new = f"torch.nn.functional.cross_entropy({text.text(scores)}, {text.text(label)}.long())"
                 return [text.edited(loss[0], (start(loss[1]), end(loss[1]), new))]
     return []
+
+
+def _shape(scene: Scene, node: ast.AST) -> tuple[int, ...]:
+    return tuple(getattr(scene.value(node), "shape", ()))
 
 
 def _header(statement: ast.stmt) -> ast.AST:

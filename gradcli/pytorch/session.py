@@ -76,14 +76,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _public(module: types.ModuleType) -> list[str]:
     """Return what a module defines itself."""
+    homes = {module.__name__, *(f for f, own in MODULES.items() if module.__name__.endswith(f".{own}"))}
     own = {n: v for n, v in vars(module).items() if not n.startswith("_")}
-    return [
-        n for n, v in own.items() if getattr(v, "__module__", module.__name__) in (module.__name__, _outside(module))
-    ]
-
-
-def _outside(module: types.ModuleType) -> str:
-    return next((f for f, own in MODULES.items() if module.__name__.endswith(f".{own}")), "")
+    return [n for n, v in own.items() if getattr(v, "__module__", module.__name__) in homes]
 
 
 def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:

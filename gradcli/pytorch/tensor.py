@@ -302,6 +302,7 @@ class Tensor:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))
         memo[id(self)] = found
+        found._memory.version = 1  # PyTorch sets the numbers of a new tensor
         found._requires = self._requires
         found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
         return found

@@ -63,6 +63,12 @@ def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
 
 
 def _escaped(words: str) -> str:
+    """Return words with their signs, and code between backticks as it is."""
+    parts = words.split("`")
+    return "`".join(p if k % 2 and len(parts) % 2 else _signs(p) for k, p in enumerate(parts))
+
+
+def _signs(words: str) -> str:
     return words.replace("*", r"\*").replace("_", r"\_").replace("$", r"\$")
 
 

@@ -65,3 +65,10 @@ def test_a_number_that_leaves_for_good_is_not_told_of(run):
         "print((x ** 2).item())\n(w ** 2).backward()\n"
     )
     assert "cut the thread" not in run(text).out
+
+
+def test_code_in_a_document_is_left_as_it_is(cli, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SILENT["a detour through NumPy"][0], "utf-8")
+    out = cli("run", "-f", "markdown", str(path)).out
+    assert "`return torch.from_numpy(np.tanh(a.detach().numpy()))`" in out
