@@ -14,6 +14,8 @@ from gradcli import evaluate, parse, vjp
 
 # expression, the values of x, y and z, the value, the gradients of x, y and z
 CORNERS = [
+    ("elu(x, 2)", (0,), 0, (2,)),
+    ("lerp(x, y, z)", (1e17, 1, 1), 1, (0, 1, -1e17)),
     # Ties are shared evenly; `max` and `min` along an axis give all to the first.
     ("maximum(x, y)", (1, 1), 1, (0.5, 0.5)),
     ("minimum(x, y)", (1, 1), 1, (0.5, 0.5)),
