@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -30,6 +31,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 # Modules are compiled once, and not again for each of the hundreds of processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """Leave ten thousand tests and what they import out of each garbage collection, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
 
 ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
 HANG = 30  # seconds after which a command counts as hanging

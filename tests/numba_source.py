@@ -20,7 +20,7 @@ def in_tiles(graph, same, points, count, tile):
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}
     if not schedule.steps:
         return constants
-    code = write(schedule, LANES)
+    code = write(schedule, LANES, count % 2 == 1)
     source = re.sub(r"(?m)^  %T = .*", f"  %T = add i64 {tile}, 0", code.source)
     found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}
     arrays = [*(np.ascontiguousarray(points[name], dtype=float) for name in schedule.inputs), *found.values()]

@@ -221,11 +221,11 @@ class Explainer:
         frame = script_frame()
         line = self._line(frame)
         if self._is_wanted(line):
-            from gradcli.cli.script_steps import left_out, step_lines
+            from gradcli.cli.script_steps import left_out, optimizers_of, step_lines
 
             names = names_of(frame)
             lines = step_lines(optimizer, done, lambda p: names.get(id(p), "p"))
-            lines += left_out(names.tensors, _optimizers(frame))
+            lines += left_out(names.tensors, optimizers_of(frame))
             self._show(line, lines, brief=True)
 
     def _show(self, line: int, lines: Sequence[str], brief: bool = False) -> None:
@@ -299,7 +299,10 @@ class Explainer:
             if not self.wishes.quiet:
                 from gradcli.cli.script_errors import why
 
-                told = why(ending.error, self.script)
+                try:
+                    told = why(ending.error, self.script)
+                except Exception as error:
+                    told = fault(error)
                 if told:
                     tell(told)
                 self._keep_printed()
@@ -361,16 +364,6 @@ def room() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def _optimizers(frame: Any) -> list[Any]:
-    """Return the optimizers that have names where the script is."""
-    found: dict[int, Any] = {}
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith("gradcli."):
-        for value in (*frame.f_locals.values(), *frame.f_globals.values()):
-            found |= {id(value): value} if hasattr(value, "param_groups") else {}
-        frame = frame.f_back
-    return list(found.values())
 
 
 def _listed(lines: Sequence[int]) -> str:

@@ -208,9 +208,9 @@ def _no_grad(scene: Scene, x: Any) -> Told:
 
 
 def _nan(scene: Scene, step: Any) -> Told:
-    reason = f"the derivative of {step.name()} at {scene.code(step.line)} is not a number where its input is."
+    reason = f"the derivative of {step.name()} at {scene.code(step.line)} is not finite where its input is."
     mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
-    return Told(reason, mend)
+    return Told(reason, mend, mends.kept_away(scene.text(step.line), step.line))
 
 
 def _count(scene: Scene) -> Told:

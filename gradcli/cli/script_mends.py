@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.cli.script_flow import Flow
@@ -279,6 +279,17 @@ def without_out(text: Text, line: int) -> list[Change]:
     return []
 
 
+def kept_away(text: Text, line: int) -> list[Change]:
+    """Keep what a root or a logarithm is taken of away from 0, where its slope is infinite."""
+    statement = text.at(line)
+    for call in text.calls(line, "sqrt", "rsqrt", "log", "log2", "log10"):
+        own = call.func.value if isinstance(call.func, ast.Attribute) else call
+        own = call.args[0] if text.text(own) == "torch" and call.args else own
+        if statement is not None and own is not call:
+            return [text.edited(statement, *behind(own, ".clamp(min=1e-12)", text))]
+    return []
+
+
 def cut_off(text: Text, line: int) -> list[Change]:
     """Detach a computed tensor, where a script says that it needs no gradient."""
     statement = text.at(line)
@@ -292,13 +303,29 @@ def cut_off(text: Text, line: int) -> list[Change]:
     return []
 
 
-def as_a_tensor(text: Text, line: int) -> list[Change]:
-    """Set .grad to a tensor of the right shape, where a script sets it to a number."""
+def as_a_tensor(text: Text, line: int, like: bool = False) -> list[Change]:
+    """Set .grad to a tensor of the right shape, where a script sets it to a number, or to one of another shape."""
     statement = text.at(line)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
-        owner = text.text(statement.targets[0].value)
-        new = f"torch.full_like({owner}, {text.text(statement.value)})"
-        return [text.edited(statement, (start(statement.value), end(statement.value), new))]
+        owner, value = text.text(statement.targets[0].value), statement.value
+        new = f"torch.full_like({owner}, {text.text(value)})"
+        if like:
+            made = called(value) if isinstance(value, ast.Call) else ""
+            new = f"torch.{made if made in ('zeros', 'ones', 'rand', 'randn') else 'zeros'}_like({owner})"
+        return [text.edited(statement, (start(value), end(value), new))]
+    return []
+
+
+def given_leaves(text: Text, line: int, tensors: Mapping[str, Any]) -> list[Change]:
+    """Give an optimizer the leaf that a tensor was computed from."""
+    flow, statement = Flow(text), text.at(line)
+    for call in [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement is not None else []:
+        given = call.args[0].elts if call.args and isinstance(call.args[0], ast.List | ast.Tuple) else []
+        for own in given:
+            names = [text.text(n) for e in flow.back(own) for n in ast.walk(e) if isinstance(n, ast.Name)]
+            leaf = next((n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad), "")
+            if leaf and statement is not None:
+                return [text.edited(statement, (start(own), end(own), leaf))]
     return []
 
 

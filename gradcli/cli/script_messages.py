@@ -9,6 +9,7 @@ from collections.abc import Callable
 from gradcli.cli import script_mends as mends
 from gradcli.cli import script_updates as updates
 from gradcli.cli.script_none import none
+from gradcli.cli.script_operands import OPERANDS
 from gradcli.cli.script_places import code_at
 from gradcli.cli.script_scene import BEFORE, Scene, Told
 from gradcli.cli.script_source import Text
@@ -46,7 +47,8 @@ def _optimizer(scene: Scene) -> Told:
         [],
     )
     mend = "give it the tensor made with requires_grad=True, and compute the other one from it in each step"
-    return Told(reason, "let the parameter require a gradient last, behind what makes it" if changes else mend, changes)
+    last, changes = bool(changes), changes or mends.given_leaves(text, scene.line, scene.names.tensors)
+    return Told(reason, "let the parameter require a gradient last, behind what makes it" if last else mend, changes)
 
 
 def _needs(scene: Scene) -> Told:
@@ -161,10 +163,9 @@ def _grad_shape(scene: Scene) -> Told | None:
     found = re.search(r"gradient of size '(.*?)' to a tensor of size '(.*?)'", scene.message)
     if found is None:
         return None
-    return Told(
-        f"a gradient has the shape of its owner, {found[2]}, and this one has {found[1]}.",
-        f"a tensor of the shape {found[2]}",
-    )
+    reason = f"a gradient has the shape of its owner, {found[2]}, and this one has {found[1]}."
+    changes = mends.as_a_tensor(scene.text(), scene.line, like=True)
+    return Told(reason, f"a tensor of the shape {found[2]}", changes)
 
 
 def _factors(scene: Scene) -> Told | None:
@@ -211,4 +212,5 @@ BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "attempting to assign a gradient of size": _grad_shape,
     "mat1 and mat2 shapes cannot be multiplied": _factors,
     "expected target dtype to be Long": _classes,
+    **OPERANDS,
 }

@@ -52,6 +52,16 @@ def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
     ]
 
 
+def optimizers_of(frame: Any) -> list[Any]:
+    """Return the optimizers that have names where the script is."""
+    found: dict[int, Any] = {}
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("gradcli."):
+        for value in (*frame.f_locals.values(), *frame.f_globals.values()):
+            found |= {id(value): value} if hasattr(value, "param_groups") else {}
+        frame = frame.f_back
+    return list(found.values())
+
+
 def _short(number: float) -> str:
     return f"{number:.6g}"
 

@@ -124,7 +124,7 @@ def lost(scene: Scene, name: str, cut: Cut, threads: Threads, to: str = "what re
     jumps = [c for c in (cut, *threads.cuts()) if any(h.endswith("no gradient") and "cast" not in h for h in c.hows)]
     if jumps:
         mend = f"a loss of {_jumping(text, jumps[0])}: what jumps from number to number has no slope to follow"
-        return Told(reason + ".", mend)
+        return Told(reason + ".", mend, _smooth(scene, jumps[0], threads))
     if "no_grad()" in cut.hows:
         once = mends.twice_differentiable(text) if _is_once(text, cut.line) else []
         if once:
@@ -166,6 +166,28 @@ def _jumping(text: Text, cut: Cut) -> str:
         if isinstance(node, ast.Compare):
             return f"{text.text(node.left)} itself, not of {text.text(node)}"
     return f"what {name} is given"
+
+
+def _smooth(scene: Scene, cut: Cut, threads: Threads) -> list[Change]:
+    """Return a loss of what jumps at a line: of the numbers that were compared; of class scores, the cross-entropy."""
+    text = scene.text(cut.line)
+    statement = text.at(cut.line)
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Compare) and cut.hows[0].partition(",")[0] in ("gt", "lt", "ge", "le"):
+            return [text.edited(statement, (start(node), end(node), text.text(node.left)))]  # type: ignore[arg-type]
+    loss = text.assigned(threads.root, int(scene.line))
+    if loss is None:
+        return []
+    for call in text.calls(cut.line, "argmax", "max"):
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+        scores = call.args[0] if text.text(owner) == "torch" and call.args else owner
+        shape = tuple(getattr(scene.value(scores), "shape", ()))
+        for label in ast.walk(loss[1]) if len(shape) == 2 else ():
+            value = scene.value(label)
+            if tuple(getattr(value, "shape", ())) == shape[:1] and value._detached is None:
+                new = f"torch.nn.functional.cross_entropy({text.text(scores)}, {text.text(label)}.long())"
+                return [text.edited(loss[0], (start(loss[1]), end(loss[1]), new))]
+    return []
 
 
 def _header(statement: ast.stmt) -> ast.AST:

@@ -59,8 +59,8 @@ class Code:
     tile: int
 
 
-def write(schedule: Schedule, lanes: int = 0) -> Code:
-    """Return the source for a schedule; the number of points in a vector is chosen unless it is given.
+def check(schedule: Schedule) -> None:
+    """Refuse a schedule that is not compiled.
 
     Errors: `NotInNumbaError` for an operation that Numba has no function for, and for more steps than it would compile.
     """
@@ -69,12 +69,26 @@ def write(schedule: Schedule, lanes: int = 0) -> Code:
             raise NotInNumbaError(f"Numba has no `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
         raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
-    # As two registers of four a vector is quicker than as one, and takes twice as long to compile.
-    w = Writer(lanes or (4 if len(schedule.steps) > _LONG else 8))
+
+
+def lanes_for(schedule: Schedule) -> int:
+    """Return the number of points in a vector at best: as two registers of four it is quicker than as one.
+
+    But it takes twice as long to compile.
+    """
+    return 4 if len(schedule.steps) > _LONG else 8
+
+
+def write(schedule: Schedule, lanes: int, far: bool = False) -> Code:
+    """Return the source for a schedule, with so many points in a vector.
+
+    `far` is for results that the outer cache has no room for: then they go by way of rows, all of them.
+    """
+    w = Writer(lanes)
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
-    streamed = _streamed(schedule)
+    streamed = _streamed(schedule, far)
     for j, node in enumerate(outside):
         if node not in w.places and (j < inputs or node in steps):
             w.places[node] = _outside(j, node, node in streamed)
@@ -100,11 +114,15 @@ def _outside(j: int, node: Node, streamed: bool = False) -> Place:
     return Place(j, np.arange(node.size).reshape(node.shape), node.dtype == "bool", streamed)
 
 
-def _streamed(schedule: Schedule) -> set[Node]:
-    """Return the outputs that a kernel only writes, each number of them once."""
+def _streamed(schedule: Schedule, far: bool) -> set[Node]:
+    """Return the outputs that go by way of rows: those that a kernel only writes, each number of them once.
+
+    To write scalars twice takes longer than memory, unless they are far.
+    """
     times = Counter(schedule.outputs.values())
     read = {a for step in schedule.steps for a in step.args}
-    return {n for n in times if n not in read and times[n] == 1 and (n.op in EXPRESSIONS or is_shifted(n))}
+    alone = (n for n in times if times[n] == 1 and n not in read and (n.shape or far))
+    return {n for n in alone if n.op in EXPRESSIONS or is_shifted(n)}
 
 
 def _constants(w: Writer, schedule: Schedule) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.blocks import Arrays, Work, new_rows
 from gradcli.engine.numba_arrays import addresses, trusted
-from gradcli.engine.numba_code import Code, write
+from gradcli.engine.numba_code import Code, check, lanes_for, write
 from gradcli.engine.numba_compiler import loaded, object_code
 from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule, is_view
@@ -22,7 +22,8 @@ from gradcli.graph.operations import OPERATIONS
 Array = np.ndarray[Any, Any]
 
 _THREAD = 2**23  # additions whose time is worth a thread
-_LARGE = 2**20  # bytes of the outputs, which do not fit in the inner caches
+# Bytes of the outputs: from here on they do not fit in the inner caches, and in the outer one neither.
+_LARGE, _FAR = 2**20, 2**23
 
 
 class NumbaKernel:
@@ -31,48 +32,58 @@ class NumbaKernel:
     block = 2**16
 
     def __init__(self, schedule: Schedule, notes: Notes) -> None:
+        check(schedule)
         self._schedule, self._notes = schedule, notes
         self.new = partial(new_rows, schedule.shapes)
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
         self._numbers = sum(n.size for n in schedule.outputs.values())
-        self._many = _Function(write(schedule), notes)
-        self._few: _Function | None = None
+        self._lanes = lanes_for(schedule)
+        self._functions: dict[tuple[int, bool], _Function] = {}
         self._lock = Lock()
         self.fewest = max(1, _THREAD // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
-        """Return the scratch array of a thread."""
-        return [np.empty(self._for(count).scratch)]
+        """Return the scratch array of a thread, which takes what a function needs when it is there."""
+        return [np.empty(0)]
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
         """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
         arrays = _in_order(points, self._inputs) + _in_order(results, self._outputs)
-        found = addresses(self._many.reader, arrays)
+        count = arrays[-1].shape[-1]
+        size = 8 * count * self._numbers
+        found = addresses(self._for(count, size).reader, arrays)
         if found is None:
             return None
-        count = arrays[-1].shape[-1]
-        large = 8 * count * self._numbers > _LARGE
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
-            function = self._for(stop - start)
-            function.call(count, start, stop, large, *(a.ctypes.data for a in (found, function.same, *buffers)))
+            function = self._for(stop - start, size)
+            if buffers[0].size < function.scratch:
+                buffers[0] = np.empty(function.scratch)
+            pointers = (a.ctypes.data for a in (found, function.same, *buffers))
+            function.call(count, start, stop, size > _LARGE, *pointers)
 
         return work
 
-    def _for(self, count: int) -> _Function:
-        """Return the function for so many points: another for fewer than a vector has, made when it is wanted."""
-        if count >= self._many.lanes:
-            return self._many
+    def _for(self, count: int, size: int) -> _Function:
+        """Return the function for so many points and bytes of results, made when it is wanted.
+
+        There is another for fewer points than a vector has.  One for large results serves small ones too.
+        """
+        lanes = self._lanes if count >= self._lanes else 1
+        far = lanes > 1 and size > _FAR
         with self._lock:
-            self._few = self._few or _Function(write(self._schedule, 1), self._notes)
-            return self._few
+            function = self._functions.get((lanes, far)) or self._functions.get((lanes, True))
+            if function is None:
+                code = write(self._schedule, lanes, far)
+                function = self._functions[lanes, far] = _Function(code, self._notes)
+            return function
 
 
 class _Function:
     """A compiled function, and what it is called with."""
 
     def __init__(self, code: Code, notes: Notes) -> None:
-        self.lanes, self.same, self.scratch = code.lanes, code.same, code.rows * code.tile
+        self.same, self.scratch = code.same, code.rows * code.tile
         self._engine, self.call, reader = loaded(object_code(code.source, notes))
         self.reader = trusted(reader)
 

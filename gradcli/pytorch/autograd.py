@@ -187,6 +187,8 @@ class Variable(metaclass=_VariableType):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         found = alias(data)
         if requires_grad:
+            if found._a.dtype.kind != "f":
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             found.requires_grad_()
         return found
 

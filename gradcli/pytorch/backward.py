@@ -153,10 +153,10 @@ class Sweep:
             from gradcli.pytorch.twice import renamed
 
             passed = renamed(step, g, passed)
-        if Mode.anomaly and Mode.check_nan:
-            _check_nan(step, passed)
         if self.seen is not None:
             self.seen.passed(step, g, passed)
+        if Mode.anomaly and Mode.check_nan:
+            _check_nan(step, passed, self.seen)
         if step._posts is not None:
             passed = self.called_after(step, passed, g)
         if not self.retain:
@@ -296,9 +296,10 @@ def _detected(step: Step) -> None:
     warn("error detected", step.name(), where)
 
 
-def _check_nan(step: Step, passed: Sequence[Any]) -> None:
+def _check_nan(step: Step, passed: Sequence[Any], seen: Seen | None) -> None:
     for i, p in enumerate(passed):
         a = None if p is None else p if isinstance(p, np.ndarray) else p._a
         if a is not None and np.isnan(a).any():
             _detected(step)
-            raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", step)
+            arose = seen.arose if seen is not None and seen.arose is not None else step
+            raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", arose)

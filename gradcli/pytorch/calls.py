@@ -182,18 +182,20 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
         raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
     make = _promoted(name, make, operands, [*args, *kwargs.values()], known.is_definition)
-    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands)))
+    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands), settings))
 
 
 # What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
 _NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
 
 
-def _grad(name: str, args: Sequence[Any], tensors: int) -> str:
-    """Return what PyTorch calls the step, which may tell how many of the operands are tensors."""
+def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
+    """Return what PyTorch calls the step, which may tell how many operands are tensors, and what else is given."""
     found = grad_name(name)
     if name == "lerp" and tensors > 2:
         return "LerpBackward1"
+    if name == "round" and settings:
+        return "RoundBackward1"
     if name not in _NUMBERED:
         return found
     is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -121,7 +120,8 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
     own = _filled(tuple(primals), map(variable, _leaves(primals)))
     xs = tuple(_leaves(own))
     found = func(*own)
-    return _cut((found, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
+    own = _filled(found, (y[...] for y in _leaves(found)))
+    return _cut((own, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
 
 
 def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
@@ -149,7 +149,8 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
             tangents = [zeros_like(other.detach()) for other in xs]
             tangents[k]._a.reshape(-1)[i] = 1
             columns.append(pushed(y, xs, tuple(tangents)))
-        yield reshape(stack(columns, -1), (*y.shape, *x.shape))
+        found = reshape(stack(columns, -1), (*y.shape, *x.shape))
+        yield found if x.dim() else called(found, "SqueezeBackward1")
 
 
 jacrev = _jacobians(lambda y, xs: derivatives(y, xs, True))
@@ -169,7 +170,16 @@ def _lanes(x: Tensor, dim: int, call: str) -> tuple[Tensor, ...]:
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
-    return found if step is None else called(found, re.sub("^(Sum|Mean|Prod)Backward0", r"\1Backward1", step.name()))  # type: ignore[no-any-return]
+    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))  # type: ignore[no-any-return]
+
+
+# What PyTorch calls a step of all lanes where it is another operation than that of one.
+_OF_LANES = {f"{name}Backward0": f"{name}Backward1" for name in ("Sum", "Mean", "Prod")}
+_OF_LANES |= {
+    "DotBackward0": "SqueezeBackward1",
+    "MaxBackward1": "MaxBackward0",
+    "SqueezeBackward4": "SqueezeBackward5",
+}
 
 
 def vmap(

@@ -131,8 +131,11 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    found: Any = addmm(bias, input.reshape(-1, columns), turned)
-    return found.view(*input.shape[:-1], weight.shape[0])  # type: ignore[no-any-return]
+    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])
+    if input.is_contiguous():
+        return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined,no-any-return]
+    found: Any = matmul(flat, turned)
+    return called(found.view(*shape), "UnsafeViewBackward0") + bias  # type: ignore[no-any-return]
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:

@@ -194,6 +194,8 @@ class Function:
             Recorder.applied(cls, args, needed)
         with no_grad():
             context, found = forward(cls, args, kwargs, needed)
+        for x in context._dirty:
+            x._memory.version += 1
         single = not isinstance(found, tuple)
         outputs = [found] if single else list(found)
         if Mode.grad and any(needed):
@@ -222,7 +224,6 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
     for x in context._dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        x._memory.version += 1
     found = []
     kept = {id(x) for x in context._kept}
     number = 0

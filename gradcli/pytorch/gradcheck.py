@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd_functional import as_tuple, derivatives
+from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.random import randn_like
@@ -45,16 +46,20 @@ def gradcheck(
     try:
         with enable_grad():
             outputs = [y for y in as_tuple(func(*given)) if y._a.dtype.kind == "f"]
+        xs = tuple(given[i] for i in wanted)
         for k, y in enumerate(outputs):
-            for j, i in enumerate(wanted):
-                numeric = _numeric(func, given, i, k, eps)
-                (found,) = derivatives(y, (given[i],), False)
-                analytic = found._a.reshape(y.numel(), -1).T
+            numerics = [_numeric(func, given, i, k, eps) for i in wanted]
+            for _again in range(2):  # as PyTorch does, which a backward that prints shows
+                found = derivatives(y, xs, False)
+            for j, numeric in enumerate(numerics):
+                analytic = found[j]._a.reshape(y.numel(), -1).T
                 if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
                     raise GradcheckError(
                         f"Jacobian mismatch for output {k} with respect to input {j},\n"
                         f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
                     )
+        for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
+            grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
     except GradcheckError:
         if raise_exception:
             raise

@@ -10,7 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.calls import moved
+from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -156,8 +156,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     own, placed = read(self, key)
     if placed:
         _set_places(self, own + tuple(range(n) for n in self.shape[sum(k is not None for k in own) :]), value)
-    else:
+    elif _name(self, key if isinstance(key, tuple) else (key,)) != "AliasBackward0":
         _set_part(getitem(self, key), value)
+    else:
+        _set_part(self, value)
+        if not isinstance(value, Tensor):
+            called(self, "FillBackward3")
 
 
 def _set_part(part: Tensor, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,15 +23,15 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
-from gradcli.pytorch.views import check_repeated
+from gradcli.pytorch.views import check_repeated, shape_of
 
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
-    if not Mode.grad:
-        return
     if x._inference and not Mode.inference:
         raise refusal("inference tensor changed in place")
+    if not Mode.grad:
+        return
     base = x._base
     if base is None:
         if x._requires and x._fn is None:
@@ -217,6 +218,8 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if args and args[0] is None and name in ("add_", "sub_", "mul_", "div_"):
+            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not NoneType")
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
@@ -258,6 +261,17 @@ def _turn(name: str) -> None:
 
 for _name in _TURNED:
     _turn(_name)
+
+
+@method("resize_")
+def resize_(self: Tensor, *size: Any) -> Tensor:
+    shape = shape_of(size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if not self.is_contiguous() or math.prod(shape) > self.numel():
+        raise MissingError("resize_(…) to more elements")
+    self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
+    return self
 
 
 def _augmented(name: str, made: Callable[..., Any]) -> None:

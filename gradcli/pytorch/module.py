@@ -18,6 +18,8 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
+        if requires_grad and found._a.dtype.kind != "f":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         found._requires = requires_grad
         return found
 

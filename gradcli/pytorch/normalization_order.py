@@ -50,7 +50,8 @@ class Batch:
         if self.training:
             mean, inverse = self._inverse(x)
         else:
-            assert self.mean is not None and self.spread is not None
+            assert self.mean is not None
+            assert self.spread is not None
             mean, spread = arrays[self.mean][:, 0], arrays[self.spread][:, 0]
             inverse = 1 / np.sqrt(spread + x.dtype.type(self.eps))
         scale = inverse if self.weight is None else inverse * arrays[self.weight][:, 0]
@@ -69,7 +70,8 @@ class Batch:
         if self.training:
             mean, inverse = self._inverse(x)
         else:
-            assert self.mean is not None and self.spread is not None
+            assert self.mean is not None
+            assert self.spread is not None
             mean = arrays[self.mean][:, 0]
             inverse = (1 / np.sqrt(arrays[self.spread][:, 0].astype(np.float64) + self.eps)).astype(x.dtype)
         far = x - _channels(mean, x)

@@ -77,7 +77,7 @@ def _rounded_first(a: Array, b: Array) -> Array:
     # In this order in memory NumPy, too, adds the terms one after the other.
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if rows == columns == 1:
-        return _tail(terms)
+        return _in_order(terms) if b.strides[1] == b.itemsize else _tail(terms)
     return _dots(terms) if turned(b) and not turned(a) and rows > 1 else _columns(terms)
 
 

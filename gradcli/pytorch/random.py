@@ -148,6 +148,8 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 
 
 def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
+    if self._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{self.dtype.word}'")
     if self.numel() >= BLOCK and not self.is_contiguous():
         return [g._one() * std + mean for _ in range(self.numel())]
     return g.normal(self.numel(), self._a.dtype, mean, std)

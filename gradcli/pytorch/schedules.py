@@ -111,8 +111,9 @@ class MultiplicativeLR(LambdaLR):
     """Multiplies the rate by what a function says of the epoch."""
 
     def get_lr(self) -> list[float]:
-        factors = [f(self.last_epoch) for f in self.lr_lambdas] if self.last_epoch > 0 else [1] * len(self.lr_lambdas)
-        return [lr * factor for lr, factor in zip(self.get_last_lr(), factors, strict=True)]
+        if self.last_epoch == 0:
+            return self.get_last_lr()
+        return [lr * f(self.last_epoch) for lr, f in zip(self.get_last_lr(), self.lr_lambdas, strict=True)]  # type: ignore[operator]
 
 
 class CosineAnnealingLR(LRScheduler):

@@ -130,12 +130,14 @@ class Tensor:
         if self._fn is not None and not wanted:
             raise refusal("requires_grad of a result")
         if wanted and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if self._inference and wanted:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        if requires_grad and self._a.dtype.kind != "f":
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -300,6 +302,7 @@ class Tensor:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))
         memo[id(self)] = found
+        found._memory.version = 1  # PyTorch sets the numbers of a new tensor
         found._requires = self._requires
         found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
         return found

@@ -299,6 +299,14 @@ def differences(graph, point, name, h=1e-3):
     return (8 * (half_up - half_down) - (up - down)) / (6 * h)
 
 
+def assert_close(found, expected, rtol, atol, name):
+    """Be quick where NumPy's `assert_allclose` has nothing to tell, which takes its time to find that."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(np.subtract(found, expected, dtype=float))
+    if not (apart <= atol + rtol * np.abs(expected)).all():
+        assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=name)
+
+
 def check_grads(graph, point, rng, order=2):
     """Check vᵀJ, the vᵀJ of that, and so on up to `order`, against differences."""
     point = point | {f"{name}.v": rng.uniform(-1, 1, y.shape) for name, y in graph.outputs.items()}
@@ -307,7 +315,7 @@ def check_grads(graph, point, rng, order=2):
     for name, node in graph.inputs.items():
         grad = found[f"{name}.grad"]
         assert grad.shape == node.shape
-        assert_allclose(grad, differences(graph, point, name), rtol=1e-7, atol=1e-8, err_msg=name)
+        assert_close(grad, differences(graph, point, name), 1e-7, 1e-8, name)
     if order > 1:
         check_grads(grads, point, rng, order - 1)
 
@@ -326,7 +334,7 @@ def check_batch(graph, domains, rng, points=3):
                 for name, value in together.items():
                     shape = g.outputs[name].shape
                     assert value.shape in {(*shape, 1), (*shape, points)}
-                    assert_allclose(value[..., k % value.shape[-1]], one[name], rtol=1e-12, atol=1e-14)
+                    assert_close(value[..., k % value.shape[-1]], one[name], 1e-12, 1e-14, name)
 
 
 def test_no_operation_is_forgotten():

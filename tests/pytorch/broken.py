@@ -299,6 +299,14 @@ y = Exp.apply(x)
 y.mul_(2)
 y.sum().backward()
 """,
+    "a nan that is looked for": """\
+import torch
+x = torch.zeros(1, requires_grad=True)
+with torch.autograd.set_detect_anomaly(True):
+    y = x.sqrt() * 0
+    y.sum().backward()
+""",
+    "a gradient of another shape": X + "x.grad = torch.ones(3)\n",
 }
 
 # Their mend is no change of a line: what to do instead is said in words.
@@ -310,14 +318,6 @@ prediction = net(torch.ones(4, 2)).argmax(dim=1)
 loss = (prediction == torch.zeros(4)).float().mean()
 loss.backward()
 """,
-    "a nan that is looked for": """\
-import torch
-x = torch.zeros(1, requires_grad=True)
-with torch.autograd.set_detect_anomaly(True):
-    y = x.sqrt() * 0
-    y.sum().backward()
-""",
-    "a gradient of another shape": X + "x.grad = torch.ones(3)\n",
     "a backward of the output's shape": """\
 import torch
 class ThreeSums(torch.autograd.Function):

@@ -1,18 +1,19 @@
-"""Scripts in which the thread from a result back to its leaves is lost, with the gradient that is to be there."""
+"""Scripts with one fault each: those in which the thread back to the leaves is lost, and other slips."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+HERE = Path(__file__).parent
 HEAD = "import numpy as np\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
 
-def lost() -> dict[str, tuple[str, str]]:
-    """Return the scripts by name, each with the gradient that its mended form has in the end."""
-    text = Path(__file__).with_suffix(".txt").read_text("utf-8")
-    parts = re.split(r"^# --- (.+); (.+)\n", text, flags=re.MULTILINE)[1:]
-    return {n: (HEAD + own, gradient) for n, gradient, own in zip(*[iter(parts)] * 3, strict=True)}
+def _parts(name: str) -> dict[str, str]:
+    found = re.split(r"^# --- (.+)\n", (HERE / name).read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return {title: HEAD + text for title, text in zip(found[::2], found[1::2], strict=True)}
 
 
-LOST = lost()
+# Each with the gradient that its mended form has in the end.
+LOST = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("lost_threads.txt").items()}
+SLIPS = _parts("slips.txt")

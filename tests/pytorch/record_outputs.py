@@ -18,7 +18,7 @@ import torch.func
 import torch.nn
 from broken import BROKEN, ERRORS, IN_WORDS
 from collection import RECORDED, first_lines, scripts, without_addresses
-from lost_threads import LOST
+from lost_threads import LOST, SLIPS
 
 import samples
 
@@ -73,7 +73,7 @@ def main() -> None:
 
 def record_errors() -> None:
     """Record what PyTorch says to the scripts that are to be mended."""
-    texts = {**BROKEN, **IN_WORDS, **{name: text for name, (text, _) in LOST.items()}}
+    texts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in LOST.items()}}
     found = {name: forked(name, text)["error"] for name, text in texts.items()}
     ERRORS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

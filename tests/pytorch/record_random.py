@@ -62,6 +62,46 @@ _CHANGES = (
     *("{a}.tanh_()", "{a}.clamp_({n}, {m})", "{a}.view(-1)[0] *= 2", "{a}.requires_grad_()", "{a}.detach_()"),
     *("{a}.pow_(2)", "{a}.unsqueeze_(0)", "{a} **= 2", "{a}.normal_()", "{a}.t_()"),
 )
+# What people do with autograd, a few lines each.
+_FUNCTION = "class Own(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        {}\n"
+_FUNCTION += (
+    "    @staticmethod\n    def backward(ctx, *g):\n        print('back', *g, torch.is_grad_enabled())\n        {}\n"
+)
+_SCENES = (
+    _FUNCTION.format("ctx.save_for_backward(x)\n        return x.exp(), x * 2", "return g[0] + 2 * g[1]")
+    + "u, v = Own.apply({a})\nprint(u, v, u.grad_fn is v.grad_fn, u.grad_fn)\n(u.sum() + v.mean()).backward()",
+    _FUNCTION.format("return torch.from_numpy(x.numpy() ** 3)", "return g[0].double()")
+    + "Own.apply({a}).sum().backward()\nprint({a}.grad)",
+    _FUNCTION.format("ctx.mark_dirty(x)\n        return x.mul_(2)", "return g[0] * 2")
+    + "u = Own.apply({a})\nprint(u is {a}, u, u._version)",
+    _FUNCTION.format("return x.round()", "return g[0]")
+    + "torch.autograd.gradcheck(Own.apply, (torch.ones(2, dtype=torch.float64, requires_grad=True),))",
+    "with torch.no_grad():\n    part = {a}[:1]\nprint(part, part.is_leaf)\n(part * 2).sum().backward()",
+    "with torch.no_grad():\n    print({a}.numpy() * 2)",
+    "({a} * {b}).sum().backward(inputs=[{a}], retain_graph=True)\nprint({a}.grad, {a}.retains_grad)",
+    "({a} ** 2).sum().backward(create_graph=True)\nprint({a}.grad)\n{a}.sum().backward()\nprint({a}.grad)",
+    "{a}.sum().backward(create_graph=True)\n{a}.sum().backward()\nprint({a}.grad)",
+    "{b}.register_hook(lambda g: print('hook', g))\nprint(torch.autograd.grad(({a} * {b}).sum(), {a}))",
+    "print(torch.func.jacfwd(lambda x: x.log() * -2)({a}))",
+    "print(torch.func.jacrev(lambda x: (x.sin(), {{'k': x ** 2}}))({a}))",
+    "print(torch.func.hessian(lambda x, y: (x * y).sum(), argnums=(0, 1))({a}, {b}))",
+    "print(torch.func.grad(lambda x: (x * {b}).sum())({a}))",
+    "print(torch.func.grad(lambda x: torch.func.grad(lambda y: (x * y * y).sum())({b}).sum())({a}))",
+    "print(torch.vmap(lambda x: x.sum())({a}), torch.vmap(torch.sin)({a}))",
+    "print(torch.func.jvp(lambda x: (x.sin(), x ** 2), ({a},), (torch.ones_like({a}),)))",
+    "print({a}[:].grad_fn, {a}[:9].grad_fn, {a}[:9, :].grad_fn)",
+    "m = torch.nn.Linear(3, 2)\nm.register_full_backward_hook(lambda *g: print(g[1:]))\nm({b}.data).sum().backward()",
+    "from copy import deepcopy\nprint(deepcopy({a}), deepcopy({a})._version)",
+    "{a}.data.add_({a}.grad, alpha=-0.1)\nprint({a})",
+    "print({a}.round(decimals=1), {a}.unique(), F.cosine_similarity({a}, {b}, dim=0))",
+    "{a}.prod().backward()\nprint({a}.grad)",
+    "x = torch.arange(6.).reshape(2, 3).requires_grad_()\nx.mul_(2)",
+    "with torch.inference_mode():\n    w = {a} * 2\nwith torch.no_grad():\n    w[0] = 1",
+    "net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))\n"
+    "opt = torch.optim.Adam(net.parameters(), lr=0.1)\nfor _ in range(3):\n    opt.zero_grad()\n"
+    "    loss = (net(torch.ones(2, 3)) - {n}).pow(2).mean()\n    loss.backward()\n    opt.step()\n    print(loss)\n"
+    "p = {{k: v * 2 for k, v in net.named_parameters()}}\nprint(torch.func.functional_call(net, p, torch.ones(1, 3)))",
+)
 
 
 class Program:
@@ -119,9 +159,12 @@ class Program:
         self.assigned(pick(made))
 
     def step(self) -> None:
-        """Add an operation, a change in place, or another tensor."""
+        """Add an operation, a change in place, another tensor, or a scene."""
         kind, pick = self.random.random(), self.random.choice
-        if kind < 0.25:
+        if kind < 0.07:
+            if self.tried(self.filled(pick(_SCENES))) and not self.ended:
+                self.lines += [f"print('{n}', {n}, {n}.grad)" for n in self.names[:2]]
+        elif kind < 0.25:
             self.assigned(self.filled("{a} " + pick("+-*/%") + pick((" {b}", " {n}"))))
         elif kind < 0.4:
             self.assigned(self.filled(pick(("{a}." + pick(_METHODS) + "()", "F." + pick(_FUNCTIONS) + "({a})"))))
@@ -163,7 +206,7 @@ class Program:
         torch.manual_seed(0)
         while not self.names:
             self.leaf()
-        wanted = len(self.lines) + self.random.randint(8, 20)
+        wanted = len(self.lines) + self.random.randint(8, 22)
         for _ in range(60):
             if len(self.lines) < wanted and not self.ended and len(self.names) < 20:
                 self.step()

@@ -9,7 +9,7 @@ import traceback
 
 import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
-from lost_threads import LOST
+from lost_threads import LOST, SLIPS
 
 from gradcli.cli.script_errors import explained, why
 from gradcli.cli.script_source import Change, changed
@@ -41,7 +41,7 @@ def line_of(error):
 
 def test_there_are_enough():
     assert len(BROKEN) >= 50
-    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys()
+    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys() | SLIPS.keys()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -77,6 +77,15 @@ def test_a_thread_that_was_lost_is_kept(name):
     assert told.changes
     mended = changed(text, told.changes)
     assert error_of(f"{mended}assert {gradient} is not None\n") == ""
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_mended(name):
+    error = ending(SLIPS[name]).error
+    assert line_of(error) == RECORDED[name]
+    changes = explained(error, Script(SLIPS[name], "script.py", None)).changes
+    assert changes
+    assert error_of(changed(SLIPS[name], changes)) == ""
 
 
 def said(text):

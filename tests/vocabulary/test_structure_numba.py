@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.numba_code import NotInNumbaError, write
+from gradcli.engine.numba_code import NotInNumbaError, check
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 
@@ -97,7 +97,7 @@ def test_compiled_kernels(graph, tmp_path, monkeypatch):
 def test_what_numba_lacks_is_told(expression, op, shape):
     graph = parse(f"out = {expression}", x=shape)
     with pytest.raises(NotInNumbaError, match=f"^Numba has no `{op}`$"):
-        write(Schedule.of(graph, {}))
+        check(Schedule.of(graph, {}))
     pytest.importorskip("numba")
     notes = Notes()
     points = points_of(graph, 20)

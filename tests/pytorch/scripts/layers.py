@@ -290,6 +290,27 @@ for _ in range(3):
     schedule.step()
     print(schedule.get_last_lr())
 print(_LRScheduler, isinstance(schedule, _LRScheduler), issubclass(ReduceLROnPlateau, LRScheduler))
+# --- linear of what is not contiguous
+torch.manual_seed(0)
+linear, x = nn.Linear(3, 2), torch.randn(4, 5, 3)
+for a in (x, x.transpose(0, 1), torch.randn(3, 5).t(), torch.randn(2, 5, 3, 2).transpose(2, 3), x[:, ::2], x[::2], x[0, 0], x[:, :1]):
+    linear.zero_grad()
+    y = linear(a)
+    y.sum().backward()
+    print(y.grad_fn.name(), y.stride(), y.flatten()[:3], linear.weight.grad)
+# --- training lines to the last digit
+for n, inner, outer in ((4, 1, 1), (100, 1, 1), (20, 1, 1), (5, 3, 2), (50, 2, 1), (100, 4, 1)):
+    torch.manual_seed(n)
+    x = torch.randn(n, inner) * 3
+    y = x[:, :1] * 2 + 1 + torch.zeros(n, outer)
+    model = nn.Linear(inner, outer)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(60):
+        loss = nn.MSELoss()(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(n, loss.item(), model.weight.flatten().tolist(), model.weight.grad.flatten().tolist(), model.bias.grad.tolist())
 # --- losses whose settings are told by their places
 torch.manual_seed(0)
 x, w = torch.randn(3, 4, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0])

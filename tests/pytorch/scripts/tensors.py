@@ -187,3 +187,18 @@ cudnn.benchmark = torch.backends.cudnn.enabled = False
 print(torch.cuda.is_available(), torch.backends.mps.is_available(), torch.backends.mps.is_built(), torch.mps.is_available())
 print(torch.accelerator.is_available(), torch.accelerator.current_accelerator(), hasattr(torch.backends, "mps"))
 print(torch.backends.cudnn.deterministic, hasattr(torch.ones(1), "index"))
+# --- slices of all
+y, z = (torch.ones(n, requires_grad=True) * 1 for n in ((2,), (2, 2)))
+for v in (y[:], y[:3], y[0:], y[-2:], y[...], y[::1], y[(slice(None),)], z[:], z[:, :], z[:, :3], z[0:5], z[..., :], z[:, None]):
+    print(v.grad_fn.name(), v.grad_fn.next_functions[0][0].name())
+for key in (slice(None), (slice(None), slice(None)), ..., slice(0, 5)):
+    for value in (3, torch.ones(2)):
+        z = torch.ones(2, 2, requires_grad=True) * 1
+        z[key] = value
+        print(z.grad_fn.name(), [f and f[0].name() for f in z.grad_fn.next_functions if f[0]])
+# --- resized in place
+x=torch.arange(6.); y=x; x.resize_(2,3); print(x, y.shape, x.is_contiguous()); x[0,0]=9; print(x.resize_(3)); print(x.resize_((3,1)), y)
+z=torch.arange(4); w=z.view(2,2); z.resize_(2,2)[0,0]=7; print(w, z)
+for a in (torch.ones(2,requires_grad=True), torch.ones(2,requires_grad=True)*1):
+    try: a.resize_(2,1)
+    except Exception as e: print(e)
