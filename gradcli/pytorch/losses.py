@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -21,6 +22,8 @@ from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.losses import IGNORED, at_classes
 
+_OLD = ("size_average", "reduce", "reduction")
+
 
 def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     """Return how a loss of many samples becomes one, from the arguments of today or of old.
@@ -29,36 +32,46 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     """
     if size_average is not None or reduce_ is not None:
         found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
-        warn("old reduction", found, level=4)
+        warn("old reduction", found, level=3)
         return found
     if reduction == "elementwise_mean":
-        warn("oldest reduction", level=4)
+        warn("oldest reduction", level=3)
         return "mean"
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
 
-def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Let a loss have the arguments that say how it is reduced, and be told as `how`; `places` are all after two."""
+def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+    """Let a loss have the arguments that say how it is reduced; `places` are all that stand behind its operands.
 
-    def register(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
+    """
+
+    def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
+        names = list(inspect.signature(loss).parameters.values())
+        operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
+        is_told = any(p.name == "how" for p in names)
+
         @wraps(loss)
-        def call(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            given = dict(zip(places, args, strict=False)) | kwargs
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            given = dict(zip((*operands, *places), args, strict=False)) | kwargs
             old = given.pop("size_average", None), given.pop("reduce", None)
             reduction = given.pop("reduction", "mean")
-            return loss(input, target, reduction if reduction == also else reduction_of(*old, reduction), **given)
+            how = reduction if reduction == also else reduction_of(*old, reduction)
+            found: Tensor = loss(**given, how=how) if is_told else _one(loss(**given), how)
+            return found
 
         return call
 
     return register
 
 
+def _one(loss: Any, how: str) -> Any:
+    return loss.mean() if how == "mean" else loss.sum() if how == "sum" else loss
+
+
 # Of the difference between numbers
-
-
-_OLD = ("size_average", "reduce", "reduction")
 
 
 @_reducing(*_OLD, "weight")
@@ -121,7 +134,7 @@ def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
 # Of probabilities
 
 
-@_reducing("weight", "size_average", "reduce", "reduction")
+@_reducing("weight", *_OLD)
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     if target.shape != input.shape:
         raise refusal("size of the target, refused", target.shape, input.shape)
@@ -134,7 +147,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
     return named("binary_cross_entropy", input, target, weight, how)
 
 
-@_reducing("weight", "size_average", "reduce", "reduction", "pos_weight")
+@_reducing("weight", *_OLD, "pos_weight")
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
@@ -157,7 +170,7 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-@_reducing("size_average", "reduce", "reduction", "log_target", also="batchmean")
+@_reducing(*_OLD, "log_target", also="batchmean")
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence", level=3)
@@ -167,54 +180,11 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
     return loss.sum() / input.shape[0] if how == "batchmean" else _one(loss, how)  # type: ignore[no-any-return]
 
 
-def _one(loss: Any, how: str) -> Any:
-    return loss.mean() if how == "mean" else loss.sum() if how == "sum" else loss
+# What PyTorch composes itself
 
 
-# What PyTorch composes itself: a line a loss
-
-
-def _composed(function: Callable[..., Any], **defaults: Any) -> Callable[..., Tensor]:
-    def loss(*args: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **own: Any) -> Tensor:
-        count = function.__code__.co_argcount - len(defaults)
-        given = defaults | dict(zip(defaults, args[count:], strict=False)) | own
-        return _one(function(*args[:count], **given), reduction_of(size_average, reduce, reduction))
-
-    return loss
-
-
-def _gaussian(input: Any, target: Any, var: Any, full: bool, eps: float) -> Any:
-    if (var._a < 0).any():
-        raise ValueError("var has negative entry/entries")
-    spread = var.clamp(min=eps)
-    loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
-    return loss + 0.5 * np.log(2 * np.pi) if full else loss
-
-
-def _hinge(input: Any, target: Any, margin: float) -> Any:
-    far = where(target.ne(1), (margin - input).clamp_min(0), 0.0)
-    return far + where(target.ne(-1), input, 0.0)
-
-
-def _cosine(input1: Any, input2: Any, target: Any, margin: float) -> Any:
-    eps = 1e-12
-    products = (input1 * input2).sum(-1)
-    cosine = products / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
-    near = where(target.eq(1), 1 - cosine, 0.0)
-    return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
-
-
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")  # type: ignore[no-any-return]
-
-
-def _triplet(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool) -> Any:
-    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
-    far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far  # type: ignore[attr-defined]
-    return (margin + near - far).clamp_min(0)  # type: ignore[attr-defined]
-
-
-def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: float) -> Any:
+@_reducing("log_input", "full", "size_average", "eps", "reduce", "reduction")
+def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8) -> Any:
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
@@ -222,26 +192,65 @@ def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: float) -
     return loss
 
 
-poisson_nll_loss = _composed(_poisson, log_input=True, full=False, eps=1e-8)
-gaussian_nll_loss = _composed(_gaussian, full=False, eps=1e-6)
-hinge_embedding_loss = _composed(_hinge, margin=1.0)
-margin_ranking_loss = _composed(lambda a, b, target, margin: (-target * (a - b) + margin).clamp_min(0), margin=0.0)
-_soft_margin = _composed(lambda input, target: (1 + (-target * input).exp()).log())
-cosine_embedding_loss = _composed(_cosine, margin=0.0)
-triplet_margin_loss = _composed(_triplet, margin=1.0, p=2.0, eps=1e-6, swap=False)
-multilabel_soft_margin_loss = _composed(
-    lambda input, target: -(target * _logsigmoid(input) + (1 - target) * _logsigmoid(-input)).sum(-1) / input.shape[-1]
-)
+@_reducing("full", "eps", "reduction")
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
+    if (var._a < 0).any():
+        raise ValueError("var has negative entry/entries")
+    spread = var.clamp(min=eps)
+    loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
+    return loss + 0.5 * np.log(2 * np.pi) if full else loss
 
 
-def soft_margin_loss(*args: Any, **kwargs: Any) -> Tensor:
-    if len(args) > 1 and args[1].requires_grad:
+@_reducing("margin", *_OLD)
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0) -> Any:
+    far = where(target.ne(1), (margin - input).clamp_min(0), 0.0)
+    return far + where(target.ne(-1), input, 0.0)
+
+
+@_reducing("margin", *_OLD)
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
+    return (-target * (input1 - input2) + margin).clamp_min(0)
+
+
+@_reducing("margin", *_OLD)
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
+    eps = 1e-12
+    products = (input1 * input2).sum(-1)
+    cosine = products / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
+    near = where(target.eq(1), 1 - cosine, 0.0)
+    return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
+
+
+@_reducing("margin", "p", "eps", "swap", *_OLD)
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+) -> Any:
+    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
+    far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
+    return (margin + near - far).clamp_min(0)
+
+
+@_reducing("weight", *_OLD)
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
+    loss = target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input)
+    return -(loss if weight is None else loss * weight).sum(-1) / input.shape[-1]
+
+
+@_reducing(*_OLD)
+def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
+    if target.requires_grad:
         raise refusal("target requires grad")
-    return called(_soft_margin(*args, **kwargs), "SoftMarginLossBackward0")  # type: ignore[no-any-return]
-
-
-def _logsigmoid(x: Any) -> Any:
-    return named("logsigmoid", x)
+    return called(_one((1 + (-target * input).exp()).log(), how), "SoftMarginLossBackward0")
 
 
 # Of classes

@@ -70,7 +70,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "SoftMarginLoss": ("soft_margin_loss", _OLD),
     "CosineEmbeddingLoss": ("cosine_embedding_loss", {"margin": 0.0, **_OLD}),
     "TripletMarginLoss": ("triplet_margin_loss", {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **_OLD}),
-    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", _OLD),
+    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", {"weight": None, **_OLD}),
 }
 # What a module's text shows of its settings, where it is not all of them.
 _POOL = "kernel_size={kernel_size}, stride={stride}, padding={padding}"

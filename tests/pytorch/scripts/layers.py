@@ -317,3 +317,17 @@ from torch.nn.modules.module import Module
 from torch.nn.modules import Linear
 import torch.nn.modules
 print(Parameter is nn.Parameter, Module is nn.Module, Linear is nn.Linear, torch.nn.modules.module.Module is Module)
+# --- losses whose settings are told by their places
+torch.manual_seed(0)
+x, w = torch.randn(3, 4, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0])
+t = torch.tensor([0, 3, 1])
+print(nn.CrossEntropyLoss(w, None, 3)(x, t), F.cross_entropy(x, t, w, None, 3, None, "sum"))
+print(nn.NLLLoss(w, None, 0, None, "sum")(x.log_softmax(1), t), nn.SmoothL1Loss(None, None, "sum", 0.5)(x, x.detach() + 1))
+y = torch.rand(3, 4)
+print(F.poisson_nll_loss(x, y, False, True, None, 1e-3, None, "sum"), F.multilabel_soft_margin_loss(x, y, w))
+print(nn.MultiLabelSoftMarginLoss(w, reduction="none")(x, y), F.huber_loss(x, y, "sum", 0.5), F.l1_loss(x, y, None, None, "sum"))
+for wrong in (lambda: F.softplus(torch.tensor([1, 2]), 2.0), lambda: F.triplet_margin_loss(x, x, x, reduction="most")):
+    try:
+        wrong()
+    except (NotImplementedError, ValueError) as error:
+        print(type(error).__name__, error)
