@@ -392,3 +392,10 @@ def test_more_exact_than_pytorch(expression, x, value, grad):
     found, (found_grad,) = differentiate(expression, [x])
     assert_allclose(found, value, rtol=1e-11)
     assert_allclose(found_grad, grad, rtol=1e-11)
+
+
+@pytest.mark.parametrize("call", ["hardtanh(x, y, 2)", "hardtanh(x, -2, y)", "clamp(x, y, 2)", "clamp(x, -2, y)"])
+def test_at_a_bound_the_gradient_is_given_once(call):
+    """Where x and its bound move together, so does the result: their slopes add up to 1."""
+    value, grads = differentiate(call, (1, 1))
+    assert value == sum(grads) == 1
