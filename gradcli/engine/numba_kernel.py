@@ -21,7 +21,7 @@ from gradcli.graph.operations import OPERATIONS
 
 Array = np.ndarray[Any, Any]
 
-_THREAD = 2**23  # additions whose time is worth a thread
+_THREAD = 2**22  # additions whose time is worth a thread
 # Bytes of the outputs: from here on they do not fit in the inner caches, and in the outer one neither.
 _LARGE, _FAR = 2**20, 2**23
 

@@ -35,7 +35,7 @@ def _print_targets(rows: Rows) -> None:
 
 def rosenbrock_gradient(session: Session) -> None:
     """Race at the gradient of a sum over a vector."""
-    _growing(session, rosenbrock, 5, "gradient in 100 variables", PEERS)
+    _growing(session, rosenbrock, 6, "gradient in 100 variables", PEERS)
 
 
 def tanh_network(session: Session) -> None:
