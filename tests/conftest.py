@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# Thousands of systems pass through one process: what SymPy keeps of each is not to push out what it keeps of others.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "100000")
+
 from gradcli.cli.main import gradcli
 from gradcli.cli.outcome import run
 
