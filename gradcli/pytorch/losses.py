@@ -177,7 +177,9 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
     if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
         raise RuntimeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
-    return loss.sum() / input.shape[0] if how == "batchmean" else _one(loss, how)  # type: ignore[no-any-return]
+    if how != "batchmean":
+        return _one(loss, how)
+    return loss.sum() / input.shape[0] if input.shape else loss.sum()  # type: ignore[no-any-return]
 
 
 # What PyTorch composes itself

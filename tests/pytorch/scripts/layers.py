@@ -331,3 +331,6 @@ for wrong in (lambda: F.softplus(torch.tensor([1, 2]), 2.0), lambda: F.triplet_m
         wrong()
     except (NotImplementedError, ValueError) as error:
         print(type(error).__name__, error)
+# --- a divergence of one number has no batch
+x = torch.tensor(-0.5, requires_grad=True)
+print(F.kl_div(x, torch.tensor(0.3), reduction="batchmean"))
