@@ -8,6 +8,27 @@ from __future__ import annotations
 
 _LINE = 8  # numbers in a line of the cache, at a multiple of its bytes
 
+
+def _copied(name: str, enters: str, until: str, then: str, lines: bool = True, memory: str = "align 8") -> str:
+    """Return a loop that copies numbers, or whole lines of them, on from an index until another.
+
+    `enters` has the index at which each block before comes in, `memory` how what is copied is written.
+    """
+    kind, step = (f"<{_LINE} x double>", _LINE) if lines else ("double", 1)
+    return f"""{name}:
+  %{name}.i = phi i64 {enters}, [ %{name}.next, %{name}.one ]
+  %{name}.more = icmp slt i64 %{name}.i, {until}
+  br i1 %{name}.more, label %{name}.one, label %{then}
+{name}.one:
+  %{name}.source = getelementptr double, ptr %source, i64 %{name}.i
+  %{name}.value = load {kind}, ptr %{name}.source, align 8
+  %{name}.to = getelementptr double, ptr %to, i64 %{name}.i
+  store {kind} %{name}.value, ptr %{name}.to, {memory}
+  %{name}.next = add i64 %{name}.i, {step}
+  br label %{name}
+"""
+
+
 SOURCE = f"""
 define internal void @stream(ptr noalias nocapture %to, ptr noalias nocapture readonly %source, i64 %n, i1 %large)
   noinline nounwind {{
@@ -22,52 +43,12 @@ start:
   %whole = and i64 %rest, {-_LINE}
   %lines = add i64 %head, %whole
   br label %first
-first:
-  %i = phi i64 [ 0, %start ], [ %i.next, %first.one ]
-  %first.more = icmp slt i64 %i, %head
-  br i1 %first.more, label %first.one, label %choose
-first.one:
-  %first.source = getelementptr double, ptr %source, i64 %i
-  %first.value = load double, ptr %first.source
-  %first.to = getelementptr double, ptr %to, i64 %i
-  store double %first.value, ptr %first.to
-  %i.next = add i64 %i, 1
-  br label %first
+{_copied("first", "[ 0, %start ]", "%head", "choose", lines=False)}
 choose:
   br i1 %large, label %past, label %usual
-past:
-  %j = phi i64 [ %head, %choose ], [ %j.next, %past.one ]
-  %past.more = icmp slt i64 %j, %lines
-  br i1 %past.more, label %past.one, label %last
-past.one:
-  %past.source = getelementptr double, ptr %source, i64 %j
-  %past.value = load <{_LINE} x double>, ptr %past.source, align 8
-  %past.to = getelementptr double, ptr %to, i64 %j
-  store <{_LINE} x double> %past.value, ptr %past.to, align {8 * _LINE}, !nontemporal !2
-  %j.next = add i64 %j, {_LINE}
-  br label %past
-usual:
-  %k = phi i64 [ %head, %choose ], [ %k.next, %usual.one ]
-  %usual.more = icmp slt i64 %k, %lines
-  br i1 %usual.more, label %usual.one, label %last
-usual.one:
-  %usual.source = getelementptr double, ptr %source, i64 %k
-  %usual.value = load <{_LINE} x double>, ptr %usual.source, align 8
-  %usual.to = getelementptr double, ptr %to, i64 %k
-  store <{_LINE} x double> %usual.value, ptr %usual.to, align 8
-  %k.next = add i64 %k, {_LINE}
-  br label %usual
-last:
-  %l = phi i64 [ %lines, %past ], [ %lines, %usual ], [ %l.next, %last.one ]
-  %last.more = icmp slt i64 %l, %n
-  br i1 %last.more, label %last.one, label %done
-last.one:
-  %last.source = getelementptr double, ptr %source, i64 %l
-  %last.value = load double, ptr %last.source
-  %last.to = getelementptr double, ptr %to, i64 %l
-  store double %last.value, ptr %last.to
-  %l.next = add i64 %l, 1
-  br label %last
+{_copied("past", "[ %head, %choose ]", "%lines", "last", memory=f"align {8 * _LINE}, !nontemporal !2")}
+{_copied("usual", "[ %head, %choose ]", "%lines", "last")}
+{_copied("last", "[ %lines, %past ], [ %lines, %usual ]", "%n", "done", lines=False)}
 done:
   ret void
 }}

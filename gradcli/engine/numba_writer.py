@@ -296,7 +296,8 @@ class Writer:
         if place.streamed:
             row = Node("row", (), ())
             self._stored.append((place, element, row))
-            place, element = self.take(row), int(self.take(row).index)
+            place = self.take(row)
+            element = int(place.index)
         self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(place, element)}, align 8")
 
     def number_at(self, start: int, counters: Sequence[Counter], shape: Shape) -> Counter:
