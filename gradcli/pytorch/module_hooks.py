@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.views import _reshaped
-
-_NO_INPUTS = (
-    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
-    "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-    "register_full_backward_hook for more details."
-)
 
 
 def _again(x: Tensor) -> Tensor:
@@ -94,7 +88,7 @@ class Watched:
                 if found is not None:
                     changed = found[i] if isinstance(found, tuple) else found
             if not self.watches_inputs and None not in self.out:
-                warnings.warn(_NO_INPUTS, UserWarning, stacklevel=8)
+                warn("full hook without inputs", level=8)
                 self.called()
             return changed
 
