@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 PIPE = 80  # columns where there is no terminal
 _NARROW = 20  # a narrower page is not laid out
@@ -34,6 +34,15 @@ def _cell(letter: str) -> int:
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return several names in words.
+
+    >>> in_words(["w", "b", "c"])
+    'w, b and c'
+    """
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def wrapped(text: str, width: int, hang: str = "") -> list[str]:

@@ -86,7 +86,8 @@ def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
     from gradcli.cli.script_source import Text
     from gradcli.cli.script_threads import Threads
-    from gradcli.pytorch.cuts import CUTS, in_words
+    from gradcli.pytorch.cuts import CUTS
+    from gradcli.wrapping import in_words
 
     reached = {id(x) for x, *_ in call.leaves}
     named = told.names.tensors.items()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gradcli.pytorch.session import Script, source_line
+from gradcli.wrapping import in_words
 
 
 def code_at(script: Script, line: int) -> str:
@@ -30,5 +31,5 @@ def lines_in_words(script: Script, lines: Iterable[int]) -> str:
     if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
         found = f"lines {numbers[0]} to {numbers[-1]}"
     else:
-        found = f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
+        found = f"lines {in_words(numbers)}"
     return found + where(script, own[0][1]).partition(str(int(own[0][1])))[2]

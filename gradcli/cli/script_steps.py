@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.notation.numbers import array_text
-from gradcli.pytorch.cuts import in_words
+from gradcli.wrapping import in_words
 
 _FEW = 4  # elements of a parameter whose numbers are shown
 _MOST = 6  # parameters whose numbers are shown

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.script_gradients import array_words
+from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
     from gradcli.cli.script_told import Told
@@ -55,4 +56,4 @@ class Sums:
         names = [f"{name}.grad" for name, _ in found]
         if len(names) > _NAMED:
             return f".grad of {len(names)} leaves adds up"
-        return f"{', '.join(names[:-1])} and {names[-1]} add up" if names else ""
+        return f"{in_words(names)} add up" if names else ""

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Edge, Leaf, Line, Recorder, Step, edge_of, script_line
+from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -37,15 +38,6 @@ class Cut:
         """Tell whether the numbers came from a leaf."""
         found = self.leaves.get(id(x))
         return found is not None and found() is x
-
-
-def in_words(names: Sequence[str]) -> str:
-    """Return several in words.
-
-    >>> in_words(["w", "b", "c"])
-    'w, b and c'
-    """
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line
