@@ -359,6 +359,7 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
+ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
