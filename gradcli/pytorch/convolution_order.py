@@ -8,13 +8,13 @@ matrices.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.product_order import chain, is_fused, product
 from gradcli.pytorch.sum_order import sums
 
@@ -196,12 +196,9 @@ def _parts(x: Array, w: Array, g: Array) -> list[tuple[int, int]]:
     halves = cost(half, blocks[0], 1)
     apart = cost(len(x), -(-blocks[0] // 2), 1) if blocks[0] > 1 else halves + (blocks[1] <= 1)
     in_halves = math.prod(blocks) == 1 if small else halves <= apart
-    if _THREADS < 2 or len(x) < 2 or not in_halves:
+    if Mode.threads < 2 or len(x) < 2 or not in_halves:
         return [(0, len(x))]
     return [(0, half), (half, len(x))]
-
-
-_THREADS = os.cpu_count() or 1
 
 
 def _of_weights(taken: Array, g: Array, parts: Sequence[tuple[int, int]], is_product: bool) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.rounding import folded, fused
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +50,9 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
         return product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
     if a.dtype == np.float32:
-        return _fused(a, b, first)
+        whole = rows - rows % _ROWS if _has_edges(a, b) else rows
+        found = _fused(a[:whole], b, first[:whole])
+        return found if whole == rows else np.concatenate([found, _rows_behind(whole, a, b) + first[whole:]])
     found = product(a, b) + first
     rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
     terms = np.concatenate([first[:1, :columns], b[:, :columns]])
@@ -69,7 +72,7 @@ def _of_matrices(a: Array, b: Array) -> Array:
     if inner == 1:
         return a * b  # type: ignore[no-any-return]
     if is_fused(a, b):
-        return _fused(a, b) if a.dtype == np.float32 else _fused_but_edges(a, b)
+        return _fused_but_edges(a, b) if _has_edges(a, b) else _fused(a, b)
     return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
 
 
@@ -87,11 +90,17 @@ def _rounded_first(a: Array, b: Array) -> Array:
         return _row_by_row(np.multiply(a.T, b, order="C"))[:, None]
     if rows == 1 < columns and turned(b):
         return _row_by_row(np.multiply(b, a.T, order="C"))[None]
-    # In this order in memory NumPy, too, adds the terms one after the other.
-    terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if rows == columns == 1:
+        terms = a.T[:, :, None] * b[:, None, :]
         return _in_order(terms) if b.strides[1] == b.itemsize else _tail(terms)
-    return _dots(terms) if turned(b) and not turned(a) and rows > 1 else _columns(terms)
+    return _rows_behind(0, a, b)
+
+
+def _rows_behind(first: int, a: Array, b: Array) -> Array:
+    """Return the rows of a product from one on, whose terms are rounded before they are added."""
+    # In this order in memory NumPy, too, adds the terms one after the other.
+    terms = np.multiply(a[first:].T[:, :, None], b[:, None, :], order="C")
+    return _dots(terms) if turned(b) and not turned(a) and len(a) > 1 else _columns(terms)
 
 
 def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
@@ -105,14 +114,23 @@ def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
     return found
 
 
+def _has_edges(a: Array, b: Array) -> bool:
+    """Tell whether rows behind whole fours are for themselves: of float64, and where several threads have few rows."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    is_shared = Mode.threads > 1 and rows <= _COLUMNS and (inner > 16 or (inner > 4 and columns > 16))
+    return a.dtype == np.float64 or is_shared
+
+
 def _fused_but_edges(a: Array, b: Array) -> Array:
-    """Return a product of float64: one rounding is for whole fours of rows and twelves of columns."""
-    rows, columns = len(a) - len(a) % _ROWS, b.shape[1] - b.shape[1] % _COLUMNS
-    found = np.empty((len(a), b.shape[1]))
-    found[:rows, :columns] = chain(a[:rows], b[:, :columns])
-    for x, y, part in ((a, b[:, columns:], found[:, columns:]), (a[rows:], b[:, :columns], found[rows:, :columns])):
-        if part.size:
-            part[...] = _rounded_first(x, y)
+    """Return a product where one rounding is for whole fours of rows, and of float64 for twelves of columns."""
+    rows, columns = len(a) - len(a) % _ROWS, b.shape[1]
+    columns -= columns % _COLUMNS if a.dtype == np.float64 else 0
+    found = np.empty((len(a), b.shape[1]), a.dtype)
+    found[:rows, :columns] = (chain if a.dtype == np.float64 else _fused)(a[:rows], b[:, :columns])
+    if columns < b.shape[1]:
+        found[:, columns:] = _rounded_first(a, b[:, columns:])
+    if rows < len(a):
+        found[rows:, :columns] = _rows_behind(rows, a, b[:, :columns])
     return found
 
 

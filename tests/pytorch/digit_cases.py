@@ -44,7 +44,8 @@ CASES = {
         for bits in (32, 64)
     },
     "linear layers": "".join(
-        f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},))\n" for m, k, n in ((6, 30, 16), (8, 400, 12), (5, 9, 2))
+        f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},))\n"
+        for m, k, n in ((6, 30, 16), (8, 400, 12), (5, 9, 2), (16, 40, 10))
     ),
     "linear layers of float64": "try_(F.linear, (8, 30), (12, 30), (12,), kind=np.float64)\n",
     "stacks of matrices": "try_(torch.bmm, (3, 4, 5), (3, 5, 2))\ntry_(torch.bmm, (2, 8, 20), (2, 20, 12))\n",
@@ -108,5 +109,13 @@ try_(lambda x, w: F.conv2d(x, w.detach()), (2, 20, 5, 5), (18, 20, 3, 3))
 try_(lambda x, w, b: F.conv2d(x, w, b), (1, 3, 8, 8), (6, 3, 5, 5), (6,))
 try_(lambda x, w, b: F.conv1d(x, w, b, padding=1), (1, 2, 9), (3, 2, 3), (3,))
 try_(lambda x: x.sum((0, 2)), (5, 3, 7))
+""",
+    "two threads": """
+torch.set_num_threads(2)
+try_(F.linear, (10, 30), (16, 30), (16,))
+try_(F.linear, (5, 20), (12, 20), (12,))
+try_(lambda x, w, b: F.conv2d(x, w, b), (4, 3, 6, 6), (8, 3, 3, 3), (8,))
+try_(lambda x, w, b: F.conv2d(x, w, b), (4, 8, 6, 6), (16, 8, 3, 3), (16,))
+torch.set_num_threads(1)
 """,
 }
