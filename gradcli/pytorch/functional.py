@@ -277,7 +277,7 @@ def _pooled(name: str) -> Callable[..., Tensor]:
         steps = kernel_size if stride is None or stride == [] else stride
         settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
         check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
-        return named(name, input, kernel_size, steps, padding, *args, **kwargs)
+        return named(name, input, kernel_size, None if steps == kernel_size else steps, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
@@ -362,6 +362,7 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
+ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
