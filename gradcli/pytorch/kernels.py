@@ -20,7 +20,7 @@ from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
-from gradcli.pytorch.vector_functions import exp
+from gradcli.pytorch.vector_functions import exp, log1p
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
@@ -135,7 +135,7 @@ def _with_logits(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
         return None
 
     def loss(x: Array, y: Array) -> Array:
-        one = (1 - y) * x - (np.minimum(x, 0) - wide(np.log1p, exp(-np.abs(x))))
+        one = (1 - y) * x - (np.minimum(x, 0) - log1p(exp(-abs(x))))
         axes = tuple(range(x.ndim - 1))
         return one if how == "none" else _one(how, one, axes)
 

@@ -128,8 +128,13 @@ def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     if axis is None:
         return None
     if axis == len(shapes[0]) - 1:
-        return Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y, VECTOR)))
+        return Own((RESULT,), lambda x, y, g: y * (g - _products_in_lanes(axis, g, y)))
     return Own((RESULT,), lambda x, y, g: y * (g - _rounded_once(axis, g, y)))
+
+
+def _products_in_lanes(axis: int, a: Array, b: Array) -> Array:
+    """Return sums of products along the last axis: of float64 each product is rounded."""
+    return in_lanes(axis, a * b, VECTOR) if a.itemsize == 8 else in_lanes(axis, a, VECTOR, b)
 
 
 def _rounded_once(axis: int, a: Array, b: Array) -> Array:

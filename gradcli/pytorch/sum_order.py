@@ -92,21 +92,24 @@ def _cascade(rows: Array) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-def in_lanes(axis: int, x: Array, vector: int = 32) -> Array:
+def in_lanes(axis: int, x: Array, vector: int = 32, by: Array | None = None) -> Array:
     """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded.
 
-    A lane is a number of a vector of so many bytes.
+    A lane is a number of a vector of so many bytes.  With factors `by` it is the products that are added, those behind
+    whole vectors with one rounding.
     """
     if not x.shape[axis]:
         return x.sum(axis, keepdims=True)  # type: ignore[no-any-return]
-    rows = np.ascontiguousarray(np.moveaxis(x, axis, 0))
+    first, *factors = (np.ascontiguousarray(np.moveaxis(a, axis, 0)) for a in ((x,) if by is None else (x, by)))
+    rows = first * factors[0] if factors else first
     lanes = vector // x.itemsize if axis == x.ndim - 2 else 1
     if len(rows) < lanes or lanes == 1:
         found = np.add.accumulate(rows, axis=0)[-1]
     else:
         whole = len(rows) - len(rows) % lanes
         sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
-        sums_of_lanes[: len(rows) - whole] += rows[whole:]
+        rest = sums_of_lanes[: len(rows) - whole]
+        rest[...] = fused(first[whole:], factors[0][whole:], rest) if factors else rest + rows[whole:]
         # Lanes of float64 are added one after the other.
         found = folded(sums_of_lanes) if x.itemsize == 4 else np.add.accumulate(sums_of_lanes, axis=0)[-1]
     return np.expand_dims(found, axis)
@@ -135,13 +138,17 @@ _Moments = tuple[int, Array, Array]  # of how many numbers, their mean, the sum 
 
 
 def _of_steps(x: Array, divides: bool = False) -> _Moments:
-    """Return the moments along the middle axis, one number after the other; vectors are not divided by k."""
+    """Return the moments along the middle axis, one number after the other; vectors are not divided by k, but fused."""
     kind = x.dtype.type
     mean = squares = np.zeros((x.shape[0], x.shape[2]), x.dtype)
     for k in range(x.shape[1]):
         far = x[:, k] - mean
-        mean = mean + far / kind(k + 1) if divides else fused(far, kind(1) / kind(k + 1), mean)
-        squares = fused(far, x[:, k] - mean, squares)
+        if divides:
+            mean = mean + far / kind(k + 1)
+            squares = squares + far * (x[:, k] - mean)
+        else:
+            mean = fused(far, kind(1) / kind(k + 1), mean)
+            squares = fused(far, x[:, k] - mean, squares)
     return x.shape[1], mean, squares
 
 

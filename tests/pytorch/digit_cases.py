@@ -28,7 +28,7 @@ def try_(function, *shapes, kind=np.float32, positive=False):
 _PRODUCTS = ((8, 48, 24), (5, 200, 12), (4, 400, 16), (9, 7, 3), (3, 17, 1), (1, 20, 1))
 _NORMALIZE = """
 def batch(x, w, b):
-    mean, var = torch.zeros_like(w).detach(), torch.ones_like(w).detach()
+    mean, var = w.detach() / 3, b.detach() ** 2
     y = F.batch_norm(x, mean, var, w, b, True)
     show(mean)
     show(var)
@@ -82,10 +82,13 @@ try_(lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), (3, 4))
     "probabilities": """
 for kind in (np.float32, np.float64):
     try_(lambda x: F.log_softmax(x, 1), (5, 3), kind=kind)
+    try_(lambda x: F.softmax(x, 1), (9, 20), kind=kind)
+try_(lambda x: F.log_softmax(x, 1), (60, 4))
+try_(lambda x: F.log_softmax(x, 0), (3, 50))
 try_(lambda x: F.softmax(x, 1), (5, 8))
 try_(torch.sigmoid, (40,))
 try_(lambda x: F.mse_loss(x, torch.ones_like(x)), (9, 3), kind=np.float64)
-try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float()), (20,))
+try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float(), reduction="none"), (200,))
 """,
     "activations": """
 for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, lambda x: F.celu(x, 1.3),
