@@ -51,7 +51,7 @@ def gradcli() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    for library in ("OPENBLAS", "MKL", "OMP"):  # a product of matrices is one of many that run side by side
+    for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
     leave(watched(lambda: tidily(lambda: run(gradcli))))

@@ -15,12 +15,11 @@ import numpy as np
 from gradcli.graph.node import Node
 from gradcli.pytorch.activation_order import activation
 from gradcli.pytorch.convolution_order import Convolution
-from gradcli.pytorch.digits import wide
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
-from gradcli.pytorch.vector_functions import exp, log1p
+from gradcli.pytorch.vector_functions import OneByOne, exp, log1p
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
@@ -148,7 +147,7 @@ def _of_probabilities(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
     how = settings[0][3][1]
 
     def loss(p: Array, y: Array) -> Array:
-        log, log_rest = wide(np.log, p) if p.dtype == np.float32 else np.log(p), np.log1p(-p)
+        log, log_rest = OneByOne.log(p), OneByOne.log1p(-p)
         one = (y - 1) * np.maximum(log_rest, -100) - y * np.maximum(log, -100)
         return one if how == "none" else _one(how, one, tuple(range(p.ndim - 1)))
 

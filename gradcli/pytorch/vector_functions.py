@@ -153,7 +153,9 @@ def _one_by_one(name: str, x: Array) -> Array:
 class OneByOne:
     """Functions of what is left behind whole vectors."""
 
-    exp, expm1, log1p, tanh = (staticmethod(partial(_one_by_one, n)) for n in ("exp", "expm1", "log1p", "tanh"))
+    exp, expm1, log, log1p, tanh = (
+        staticmethod(partial(_one_by_one, n)) for n in ("exp", "expm1", "log", "log1p", "tanh")
+    )
 
 
 def in_loop(kernel: Kernel, x: Array, *more: Any) -> Array:
