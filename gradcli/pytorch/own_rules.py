@@ -112,6 +112,25 @@ def _squares(settings: Any, shapes: Sequence[Any]) -> Own | None:
     return Own((0, 1), lambda x, t, y, g: factor * (x - t) * g, lambda x, t, y, g: -(factor * (x - t) * g))
 
 
+def _near(name: str) -> Callable[..., Own | None]:
+    """Return what makes the rules of losses that are a square near 0 and a straight line beyond."""
+
+    def make(settings: Any, shapes: Sequence[Any]) -> Own | None:
+        if shapes[0] != shapes[1] or len(settings) != 2:
+            return None
+        share, beyond = 1 / max(1, _share(settings[0], shapes[0])), dict(settings[1]).get(name, 1.0)
+        squared, line = (beyond, 1.0) if name == "beta" else (1.0, beyond)
+
+        def rule(x: Array, t: Array, y: Array, g: Array) -> Array:
+            far = x - t
+            straight = np.copysign(share, far) * g * line
+            return np.where(abs(far) >= beyond, straight, share * far * g / squared)  # type: ignore[no-any-return]
+
+        return Own((0, 1), rule, lambda *arrays: -rule(*arrays))
+
+    return make
+
+
 def _crossed(settings: Any, shapes: Sequence[Any]) -> Own | None:
     count = _share(settings[0][3][1], shapes[0])
     rule = lambda p, t, y, g: g * (p - t) / np.maximum((1 - p) * p, 1e-12) / count  # noqa: E731
@@ -242,6 +261,8 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
     **{op: _plain((0, RESULT), rule) for op, rule in _OF_ELEMENTS.items()},
     "mse_loss": _squares,
+    "smooth_l1_loss": _near("beta"),
+    "huber_loss": _near("delta"),
     "binary_cross_entropy": _crossed,
     "binary_cross_entropy_with_logits": _crossed_logits,
     "softmax": _softmax,
