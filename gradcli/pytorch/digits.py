@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
+from gradcli.graph.places import Places
 from gradcli.pytorch.activation_order import sigmoid, silu
 from gradcli.pytorch.product_order import product
 from gradcli.pytorch.sum_order import LANES, in_lanes, sums
@@ -28,12 +29,22 @@ def function_of(node: Node) -> Callable[..., Array]:
     """Return what computes a node from the arrays of its arguments."""
     if node.op == "sum":
         return partial(sums, *node.settings)
+    if node.op == "put":
+        return partial(_put, *node.settings)
     if node.op in _OWN:
         return _OWN[node.op]
     if is_whole(node):
         return partial(_WHOLE[node.op], *node.settings)
     wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
     return partial(wide, forward(node)) if node.op in wider else forward(node)
+
+
+def _put(axis: int, places: Places, size: int, x: Array) -> Array:
+    """Return what is put to places, of which several may be the same: one number is added after the other."""
+    found = np.zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), x.dtype)
+    at: Any = (*[slice(None)] * axis, places.numbers)
+    np.add.at(found, at, x)
+    return found
 
 
 def wide(function: Callable[..., Array], *arrays: Array) -> Array:

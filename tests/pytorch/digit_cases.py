@@ -113,6 +113,11 @@ try_(lambda x, w, b: F.conv2d(x, w, b), (1, 3, 8, 8), (6, 3, 5, 5), (6,))
 try_(lambda x, w, b: F.conv1d(x, w, b, padding=1), (1, 2, 9), (3, 2, 3), (3,))
 try_(lambda x: x.sum((0, 2)), (5, 3, 7))
 """,
+    "rows that are taken several times": """
+ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
+try_(lambda w: F.embedding(ids, w), (4, 3))
+try_(lambda x: torch.zeros(4, 3).index_add(0, ids, x), (50, 3))
+""",
     "two threads": """
 torch.set_num_threads(2)
 try_(F.linear, (10, 30), (16, 30), (16,))
