@@ -25,8 +25,10 @@ _LEVELS = 4
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
     """Return the sums over axes; the last axis of the array is that of points, of which there is one."""
     lanes = LANES.get(x.dtype)
-    if lanes is None or not axes or not x.size or not x.flags.c_contiguous or axes[-1] - axes[0] != len(axes) - 1:
+    if lanes is None or not axes or not x.size or not x.flags.c_contiguous:
         return x.sum(axis=axes)  # type: ignore[no-any-return]
+    if axes[-1] - axes[0] != len(axes) - 1:
+        return _of_apart(axes, x) if axes[-1] == x.ndim - 2 else x.sum(axis=axes)  # type: ignore[no-any-return]
     shape = x.shape[: axes[0]] + x.shape[axes[-1] + 1 :]
     count, inner = math.prod(x.shape[a] for a in axes), math.prod(x.shape[axes[-1] + 1 :])
     if count < _BESIDE:
@@ -34,6 +36,15 @@ def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
     rows = x.reshape(-1, count, inner)
     found = _along(rows[..., 0], lanes) if inner == 1 else _across(rows, lanes)
     return found.reshape(shape)
+
+
+def _of_apart(axes: tuple[int, ...], x: Array) -> Array:
+    """Return sums over axes with others in between: of the last ones first, and then one sum after the other."""
+    near = [a for i, a in enumerate(axes) if axes[-1] - a == len(axes) - 1 - i]
+    each = sums(tuple(near), x)
+    far = axes[: len(axes) - len(near)]
+    rows = np.moveaxis(each, far, range(len(far)))
+    return np.add.accumulate(rows.reshape(-1, *rows.shape[len(far) :]), axis=0)[-1]  # type: ignore[no-any-return]
 
 
 def _along(x: Array, lanes: int) -> Array:

@@ -21,7 +21,8 @@ def try_(function, *shapes, kind=np.float32, positive=False):
     show(y)
     y.backward(torch.from_numpy(numbers.standard_normal(tuple(y.shape)).astype(kind)))
     for x in tensors:
-        show(x.grad)
+        if x.grad is not None:
+            show(x.grad)
 """
 
 _PRODUCTS = ((8, 48, 24), (5, 200, 12), (4, 400, 16), (9, 7, 3), (3, 17, 1), (1, 20, 1))
@@ -95,5 +96,21 @@ for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, 
     for n in (5, 32, 75):
         try_(f, (n,), positive=f is torch.log1p)
     try_(lambda x: f(x.t()), (3, 4), positive=f is torch.log1p)
+""",
+    "convolutions": """
+for n, c, out, size, more in (
+    (1, 1, 1, 5, {}), (1, 3, 4, 8, {"padding": 1}), (1, 2, 3, 6, {"stride": 2}), (2, 3, 8, 8, {"padding": 1}),
+):
+    call = lambda x, w, b: F.conv2d(x, w, b, **more)
+    with torch.no_grad():
+        numbers = np.random.RandomState(n)
+        arrays = [numbers.standard_normal(s).astype(np.float32) for s in ((n, c, size, size), (out, c, 3, 3), (out,))]
+        show(call(*map(torch.from_numpy, arrays)))
+    if n == 1:
+        try_(call, (n, c, size, size), (out, c, 3, 3), (out,))
+try_(lambda x, w: F.conv2d(x, w.detach()), (2, 20, 5, 5), (18, 20, 3, 3))
+try_(lambda x, w, b: F.conv2d(x, w, b), (1, 3, 8, 8), (6, 3, 5, 5), (6,))
+try_(lambda x, w, b: F.conv1d(x, w, b, padding=1), (1, 2, 9), (3, 2, 3), (3,))
+try_(lambda x: x.sum((0, 2)), (5, 3, 7))
 """,
 }
