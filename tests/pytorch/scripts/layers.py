@@ -366,3 +366,21 @@ a = torch.arange(3.0, requires_grad=True)
 print(pad_sequence([a, torch.ones(2)]), pad_sequence([a, torch.ones(2)], True, -1, padding_side="left"))
 print(pad_sequence([torch.tensor([1, 2]), torch.tensor([1])], batch_first=True, padding_value=9))
 print(pad_sequence([torch.ones(2, 3), torch.zeros(1, 3)]).shape)
+# --- classes learnt to the last digit
+def learnt(make, loss, y):
+    torch.manual_seed(0)
+    x, m = torch.randn(30, 4), make()
+    o = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(12):
+        o.zero_grad()
+        l = loss(m(x), y)
+        l.backward()
+        o.step()
+    print(l.item(), *(p.flatten()[-1].item() for p in m.parameters()), *(b.sum().item() for b in m.buffers()))
+
+y = torch.arange(30) % 3
+wide = lambda *more: nn.Sequential(nn.Linear(4, 10), *more, nn.ReLU(), nn.Linear(10, 3))
+learnt(wide, nn.CrossEntropyLoss(), y)
+learnt(wide, nn.BCEWithLogitsLoss(), F.one_hot(y).float())
+learnt(lambda: wide(nn.LayerNorm(10)), nn.CrossEntropyLoss(), y)
+learnt(lambda: wide(nn.BatchNorm1d(10)), nn.CrossEntropyLoss(), y)
