@@ -187,11 +187,14 @@ class Step(Edge):
         """The result's dtype."""
         return self.recipe.output.dtype
 
+    def order(self) -> Sequence[int]:
+        """Return which of its edges PyTorch shows, in its order."""
+        return edges_shown(self.recipe)
+
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         count = len(self.edges)
-        order = range(count) if self.is_own else edges_shown(self.recipe)
-        edges = [self.edges[i] if i < count else None for i in order]
+        edges = [self.edges[i] if i < count else None for i in self.order()]
         return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
     def __repr__(self) -> str:
