@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -362,13 +363,15 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
+_PATCHES = ("conv_transpose1d", "conv_transpose2d", "fold", "interpolate", "unfold")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
     if name == "one_hot":
         return one_hot
-    found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
+    room = losses if name.endswith(_LOSSES) else import_module("gradcli.pytorch.patches") if name in _PATCHES else None
+    found = getattr(room, name, None) if room is not None else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found
@@ -376,4 +379,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *vars(losses)]
+    return [*globals(), *vars(losses), *_PATCHES]

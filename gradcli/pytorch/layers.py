@@ -20,7 +20,7 @@ from gradcli.pytorch.module import Module, Parameter, listed
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+def kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     """Return a constructor that keeps its arguments as attributes, and then builds the layer."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -72,7 +72,7 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
+    __init__ = kept(lambda self, start_dim=1, end_dim=-1: locals())
     shown = "start_dim={m.start_dim}, end_dim={m.end_dim}"
 
     def forward(self, input: Any) -> Any:
@@ -82,7 +82,7 @@ class Flatten(_Layer):
 class Unflatten(_Layer):
     """An axis as several."""
 
-    __init__ = _kept(lambda self, dim, unflattened_size: locals())
+    __init__ = kept(lambda self, dim, unflattened_size: locals())
     shown = "dim={m.dim}, unflattened_size={m.unflattened_size}"
 
     def forward(self, input: Any) -> Any:
@@ -94,7 +94,7 @@ class _Linear(_Layer):
 
     def _weights(self, empty: Callable[..., Any], *shape: int) -> None:
         self.weight = empty(*shape)
-        self.register_parameter("bias", empty(shape[0]) if self.bias else None)
+        self.register_parameter("bias", empty(getattr(self, "out_channels", shape[0])) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -108,7 +108,7 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
+    __init__ = kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
     shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
@@ -118,49 +118,10 @@ class Linear(_Linear):
         return F.linear(input, self.weight, self.bias)
 
 
-class _Conv(_Linear):
-    axes = 1
-    __init__ = _kept(
-        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros": locals()
-    )  # fmt: skip
-
-    def _build(self, empty: Callable[..., Any]) -> None:
-        for name in ("kernel_size", "stride", "padding", "dilation"):
-            if isinstance(own := getattr(self, name), int | list):
-                setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
-        for which in ("in_channels", "out_channels"):
-            if getattr(self, which) % self.groups:
-                raise ValueError(f"{which} must be divisible by groups")
-        self._weights(empty, self.out_channels, self.in_channels // self.groups, *self.kernel_size)
-
-    def forward(self, input: Any) -> Any:
-        padding, convolve = self.padding, (F.conv1d, F.conv2d)[self.axes - 1]
-        if self.padding_mode != "zeros" and not isinstance(padding, str):
-            ends = [n for own in padding[::-1] for n in (own, own)]
-            input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        found += self._unusual(padding=(0,) * self.axes, dilation=(1,) * self.axes, groups=1)
-        return found + (", bias=False" if self.bias is None else "") + self._unusual(padding_mode="zeros")
-
-
-class Conv1d(_Conv):
-    """A convolution along one axis."""
-
-
-class Conv2d(_Conv):
-    """A convolution along two axes."""
-
-    axes = 2
-
-
 class Bilinear(_Layer):
     """`x1 @ weight @ x2 + bias`, a matrix for each output."""
 
-    __init__ = _kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
+    __init__ = kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
     calls = "bilinear weight bias"
     shown = "in1_features={m.in1_features}, in2_features={m.in2_features}, out_features={m.out_features}, bias={bias}"
 
@@ -173,7 +134,7 @@ class Bilinear(_Layer):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
+    __init__ = kept(lambda self, num_parameters=1, init=0.25: locals())
     calls = "prelu weight"
     shown = "num_parameters={m.num_parameters}"
 
@@ -186,7 +147,7 @@ class Embedding(_Layer):
 
     calls = "embedding weight padding_idx"
     padding_idx: int | None
-    __init__ = _kept(
+    __init__ = kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
         scale_grad_by_freq=False, sparse=False: locals()
     )  # fmt: skip
@@ -220,9 +181,7 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = _kept(
-        lambda self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True: locals()
-    )
+    __init__ = kept(lambda self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True: locals())
     shown = (
         "{m.num_features}, eps={m.eps}, momentum={m.momentum}, affine={m.affine}, bias={bias}, "
         "track_running_stats={m.track_running_stats}"
@@ -259,7 +218,7 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    __init__ = kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
     calls = "layer_norm normalized_shape weight bias eps"
     shown = "{m.normalized_shape}, eps={m.eps}, elementwise_affine={m.elementwise_affine}, bias={bias}"
 
@@ -272,7 +231,7 @@ class LayerNorm(_Layer):
 class GroupNorm(_Layer):
     """Normalisation in groups of channels."""
 
-    __init__ = _kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
+    __init__ = kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
     calls = "group_norm num_groups weight bias eps"
     shown = "{m.num_groups}, {m.num_channels}, eps={m.eps}, affine={m.affine}, bias={bias}"
 
@@ -285,7 +244,7 @@ class GroupNorm(_Layer):
 class Dropout(_Layer):
     """Sets numbers to 0 by chance, in training."""
 
-    __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
+    __init__ = kept(lambda self, p=0.5, inplace=False: locals())
     shown = "p={m.p}, inplace={m.inplace}"
     dropped = staticmethod(F.dropout)
 
@@ -327,7 +286,7 @@ class _Recurrent(_Layer):
 class RNN(_Recurrent):
     """Recurrent layers, each on the states of the one before, in one direction or in both."""
 
-    __init__ = _kept(
+    __init__ = kept(
         lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
         dropout=0.0, bidirectional=False: locals()
     )  # fmt: skip
@@ -384,7 +343,7 @@ class RNN(_Recurrent):
 class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
-    __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
+    __init__ = kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
 
     def _build(self, empty: Callable[..., Any]) -> None:
         self._register("", self.input_size, empty)

@@ -22,7 +22,7 @@ _NEAREST = {
     **dict.fromkeys(("LSTM", "GRU"), "RNN"),
     **dict.fromkeys(("LSTMCell", "GRUCell"), "RNNCell"),
     **dict.fromkeys(("BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d"), "GroupNorm"),
-    **dict.fromkeys(("Conv3d", "ConvTranspose1d", "ConvTranspose2d"), "Conv2d"),
+    **dict.fromkeys(("Conv3d", "ConvTranspose3d"), "Conv2d"),
     "MultiheadAttention": "torch.nn.functional.scaled_dot_product_attention is there",
     "as_strided": "view",
     "mode": "unique",
