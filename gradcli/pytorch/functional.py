@@ -363,15 +363,18 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
-_PATCHES = ("conv_transpose1d", "conv_transpose2d", "fold", "interpolate", "unfold")
+ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
+ELSEWHERE |= dict.fromkeys(("fold", "interpolate", "unfold"), "patches")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
     if name == "one_hot":
         return one_hot
-    room = losses if name.endswith(_LOSSES) else import_module("gradcli.pytorch.patches") if name in _PATCHES else None
-    found = getattr(room, name, None) if room is not None else functional_named(name)
+    if name in ELSEWHERE:
+        found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
+    else:
+        found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found
@@ -379,4 +382,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *vars(losses), *_PATCHES]
+    return [*globals(), *vars(losses)]

@@ -20,7 +20,7 @@ from gradcli.pytorch.module import Module, Parameter, listed
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     """Return a constructor that keeps its arguments as attributes, and then builds the layer."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -72,7 +72,7 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = kept(lambda self, start_dim=1, end_dim=-1: locals())
+    __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
     shown = "start_dim={m.start_dim}, end_dim={m.end_dim}"
 
     def forward(self, input: Any) -> Any:
@@ -82,7 +82,7 @@ class Flatten(_Layer):
 class Unflatten(_Layer):
     """An axis as several."""
 
-    __init__ = kept(lambda self, dim, unflattened_size: locals())
+    __init__ = _kept(lambda self, dim, unflattened_size: locals())
     shown = "dim={m.dim}, unflattened_size={m.unflattened_size}"
 
     def forward(self, input: Any) -> Any:
@@ -92,9 +92,9 @@ class Unflatten(_Layer):
 class _Linear(_Layer):
     """What multiplies by weights, which begin small where there are many of them."""
 
-    def _weights(self, empty: Callable[..., Any], *shape: int) -> None:
+    def _weights(self, empty: Callable[..., Any], outputs: int, *shape: int) -> None:
         self.weight = empty(*shape)
-        self.register_parameter("bias", empty(getattr(self, "out_channels", shape[0])) if self.bias else None)
+        self.register_parameter("bias", empty(outputs) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -108,11 +108,11 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
+    __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
     shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
-        self._weights(empty, self.out_features, self.in_features)
+        self._weights(empty, self.out_features, self.out_features, self.in_features)
 
     def forward(self, input: Any) -> Any:
         return F.linear(input, self.weight, self.bias)
@@ -121,7 +121,7 @@ class Linear(_Linear):
 class Bilinear(_Layer):
     """`x1 @ weight @ x2 + bias`, a matrix for each output."""
 
-    __init__ = kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
+    __init__ = _kept(lambda self, in1_features, in2_features, out_features, bias=True: locals())
     calls = "bilinear weight bias"
     shown = "in1_features={m.in1_features}, in2_features={m.in2_features}, out_features={m.out_features}, bias={bias}"
 
@@ -134,7 +134,7 @@ class Bilinear(_Layer):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = kept(lambda self, num_parameters=1, init=0.25: locals())
+    __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
     calls = "prelu weight"
     shown = "num_parameters={m.num_parameters}"
 
@@ -147,7 +147,7 @@ class Embedding(_Layer):
 
     calls = "embedding weight padding_idx"
     padding_idx: int | None
-    __init__ = kept(
+    __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
         scale_grad_by_freq=False, sparse=False: locals()
     )  # fmt: skip
@@ -175,13 +175,31 @@ class Embedding(_Layer):
         return f"{self.num_embeddings}, {self.embedding_dim}{self._unusual(padding_idx=None)}"
 
 
+class Upsample(_Layer):
+    """A picture, or a row, in another size."""
+
+    __init__ = _kept(lambda self, size=None, scale_factor=None, mode="nearest", align_corners=None: locals())
+    calls = "interpolate size scale_factor mode align_corners"
+    scale_factor: Any
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        if (own := self.scale_factor) is not None:
+            self.scale_factor = tuple(map(float, own)) if isinstance(own, tuple) else float(own)
+
+    def extra_repr(self) -> str:
+        own = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{own}, mode={self.mode!r}"
+
+
 # Normalisation
 
 
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = kept(lambda self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True: locals())
+    __init__ = _kept(
+        lambda self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True: locals()
+    )
     shown = (
         "{m.num_features}, eps={m.eps}, momentum={m.momentum}, affine={m.affine}, bias={bias}, "
         "track_running_stats={m.track_running_stats}"
@@ -218,7 +236,7 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
     calls = "layer_norm normalized_shape weight bias eps"
     shown = "{m.normalized_shape}, eps={m.eps}, elementwise_affine={m.elementwise_affine}, bias={bias}"
 
@@ -231,7 +249,7 @@ class LayerNorm(_Layer):
 class GroupNorm(_Layer):
     """Normalisation in groups of channels."""
 
-    __init__ = kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
+    __init__ = _kept(lambda self, num_groups, num_channels, eps=1e-05, affine=True: locals())
     calls = "group_norm num_groups weight bias eps"
     shown = "{m.num_groups}, {m.num_channels}, eps={m.eps}, affine={m.affine}, bias={bias}"
 
@@ -244,7 +262,7 @@ class GroupNorm(_Layer):
 class Dropout(_Layer):
     """Sets numbers to 0 by chance, in training."""
 
-    __init__ = kept(lambda self, p=0.5, inplace=False: locals())
+    __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
     shown = "p={m.p}, inplace={m.inplace}"
     dropped = staticmethod(F.dropout)
 
@@ -286,7 +304,7 @@ class _Recurrent(_Layer):
 class RNN(_Recurrent):
     """Recurrent layers, each on the states of the one before, in one direction or in both."""
 
-    __init__ = kept(
+    __init__ = _kept(
         lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
         dropout=0.0, bidirectional=False: locals()
     )  # fmt: skip
@@ -343,7 +361,7 @@ class RNN(_Recurrent):
 class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
-    __init__ = kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
+    __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
 
     def _build(self, empty: Callable[..., Any]) -> None:
         self._register("", self.input_size, empty)

@@ -37,4 +37,4 @@ def refusal(name: str, *values: Any) -> Exception:
 
 def warn(name: str, *values: Any, level: int = 2) -> None:
     """Warn; `level` counts the calls up to the script's, as in `warnings.warn`."""
-    warnings.warn(told(name, *values), UserWarning, stacklevel=level + 1)
+    warnings.warn(told(name, *values), getattr(builtins, _table()[name][0]), stacklevel=level + 1)

@@ -1,4 +1,4 @@
-"""`torch.nn.utils`: gradients cut to a length or a size, parameters as one vector, and sequences as one tensor."""
+"""`torch.nn.utils`: gradients cut to a length or a size, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli.pytorch.joining import cat
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -49,13 +48,3 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     for p in parameters:
         p._a = vec[start : start + p.numel()].view(p.shape)._a  # type: ignore[index]
         start += p.numel()
-
-
-def pad_sequence(sequences: Iterable[Any], batch_first: bool = False, padding_value: float = 0.0) -> Tensor:
-    parts = list(sequences)
-    longest = max(len(p) for p in parts)
-    sizes = (len(parts), longest) if batch_first else (longest, len(parts))
-    found = TORCH["full"]((*sizes, *parts[0].shape[1:]), padding_value, dtype=parts[0].dtype)
-    for i, p in enumerate(parts):
-        found[(i, slice(len(p))) if batch_first else (slice(len(p)), i)] = p
-    return found  # type: ignore[no-any-return]

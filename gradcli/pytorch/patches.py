@@ -1,17 +1,16 @@
-"""Windows of images as columns, and columns as sums of windows: `unfold`, `fold`, transposed convolutions; resizing."""
+"""Windows of images as columns, columns as sums of windows, and images in another size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import concatenate, reshape
-from gradcli.graph.einsum import einsum
+from gradcli.graph.construct import reshape
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put, take
-from gradcli.pytorch.calls import called, exact
+from gradcli.pytorch.calls import exact
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
@@ -76,46 +75,6 @@ def fold(
 
     found: Any = apply("fold", build, (x,), repr((size, kernel, dilation, padding, stride)), "Col2ImBackward0")
     return found if input.dim() == 3 else found.squeeze(0)  # type: ignore[no-any-return]
-
-
-def _transposed(axes: int) -> Callable[..., Tensor]:
-    """Return the convolution that passes back what one along so many axes passes on."""
-
-    def convolve(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, dilation: Any = 1,
-    ) -> Tensor:  # fmt: skip
-        x = input if input.dim() == axes + 2 else input.unsqueeze(0)
-        if x.shape[1] != weight.shape[0]:
-            raise RuntimeError(
-                f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "
-                f"{weight.shape[0]} channels, but got {x.shape[1]} channels instead"
-            )
-        kernel, per = tuple(weight.shape[2:]), weight.shape[1]
-        settings = [several(v, axes) for v in (stride, padding, dilation, output_padding)]
-        rows = zip(x.shape[2:], kernel, *settings, strict=True)
-        size = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in rows]
-        shown, at, _ = _windows(size, kernel, dilation, padding, stride)
-        own = x.shape[1] // groups
-
-        def build(x: Node, w: Node, *b: Node) -> Node:
-            flat, parts = reshape(x, (*x.shape[:2], -1)), []
-            for g in range(groups):
-                places = Places.of(range(g * own, (g + 1) * own))
-                rows, factors = (flat, w) if groups == 1 else (take(flat, 1, places), take(w, 0, places))
-                columns = einsum("nil,iok->nokl", rows, reshape(factors, (own, per, -1)))
-                parts.append(_moved(reshape(columns, (x.shape[0], per, -1)), shown, at, int(np.prod(size))))
-            found = reshape(concatenate(parts, 1), (x.shape[0], per * groups, *size))
-            return found + reshape(b[0], (-1, *[1] * axes)) if b else found
-
-        given = (x, weight) if bias is None else (x, weight, bias)
-        found: Any = apply(f"conv_transpose{axes}d", build, given, repr((settings, groups)), "ConvolutionBackward0")
-        return found if input.dim() == axes + 2 else called(found.squeeze(0), "SqueezeBackward1")
-
-    return convolve
-
-
-conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
 
 
 _MODES = {("nearest", 1): "Nearest1D", ("nearest", 2): "Nearest2D", ("linear", 1): "Linear1D"}

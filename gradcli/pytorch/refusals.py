@@ -29,16 +29,16 @@ def check_convolution(
     """
     if input.dim() not in (axes + 1, axes + 2):
         raise refusal("rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
-    _check_settings(weight.dim() - 2, settings)
-    _check_types(input, weight, bias)
+    check_settings(weight.dim() - 2, settings)
+    check_types(input, weight, bias)
     shape = list(weight.shape)
     if shape[0] % groups:
         raise refusal("groups of a weight", groups, shape)
     whole = list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
     if whole[1] != shape[1] * groups:
-        raise refusal("channels of a convolution", groups, shape, whole, shape[1] * groups, whole[1])
+        raise refusal("channels of a convolution", f"groups={groups}", shape, whole, shape[1] * groups, whole[1])
     if bias is not None and list(bias.shape) != shape[:1]:
-        raise refusal("size of a convolution's bias", shape, shape[0], list(bias.shape))
+        raise refusal("size of a convolution's bias", "", shape, shape[0], list(bias.shape))
     apart = several(settings["dilation"], axes)
     reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], apart, strict=True)]
     if isinstance(settings["padding"], str):
@@ -48,7 +48,8 @@ def check_convolution(
         raise refusal("kernel larger than the input", _by(room), _by(reach))
 
 
-def _check_settings(axes: int, settings: dict[str, Any]) -> None:
+def check_settings(axes: int, settings: dict[str, Any]) -> None:
+    """Refuse sizes that no convolution over so many axes has."""
     if axes < 1:
         raise RuntimeError("weight should have at least three dimensions")
     if settings["padding"] == "same" and set(several(settings["stride"], axes)) != {1}:
@@ -66,7 +67,8 @@ def _check_settings(axes: int, settings: dict[str, Any]) -> None:
             )
 
 
-def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Refuse a weight and a bias of other types than the input's."""
     if bias is not None and bias._a.dtype != input._a.dtype:
         raise RuntimeError(f"Input type ({spelled(input)}) and bias type ({spelled(bias)}) should be the same")
     if input._a.dtype == weight._a.dtype:

@@ -42,7 +42,7 @@ MODULES = {
     "torch.nn.modules.module": "module",
     "torch.nn.parameter": "module",
     "torch.nn.utils": "nn_utils",
-    "torch.nn.utils.rnn": "nn_utils",
+    "torch.nn.utils.rnn": "sequences",
     "torch.optim": "optim",
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",

@@ -151,7 +151,7 @@ class _Loss(_Holder):
 
 
 def _home(name: str) -> str:
-    if name.endswith("old") and name != "Threshold":
+    if name in ("Fold", "Unfold"):
         return "fold"
     return "loss" if name.endswith("Loss") else "pooling" if "Pool" in name else "activation"
 
