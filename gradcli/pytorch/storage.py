@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.dtypes import OF_NUMPY, dtype
 from gradcli.pytorch.messages import warn
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.registry import method
 from gradcli.pytorch.tensor import Tensor
@@ -43,14 +43,8 @@ class UntypedStorage:
     def nbytes(self) -> int:
         return self._row.nbytes
 
-    def is_shared(self) -> bool:
-        return False
-
     def tolist(self) -> list[Any]:
         return self._row.tolist()  # type: ignore[no-any-return]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.tolist())
 
     def __getitem__(self, i: Any) -> Any:
         return self._row[i].item()
@@ -58,8 +52,13 @@ class UntypedStorage:
     def __setitem__(self, i: Any, value: Any) -> None:
         self._row[i] = value
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise MissingError(f"torch.storage.{type(self).__name__}.{name}")
+
     def __repr__(self) -> str:
-        return "\n".join(f" {v}" for v in self) + f"\n[torch.storage.{self._what} of size {len(self)}]"
+        return "\n".join(f" {v}" for v in self.tolist()) + f"\n[torch.storage.{self._what} of size {len(self)}]"
 
 
 class TypedStorage(UntypedStorage):
