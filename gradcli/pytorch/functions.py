@@ -19,13 +19,19 @@ from gradcli.pytorch.tensor import Tensor, alias, new
 class Context:
     """What `forward` leaves for `backward`."""
 
-    def __init__(self) -> None:
+    _function: type = object
+
+    def __init__(self, function: type) -> None:
+        self._function = function
         self.needs_input_grad: tuple[bool, ...] = ()
         self._kept: tuple[Any, ...] = ()
         self._whole: list[int] = []
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
         self._step: FunctionStep | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'{self._function.__name__}Backward' object has no attribute '{name}'")
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward."""
@@ -218,7 +224,7 @@ class Function:
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
     """Run a function's forward, in the mode that holds; return what it leaves for the backward, and its result."""
-    context = Context()
+    context = Context(cls)
     context.needs_input_grad = needed
     if not hasattr(cls, "setup_context"):
         return context, cls.forward(context, *args, **kwargs)

@@ -343,7 +343,8 @@ def listed(names: dict[str, Any], own: str) -> list[str]:
 
 _HOMES = {
     "linear": "Linear Bilinear Identity",
-    "conv": "Conv1d Conv2d",
+    "conv": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d",
+    "upsampling": "Upsample",
     "batchnorm": "BatchNorm1d BatchNorm2d",
     "normalization": "LayerNorm GroupNorm",
     "dropout": "Dropout Dropout2d",

@@ -107,7 +107,7 @@ class Edge:
             from gradcli.pytorch.saved import attribute
 
             return attribute(self, name)
-        raise AttributeError(f"'{self.name().rpartition('::')[2]}' object has no attribute '{name}'")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""

@@ -86,6 +86,7 @@ class Tensor:
     real = property(lambda self: self)
 
     itemsize = property(lambda self: self._a.itemsize)
+    nbytes = property(lambda self: self._a.nbytes)
 
     def element_size(self) -> int:
         return self._a.itemsize

@@ -53,7 +53,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
         ("import torch\ntorch.stft(1)", "torch.stft", None),
         ("import torch\nx = torch.ones(2).svd()", "Tensor.svd", None),
         ("import torch.nn as nn\nnn.LSTM(1, 1)", "torch.nn.LSTM", None),
-        ("import torch.nn.functional as F\nF.interpolate(1)", "torch.nn.functional.interpolate", None),
+        ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
         ("import torchvision", "torchvision", None),
         ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
         ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
