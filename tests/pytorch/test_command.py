@@ -55,6 +55,8 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
         ("import torch.nn as nn\nnn.LSTM(1, 1)", "torch.nn.LSTM", None),
         ("import torch.nn.functional as F\nF.interpolate(1)", "torch.nn.functional.interpolate", None),
         ("import torchvision", "torchvision", None),
+        ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),
+        ("import torch\ntorch.full((2,), 1j)  # complex64", "torch.complex64", None),
         ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
         ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
     ],
