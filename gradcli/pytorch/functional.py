@@ -27,6 +27,7 @@ from gradcli.pytorch.products import addmm, einsum, matmul, mv
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling
+from gradcli.pytorch.registry import check_tensors
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import t
@@ -37,6 +38,7 @@ def _activation(name: str) -> Callable[..., Tensor]:
     def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
         if args and isinstance(args[-1], bool):
             *args, inplace = args  # type: ignore[assignment]
+        check_tensors(activate, name, [input])
         if name == "relu" and input._a.dtype == bool:
             raise RuntimeError("Boolean inputs not supported for relu")
         made = functional_named(name)
@@ -122,6 +124,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    check_tensors(linear, "linear", [input])
     columns = input.shape[-1]
     if weight.dim() == 1 and bias is None:
         return matmul(input, weight)

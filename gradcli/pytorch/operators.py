@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
+from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed, vocabulary_call
 from gradcli.pytorch.creation import as_tensor
+from gradcli.pytorch.definitions import ELEMENTWISE
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
@@ -153,11 +154,6 @@ for _name in ("floor", "ceil", "trunc"):
 both("fix")(lambda input: input.trunc())
 
 
-reciprocal: Callable[..., Tensor] = both("reciprocal")(
-    lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0")
-)
-
-
 # Comparisons
 
 
@@ -255,7 +251,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "mul": mul,
     "rmul": lambda a, b: pointwise("mul", b, a),
     "truediv": div,
-    "rtruediv": lambda a, b: reciprocal(a) * b,
+    "rtruediv": lambda a, b: vocabulary_call("reciprocal", ELEMENTWISE["reciprocal"], (a,), {}) * b,
     "floordiv": floor_divide,
     "rfloordiv": lambda a, b: floor_divide(b, a),
     "mod": remainder,

@@ -26,6 +26,7 @@ MODULES = {
     "torch.autograd.function": "functions",
     "torch.autograd.functional": "autograd_functional",
     "torch.autograd.gradcheck": "gradcheck",
+    "torch.autograd.graph": "autograd_graph",
     "torch.autograd.variable": "autograd",
     **dict.fromkeys(("torch.accelerator", "torch.backends.cuda", "torch.backends.cudnn", "torch.backends.mps"), "cuda"),
     "torch.backends": "utils",
@@ -180,6 +181,7 @@ def fresh() -> None:
     CUTS.clear()
     Recorder.swept = None
     Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
+    Mode.hooks, Mode.no_hooks, Mode.mutable = None, None, False
     DEFAULT.seed()
 
 

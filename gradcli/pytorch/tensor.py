@@ -12,10 +12,11 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
+from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Handle, Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-"""What a script computes without recording it, as the script writes it: the `x ** 2` of `c * x ** 2`."""
+"""What stands on a page as the script writes it: what nothing is recorded of, and losses of classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Source, Span
 from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const
+from gradcli.notation.nodes import Notation
 from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
 
@@ -100,3 +101,20 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wante
     graph = Graph.of(known, {"": node})
     found = values_of(graph, {name: at[name][..., None] for name in known}, [node])[node][..., 0]
     return bool(np.allclose(found, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
+
+
+def spans_of_losses(losses: Mapping[Node, tuple[Any, Sequence[Node]]], names: Mapping[Node, str]) -> dict[Node, Span]:
+    """Return losses of classes as calls, where all that these say is their operands: what they compute is longer.
+
+    The settings of a loss are how it is reduced, by which number, and whether all samples count.
+    """
+    writer = Notation(names)
+    found = {}
+    for node, ((how, _, complete, _), operands) in losses.items():
+        if how == "mean" and complete and len(operands) == 2:
+            scores, target = operands
+            softened = scores.op == "log_softmax" and scores not in names
+            function, first = ("cross_entropy", scores.args[0]) if softened else ("nll_loss", scores)
+            text = f"{function}({writer.name(first)}, {writer.name(target)})"
+            found[node] = Span(Source(text), 0, len(text))
+    return found

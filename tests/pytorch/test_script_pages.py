@@ -316,7 +316,8 @@ def test_targets_are_named_and_what_cross_entropy_passes_on_is_softmax_minus_one
     text = "labels = torch.tensor([0, 1, 1, 0])\nnn.functional.cross_entropy(model(x), labels).backward()\n"
     out = run(NETWORK + text).out
     assert "labels  = [0, 1, 1, 0]\n" in out
-    assert "= 1/4*(softmax(model.2, axis=1) - where([[0], [1], [1], [0]] == [0, 1], 1, 0))" in out
+    assert "= 1/4*(softmax(model.2, axis=1) - one_hot(labels, 2))" in out
+    assert "= cross_entropy(model.2, labels) = " in out
 
 
 def test_adjoints_beside_a_folded_loop_are_those_that_can_be_told(run):
