@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,6 +116,13 @@ def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
     return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
 
 
+class Given(NamedTuple):
+    """What a function of the vocabulary was given: arguments by their places, and by name."""
+
+    places: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...]
+
+
 class Parameters:
     """How the arguments of a builder are read: as nodes, as lists of them, or as plain settings.
 
@@ -152,7 +159,7 @@ class Parameters:
         def make(*nodes: Node) -> Node:
             return self.build(*(_decoded(e, nodes) for e in positional), **{k: _decoded(e, nodes) for k, e in named})
 
-        return operands, (tuple(positional), named), make
+        return operands, Given(tuple(positional), named), make
 
 
 _parameters = cache(Parameters)

@@ -277,7 +277,7 @@ def _pooled(name: str) -> Callable[..., Tensor]:
         steps = kernel_size if stride is None or stride == [] else stride
         settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
         check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
-        return named(name, input, kernel_size, steps, padding, *args, **kwargs)
+        return named(name, input, kernel_size, None if steps == kernel_size else steps, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool

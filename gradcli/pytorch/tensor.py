@@ -313,6 +313,11 @@ class Tensor:
 
         return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
 
+    def __dir__(self) -> list[str]:
+        from gradcli.pytorch.lookup import pytorch_names
+
+        return sorted(pytorch_names()["Tensor"])
+
     def __getattr__(self, name: str) -> Any:
         from gradcli.pytorch.lookup import method
 
