@@ -192,6 +192,8 @@ class Variable(metaclass=_VariableType):
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warn("volatile")
         found = alias(data)
         if requires_grad:
             if found._a.dtype.kind != "f":

@@ -51,8 +51,11 @@ def _elementwise(op: str) -> Callable[..., Node]:
     return lambda *nodes: elementwise(op, *nodes)
 
 
-def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
-    """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch."""
+def pointwise(op: str, *operands: Any, name: str | None = None, recorded: str = "") -> Tensor:
+    """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch.
+
+    It may be `recorded` under another name.
+    """
     first = next(x for x in operands if isinstance(x, Tensor))
     own = first._a.dtype
     dtype = dtypes.OF_NUMPY[own]
@@ -65,7 +68,7 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     cast_to: DType | None = None
     if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):
         build, cast_to = typed(build, dtype.name), dtype.name
-    return apply(op, build, given, cast_to, name)
+    return apply(recorded or op, build, given, cast_to, name)
 
 
 def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:

@@ -41,4 +41,4 @@ def warn(name: str, *values: Any) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(told(name, *values), UserWarning, stacklevel=level)
+    warnings.warn(told(name, *values), getattr(builtins, _table()[name][0]), stacklevel=level)

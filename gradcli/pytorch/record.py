@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
-from gradcli.pytorch.gradnames import grad_name, saved
+from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode
@@ -189,7 +189,10 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((shown(e), getattr(e, "number", 0)) for e in self.edges)
+        count = len(self.edges)
+        order = range(count) if self.is_own else edges_shown(self.recipe)
+        edges = [self.edges[i] if i < count else None for i in order]
+        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"

@@ -18,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from gradcli.graph import shapes
 from gradcli.pytorch.missing import MissingError, missing
 
 # Where gradcli has what a script imports.
@@ -42,6 +43,7 @@ MODULES = {
     "torch.nn.modules.module": "module",
     "torch.nn.parameter": "module",
     "torch.nn.utils": "nn_utils",
+    "torch.nn.utils.rnn": "sequences",
     "torch.optim": "optim",
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",
@@ -50,6 +52,9 @@ MODULES = {
     "torch.utils": "utils",
     "torch.utils.data": "data",
 }
+
+
+_MAX_ELEMENTS = 2**30  # of an array: more than a formula's, as the windows of a convolution are many
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -155,6 +160,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
     if script.folder is not None:
         main.__file__ = script.name
     before = sys.modules.get("__main__"), sys.argv, list(sys.path), dict(sys.modules)
+    limit, shapes.MAX_ELEMENTS = shapes.MAX_ELEMENTS, _MAX_ELEMENTS
     hooks = sys.excepthook, threading.excepthook
     threading.excepthook = _in_a_thread
     finder = _Finder()
@@ -177,6 +183,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
         if before[0] is not None:
             sys.modules["__main__"] = before[0]
         sys.argv, sys.path[:] = before[1], before[2]
+        shapes.MAX_ELEMENTS = limit
         sys.excepthook, threading.excepthook = hooks
 
 

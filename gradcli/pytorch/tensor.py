@@ -65,6 +65,7 @@ class Tensor:
     def dim(self) -> int:
         return self._a.ndim - 1
 
+    ndimension = dim
     ndim = property(dim)
 
     def numel(self) -> int:

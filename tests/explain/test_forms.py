@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse
@@ -17,6 +18,7 @@ from gradcli.notation.nodes import Notation
 
 SHAPES = {
     "x": (3,), "w": (3,), "t": (5,), "a": (3,), "b": (3,), "z": (3,), "X": (5, 3), "A": (3, 3), "B": (3, 3), "k": (),
+    "T": (1, 2, 3),
 }  # fmt: skip
 
 # an expression, a leaf, its gradient
@@ -45,6 +47,11 @@ WRITTEN = [
     ("-sum(a*log(softmax(z)))", "z", "sum(a)*softmax(z) - a"),
     ("-sum(a*log_softmax(z))", "z", "sum(a)*softmax(z) - a"),
     ("-mean(sum(B*log(softmax(A, axis=1)), axis=1))", "A", "1/3*(softmax(A, axis=1)*sum(B, axis=1) - B)"),
+    (
+        "cross_entropy(reshape(T, (2, 3)), [2, 0])",
+        "T",
+        "1/2*(softmax(reshape(T, (2, 3)), axis=1) - one_hot([2, 0], 3))",
+    ),
     ("cross_entropy(A, [2, 0, 1])", "A", "1/3*(softmax(A, axis=1) - one_hot([2, 0, 1], 3))"),
     ("-mean(t*log(sigmoid(X@w)) + (1 - t)*log(1 - sigmoid(X@w)))", "w", "1/5*X.T @ (sigmoid(X @ w) - t)"),
     ("sum(tanh(x))", "x", "1 - tanh(x)**2"),
@@ -115,13 +122,13 @@ def gradient(text, leaf):
     return swept, swept.gradients[leaf], matrix_form(short, graph.labels, known)
 
 
-@pytest.mark.parametrize(("text", "leaf", "expected"), WRITTEN + SYSTEMS)
+@each(("text", "leaf", "expected"), WRITTEN + SYSTEMS)
 def test_it_is_written_as_in_a_textbook(text, leaf, expected):
     swept, _, form = gradient(text, leaf)
     assert Notation(swept.graph.labels, times="*", implicit=True).name(form) == expected
 
 
-@pytest.mark.parametrize(("text", "leaf"), SAME)
+@each(("text", "leaf"), SAME)
 def test_it_is_worth_the_gradient(text, leaf):
     swept, plain, form = gradient(text, leaf)
     random = np.random.default_rng(1)

@@ -286,6 +286,15 @@ for sizes in ((5, 4), (-1, 2, 3), (3,)):
         print(torch.ones(2, 3).expand(*sizes))
     except RuntimeError as error:
         print(error)
+# --- names and settings that were given up
+x = torch.autograd.Variable(torch.ones(2, 2), volatile=True)
+print(nn.init.eye(x), nn.init.constant(x, 3.0), nn.init.uniform(torch.zeros(3)).shape, x.ndimension())
+for ask in (torch.cuda.get_device_name, torch.cuda.current_device):
+    try:
+        ask()
+    except AssertionError as error:
+        print(error)
+print(torch.cuda.is_initialized(), torch.cuda.memory_allocated())
 # --- what is no tensor
 import numpy as np
 
