@@ -371,7 +371,7 @@ def record(
         ]
     if pull.reads_result:
         step.result = out._a if needs_result else out._a.copy()
-    if Recorder.explains:
+    if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
         step.arose = not finite(out._a) and all(map(finite, arrays))

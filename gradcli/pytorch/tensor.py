@@ -247,7 +247,7 @@ class Tensor:
         self._check_single()
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
-            warn("scalar of what requires grad", level=3)
+            warn("scalar of what requires grad")
         cut(self, "float()")
         return self._a.item()
 
