@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gradcli.errors import InputError, Source, Span
+from gradcli.errors import InputError, Span
 from gradcli.explain.claim import Case, derivative
 from gradcli.graph.construct import index, reduce
 from gradcli.graph.graph import Graph
@@ -164,8 +164,3 @@ def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape) -> str:
     if claim.of is None:
         return "a gradient has the shape of what it is the gradient of"
     return f"the shape of {claim.of.name}, {above}, is followed by that of {', '.join(q.name for q in claim.by)}"
-
-
-def sources_without(sources: Sequence[Source]) -> list[Source]:
-    """Return the sources that have more in them than claims."""
-    return [s for s in sources if s.text.strip()]

@@ -135,6 +135,7 @@ class Explainer:
         from gradcli.pytorch.naming import names_of, script_frame
         from gradcli.pytorch.trace import recorded
 
+        self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame = script_frame()
         line = self._line(frame)
         if not self._is_wanted(line):

@@ -9,17 +9,22 @@ from collections.abc import Sequence
 from gradcli.errors import Source, Span
 
 _QUOTED = re.compile(r"`([^`]+)`|'([^']+)'")
+_IN_FILE = re.compile(r"(`[^`]+`|standard input), ")
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 
 def typed(message: str, arguments: Sequence[str]) -> Span | None:
     """Return where what a message is about was typed: what it quotes of an option's value, else the word that it names.
 
+    A message that goes on with a place in the file that it names has its place.
+
     >>> typed("--wrt: `q` is not in the system", ["jvp", "y=x", "--wrt", "x,q"])
     Span(source=Source(text='x,q', label='--wrt'), start=2, end=3)
     >>> typed("No such option '--nonsense'", ["jvp", "y=x", "--nonsense"])[1:]
     (16, 26)
     """
+    if _IN_FILE.match(message):
+        return None
     quoted = [a or b for a, b in _QUOTED.findall(message)]
     options = [*dict.fromkeys(_OPTION.findall(message))]
     for k, (argument, value) in reversed([*enumerate(zip(arguments, [*arguments[1:], ""], strict=True))]):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
-from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, untouched
+from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -84,15 +84,6 @@ def _stack(op: str) -> Rule:
     return rule
 
 
-def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    (axis,) = node.settings
-    a, b = (w.named(f"list(jnp.moveaxis({x}, {axis}, 0))").text for x in args)
-    k = next(w.fresh)
-    w.line(f"for {k} in range(1, len({b})):")
-    w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
-    return f"jnp.stack({b}, axis={axis})"
-
-
 def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     (axis,) = node.settings
     order = w.named(f"jnp.argsort({args[1]}, axis={axis})").text  # the inverse of an order
@@ -113,7 +104,7 @@ RULES: dict[str, Rule | str] = {
     "lgamma": "jax.scipy.special.gammaln({})",
     "digamma": "jax.scipy.special.digamma({})",
     "polygamma": _polygamma,
-    "recurrence": _recurrence,
+    "recurrence": recurrence("jnp.moveaxis({}, {}, 0)", "jnp.stack({}, axis={})"),
     "scatter": _scatter,
     "put": _put,
     "take": _take,

@@ -84,6 +84,20 @@ def along(op: str) -> Rule:
     return rule
 
 
+def recurrence(slices: str, stacked: str) -> Rule:
+    """Return the rule of a recurrence as a loop over a list of slices, where no array is written to."""
+
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        (axis,) = node.settings
+        a, b = (w.named(f"list({slices.format(x, axis)})").text for x in args)
+        k = next(w.fresh)
+        w.line(f"for {k} in range(1, len({b})):")
+        w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
+        return stacked.format(b, axis)
+
+    return rule
+
+
 def _shape(w: ArrayWriter, shape: Shape) -> str:
     """Return a shape with the points behind it."""
     return shape_text([*map(str, shape), f"*{w.points()}"])

@@ -121,7 +121,8 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     about = _about(kind, graph, wanted)
     graph, pattern = _of_kind(kind, graph, wanted)
     new = _simplified(graph, wanted.numbers)
-    results = {identifier(name): new[n] for name, n in graph.outputs.items()}
+    called = _called(graph.outputs, wanted.reserved - _HIDDEN)
+    results = {called[name]: new[n] for name, n in graph.outputs.items()}
     hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
     written = in_elements(results) if wanted.numbers else None
@@ -143,7 +144,7 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())
     name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
-    test = None if wanted.at is None else _tested(graph, names, wanted.at)
+    test = None if wanted.at is None else _tested(graph, names, called, wanted.at)
     return Function(name, about, arguments, results, nodes, names, readers, test, pattern)
 
 
@@ -152,13 +153,13 @@ def _named_elements(name: str, elements: Array) -> Iterator[tuple[Node, str]]:
 
 
 def _tested(
-    graph: Graph, names: Mapping[Node, str], at: Mapping[str, Array]
+    graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Mapping[str, Array]
 ) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
     found = evaluate(graph, {name: value[..., None] for name, value in values.items()})
     given = {names[graph.inputs[name]]: value for name, value in values.items()}
-    return given, {identifier(name): np.asarray(v[..., 0], dtype=float) for name, v in found.items()}
+    return given, {called[name]: np.asarray(v[..., 0], dtype=float) for name, v in found.items()}
 
 
 def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
@@ -219,6 +220,8 @@ def _is_written(node: Node, matrices: bool) -> bool:
 
 # Names
 
+_HIDDEN = frozenset(("j0", "j1", "jn", "y0", "y1", "yn"))  # functions of C's that no file calls: results may hide them
+
 
 def identifier(name: str) -> str:
     """Return a name as an identifier of any language: `y[0].v` is y_0_v, and Greek letters have their names.
@@ -235,6 +238,18 @@ def identifier(name: str) -> str:
     text = re.sub(r"_+", "_", "".join(letters).replace("]", ""))
     text = text if name.endswith("_") or not name.isascii() else text.rstrip("_")
     return text if text and not text[0].isdigit() else f"v{text}"
+
+
+def _called(outputs: Iterable[str], reserved: Iterable[str]) -> dict[str, str]:
+    """Return an identifier for each result, its own."""
+    taken, found = set(reserved), {}
+    for name in outputs:
+        own = identifier(name)
+        while own in taken:
+            own += "_"
+        taken.add(own)
+        found[name] = own
+    return found
 
 
 def _names(

@@ -8,7 +8,7 @@ from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, refused
 from gradcli.export.lines import listed
-from gradcli.export.numpy import einsum_text, index_text, numbers_text, scattered
+from gradcli.export.numpy import einsum_text, index_text, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -82,16 +82,6 @@ def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 
 def _places(w: ArrayWriter, places: Places) -> str:
     return w.short(f"torch.tensor({w.places(places.numbers.reshape(-1))})")
-
-
-def _recurrence(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    """Write a recurrence as a loop over a list of slices: autograd wants no array that is written to."""
-    (axis,) = node.settings
-    a, b = (w.named(f"list(torch.unbind({x}, dim={axis}))").text for x in args)
-    k = next(w.fresh)
-    w.line(f"for {k} in range(1, len({b})):")
-    w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
-    return f"torch.stack({b}, dim={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -171,7 +161,7 @@ RULES: dict[str, Rule | str] = {
     "median": _axis,
     "cumsum": _along("cumsum"),
     "cumprod": _along("cumprod"),
-    "recurrence": _recurrence,
+    "recurrence": recurrence("torch.unbind({}, dim={})", "torch.stack({}, dim={})"),
     "prod_others": "refused",  # written out
     "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",

@@ -66,7 +66,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, _listed(grad_tensors), create_graph)
     if create_graph:
-        warn("backward with create_graph", level=3)
+        warn("backward with create_graph")
     call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
     for x in chosen or ():
         x.retain_grad()
@@ -108,14 +108,14 @@ def grad(
     call = Call(_weighted(roots, seeds), wanted, returns=True, implicit=grad_outputs is None)
     sweep = _swept(call, seeds, retain_graph, create_graph)
     found = [_arrived(sweep, x) for x in wanted]
+    for i, (x, g) in enumerate(zip(wanted, found, strict=True)):
+        if g is None and not allow_unused and not materialize_grads:
+            unused = f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
+            raise about(f"{unused}allow_unused=True if this is the desired behavior.", "unused", x, roots)
     call.leaves = [(x, None, g, None) for x, g in zip(wanted, found, strict=True) if g is not None]
     _tell(call, sweep)
     if materialize_grads:
         return tuple(as_tensor(np.zeros_like(x._a)) if g is None else g for x, g in zip(wanted, found, strict=True))
-    for i, (x, g) in enumerate(zip(wanted, found, strict=True)):
-        if g is None and not allow_unused:
-            unused = f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-            raise about(f"{unused}allow_unused=True if this is the desired behavior.", "unused", x, roots)
     return tuple(found)
 
 

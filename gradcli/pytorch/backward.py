@@ -6,6 +6,7 @@ The order is PyTorch's: the step that was recorded last comes first, and a leaf 
 from __future__ import annotations
 
 import heapq
+import linecache
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -302,8 +303,10 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
-    where = f"\n  line {step.line}" if step.line else ""
-    warn("error detected", step.name(), where)
+    line = step.line
+    code = linecache.getline(line.file, line).strip()
+    name = line.code.co_name if line.code else ""
+    warn("error detected", step.name(), f'\n  File "{line.file}", line {line}, in {name}\n    {code}' if name else "")
 
 
 def _check_nan(step: Step, passed: Sequence[Any], seen: Seen | None) -> None:

@@ -65,7 +65,7 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
             Mode.warned.add("arrays")
-            warn("list of arrays", level=4)
+            warn("list of arrays")
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
         found = [_plain(e, tensors) for e in data]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, DType, promoted
+from gradcli.pytorch.missing import MissingError
 
 
 class dtype:
@@ -70,6 +71,8 @@ def set_default_dtype(d: dtype) -> None:
 
 def of_number(value: object) -> dtype:
     """Return the dtype that a Python number has as a tensor."""
+    if isinstance(value, complex):
+        raise MissingError("torch.complex64")
     if isinstance(value, (bool, np.bool_)):
         return bool_
     return int64 if isinstance(value, (int, np.integer)) else _Default.dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -363,13 +364,17 @@ def scaled_dot_product_attention(
 
 
 ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
+ELSEWHERE |= dict.fromkeys(("fold", "interpolate", "unfold"), "patches")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
     if name == "one_hot":
         return one_hot
-    found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
+    if name in ELSEWHERE:
+        found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
+    else:
+        found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
         raise AttributeError(name)
     globals()[name] = found

@@ -19,13 +19,19 @@ from gradcli.pytorch.tensor import Tensor, alias, new
 class Context:
     """What `forward` leaves for `backward`."""
 
-    def __init__(self) -> None:
+    _function: type = object
+
+    def __init__(self, function: type) -> None:
+        self._function = function
         self.needs_input_grad: tuple[bool, ...] = ()
         self._kept: tuple[Any, ...] = ()
         self._whole: list[int] = []
         self._dirty: tuple[Any, ...] = ()
         self._materialize = True
         self._step: FunctionStep | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'{self._function.__name__}Backward' object has no attribute '{name}'")
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward."""
@@ -60,11 +66,12 @@ class FunctionStep(Step):
     """The step of a script's own function."""
 
     is_own = True
-    __slots__ = ("cls", "context", "made", "outputs", "versions")
+    __slots__ = ("cls", "context", "made", "outputs", "tensors", "versions")
 
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
         super().__init__(edges)
         self.cls, self.context = cls, context
+        self.tensors: Sequence[int] = ()  # which of the arguments are
         if Recorder.explains:
             self.line = script_line()
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
@@ -86,6 +93,9 @@ class FunctionStep(Step):
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {hex(id(self))}>"
+
+    def order(self) -> Sequence[int]:
+        return self.tensors
 
     def kept_tensors(self) -> list[Any]:
         """Return what was saved; a result leads back to this step.
@@ -214,7 +224,7 @@ class Function:
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
     """Run a function's forward, in the mode that holds; return what it leaves for the backward, and its result."""
-    context = Context()
+    context = Context(cls)
     context.needs_input_grad = needed
     if not hasattr(cls, "setup_context"):
         return context, cls.forward(context, *args, **kwargs)
@@ -229,7 +239,7 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
     step = FunctionStep(cls, context, edges, tensors)
     if Recorder.explains:
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, args, strict=True))
-    context._step = step
+    context._step, step.tensors = step, [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     for x in context._dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")

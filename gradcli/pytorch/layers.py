@@ -175,6 +175,22 @@ class Embedding(_Layer):
         return f"{self.num_embeddings}, {self.embedding_dim}{self._unusual(padding_idx=None)}"
 
 
+class Upsample(_Layer):
+    """A picture, or a row, in another size."""
+
+    __init__ = _kept(lambda self, size=None, scale_factor=None, mode="nearest", align_corners=None: locals())
+    calls = "interpolate size scale_factor mode align_corners"
+    scale_factor: Any
+
+    def _build(self, empty: Callable[..., Any]) -> None:
+        if (own := self.scale_factor) is not None:
+            self.scale_factor = tuple(map(float, own)) if isinstance(own, tuple) else float(own)
+
+    def extra_repr(self) -> str:
+        own = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{own}, mode={self.mode!r}"
+
+
 # Normalisation
 
 

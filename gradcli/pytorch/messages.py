@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,9 @@ def refusal(name: str, *values: Any) -> Exception:
     return kind(told(name, *values))
 
 
-def warn(name: str, *values: Any, level: int = 2) -> None:
-    """Warn; `level` counts the calls up to the script's, as in `warnings.warn`."""
-    warnings.warn(told(name, *values), getattr(builtins, _table()[name][0]), stacklevel=level + 1)
+def warn(name: str, *values: Any) -> None:
+    """Warn of the line of the script that is running."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(told(name, *values), getattr(builtins, _table()[name][0]), stacklevel=level)

@@ -181,13 +181,13 @@ class Module:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
-        return (m for _, m in self.named_modules())
+        yield from (m for _, m in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        return ((n, m) for n, m in self._modules.items() if m is not None)
+        yield from ((n, m) for n, m in self._modules.items() if m is not None)
 
     def children(self) -> Iterator[Module]:
-        return (m for _, m in self.named_children())
+        yield from (m for _, m in self.named_children())
 
     def _named(self, kind: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
@@ -198,17 +198,17 @@ class Module:
                     yield f"{path}.{name}" if path else name, value
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        return self._named("_parameters", prefix, recurse)
+        yield from self._named("_parameters", prefix, recurse)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         for _, p in self.named_parameters(recurse=recurse):
             yield p
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        return self._named("_buffers", prefix, recurse)
+        yield from self._named("_buffers", prefix, recurse)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        return (b for _, b in self.named_buffers(recurse=recurse))
+        yield from (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_parameter(self, target: str) -> Any:
         return dict(self.named_parameters())[target]
@@ -343,7 +343,8 @@ def listed(names: dict[str, Any], own: str) -> list[str]:
 
 _HOMES = {
     "linear": "Linear Bilinear Identity",
-    "conv": "Conv1d Conv2d",
+    "conv": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d",
+    "upsampling": "Upsample",
     "batchnorm": "BatchNorm1d BatchNorm2d",
     "normalization": "LayerNorm GroupNorm",
     "dropout": "Dropout Dropout2d",

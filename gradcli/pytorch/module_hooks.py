@@ -88,7 +88,7 @@ class Watched:
                 if found is not None:
                     changed = found[i] if isinstance(found, tuple) else found
             if not self.watches_inputs and None not in self.out:
-                warn("full hook without inputs", level=8)
+                warn("full hook without inputs")
                 self.called()
             return changed
 

@@ -7,8 +7,5 @@ from gradcli.pytorch.module import Module, Parameter
 
 __all__ = ["Module", "Parameter"]  # the rest is found by name
 
-ELSEWHERE = {
-    name: room.__name__.rpartition(".")[2]
-    for room in (layers, convolutions, weightless, containers)
-    for name in room.__all__
-}
+_ROOMS = (layers, convolutions, weightless, containers)
+ELSEWHERE = {name: room.__name__.rpartition(".")[2] for room in _ROOMS for name in room.__all__}

@@ -205,7 +205,7 @@ def _columns(terms: Array) -> Array:
     count, rows, columns = terms.shape
     vector = _vector(terms)
     found = _in_order(terms)
-    if columns >= vector and count >= 2 * vector:
+    if columns >= vector and count >= 8:
         for row in range(rows):
             front = -row * columns % vector
             if front and columns - front >= vector:
@@ -215,44 +215,50 @@ def _columns(terms: Array) -> Array:
 
 def _by_fours(terms: Array) -> Array:
     """Return sums of eight terms at a time: four one after the other, and then the sum of the next four."""
-    found, vector = np.zeros_like(terms[0]), _vector(terms)
-    whole = len(terms) - len(terms) % (2 * vector)
-    for k in range(0, whole, 2 * vector):
-        found = _in_order(np.concatenate([found[None], terms[k : k + vector]]))
-        found = found + _in_order(terms[k + vector : k + 2 * vector])
+    found = np.zeros_like(terms[0])
+    whole = len(terms) - len(terms) % 8
+    for k in range(0, whole, 8):
+        found = _in_order(np.concatenate([found[None], terms[k : k + 4]]))
+        found = found + _in_order(terms[k + 4 : k + 8])
     return _in_order(np.concatenate([found[None], terms[whole:]]))
 
 
 def _dots(terms: Array) -> Array:
-    """Return sums along rows of both factors: four columns at a time in vectors of four, the others in two of them."""
+    """Return sums along rows of both factors: four columns at a time in a vector, the others in vectors of eight."""
     count, rows, columns = terms.shape
     found, vector = np.empty((rows, columns), terms.dtype), _vector(terms)
-    whole = columns - columns % vector
+    whole = columns - columns % 4
     for front in range(vector):
         own = [row for row in range(rows) if -row * count % vector == front]
         if own:
             found[own, :whole] = _lanes(terms[:, own, :whole], min(front, count), vector)
-            found[own, whole:] = _lanes(terms[:, own, whole:], min(front, count), 2 * vector)
+            found[own, whole:] = _lanes(terms[:, own, whole:], min(front, count), 8)
     return found
 
 
-def _lanes(terms: Array, front: int, width: int) -> Array:
-    """Return sums in lanes: terms in front go into the first lane, those behind whole vectors to the sum of lanes."""
-    whole = front + (len(terms) - front) // width * width
+def _lanes(terms: Array, front: int, width: int, step: int = 1) -> Array:
+    """Return sums in lanes: terms in front go into the first lane, those behind whole vectors to the sum of lanes.
+
+    Of lanes that are several vectors, those of vectors beside one another are added first.
+    """
+    whole = front + (len(terms) - front) // max(width, step) * max(width, step)
     if whole == front or not terms[0].size:
         return _in_order(np.ascontiguousarray(terms))
     lanes = terms[front:whole].reshape(-1, width, *terms.shape[1:])
     if front:
         lanes = lanes.copy()
         lanes[0, 0] += _in_order(terms[:front])
-    found = folded(_in_order(lanes))
+    vectors = _in_order(lanes).reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
+    while len(vectors) > 1:
+        vectors = vectors[::2] + vectors[1::2]
+    found = folded(vectors[0])
     return found if whole == len(terms) else _in_order(np.concatenate([found[None], terms[whole:]]))
 
 
 def _row_by_row(terms: Array) -> Array:
     """Return the sums of a matrix times a vector: four rows at a time, then row by row."""
     (count, rows), vector = terms.shape, _vector(terms)
-    whole = rows - rows % vector
+    whole = rows - rows % 4
     found = np.empty(rows, terms.dtype)
     found[:whole] = _lanes(terms[:, :whole], (count - 1) % vector + 1, vector)
     found[whole:] = _tail(terms[:, whole:])
@@ -261,7 +267,7 @@ def _row_by_row(terms: Array) -> Array:
 
 def _tail(terms: Array) -> Array:
     vector = _vector(terms)
-    return _lanes(terms, min(vector, len(terms)), 2 * vector)
+    return _lanes(terms, min(vector, len(terms)), 8 if vector == 4 else vector, 8)
 
 
 def _dot(terms: Array) -> Any:

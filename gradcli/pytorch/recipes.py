@@ -213,7 +213,10 @@ def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
         return refusal("no room", size)
     if "do not fit together" not in error.message:
         return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
-    common_shape([node.shape for node in operands])
+    try:
+        common_shape([node.shape for node in operands])
+    except RuntimeError as refused:
+        return refused
     return RuntimeError(f"{op}(): {error.message}")
 
 

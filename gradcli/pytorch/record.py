@@ -107,7 +107,7 @@ class Edge:
             from gradcli.pytorch.saved import attribute
 
             return attribute(self, name)
-        raise AttributeError(f"'{self.name().rpartition('::')[2]}' object has no attribute '{name}'")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
@@ -187,11 +187,14 @@ class Step(Edge):
         """The result's dtype."""
         return self.recipe.output.dtype
 
+    def order(self) -> Sequence[int]:
+        """Return which of its edges PyTorch shows, in its order."""
+        return edges_shown(self.recipe)
+
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         count = len(self.edges)
-        order = range(count) if self.is_own else edges_shown(self.recipe)
-        edges = [self.edges[i] if i < count else None for i in order]
+        edges = [self.edges[i] if i < count else None for i in self.order()]
         return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
     def __repr__(self) -> str:
@@ -368,7 +371,7 @@ def record(
         ]
     if pull.reads_result:
         step.result = out._a if needs_result else out._a.copy()
-    if Recorder.explains:
+    if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
         step.arose = not finite(out._a) and all(map(finite, arrays))

@@ -86,7 +86,7 @@ def _called(made: F, name: str) -> F:
 
 def tensor_like(x: Any) -> bool:
     """Tell whether something may be an operand."""
-    return isinstance(x, (Tensor, *Number))
+    return isinstance(x, (Tensor, *Number, complex))
 
 
 # What returns several tensors under names: `torch.return_types`

@@ -257,6 +257,8 @@ def traceback_text(error: BaseException) -> str:
     for part in _chain(shown):
         kept = [f for f in part.stack if not _is_ours(f.filename)]
         part.stack = traceback.StackSummary.from_list(kept)
+        if part.__context__ is not None and all(_is_ours(f.filename) for f in part.__context__.stack):
+            part.__context__ = None
     text = "".join(shown.format())
     # Python 3.11 knows the name that was meant only where it writes the error itself.
     with redirect_stderr(io.StringIO()) as own:

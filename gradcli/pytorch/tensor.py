@@ -86,6 +86,7 @@ class Tensor:
     real = property(lambda self: self)
 
     itemsize = property(lambda self: self._a.itemsize)
+    nbytes = property(lambda self: self._a.nbytes)
 
     def element_size(self) -> int:
         return self._a.itemsize
@@ -246,7 +247,7 @@ class Tensor:
         self._check_single()
         if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
             Mode.warned.add("scalar")
-            warn("scalar of what requires grad", level=3)
+            warn("scalar of what requires grad")
         cut(self, "float()")
         return self._a.item()
 

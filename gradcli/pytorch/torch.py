@@ -17,6 +17,7 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     products,
     random,
     reductions,
+    storage,
     views,
 )
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided

@@ -50,6 +50,8 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "AdaptiveAvgPool2d": ("adaptive_avg_pool2d", {"output_size": ...}),
     "AdaptiveMaxPool1d": ("adaptive_max_pool1d", {"output_size": ...}),
     "AdaptiveMaxPool2d": ("adaptive_max_pool2d", {"output_size": ...}),
+    "Unfold": ("unfold", {"kernel_size": ..., "dilation": 1, "padding": 0, "stride": 1}),
+    "Fold": ("fold", {"output_size": ..., "kernel_size": ..., "dilation": 1, "padding": 0, "stride": 1}),
     # Losses: those that take weights of classes or samples have them as buffers
     "MSELoss": ("mse_loss", _OLD),
     "L1Loss": ("l1_loss", _OLD),
@@ -149,6 +151,8 @@ class _Loss(_Holder):
 
 
 def _home(name: str) -> str:
+    if name in ("Fold", "Unfold"):
+        return "fold"
     return "loss" if name.endswith("Loss") else "pooling" if "Pool" in name else "activation"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Added,
     Computed,
-    Equal,
     Formula,
     Grad,
     Listed,
@@ -21,16 +19,12 @@ from gradcli.explain.sections import (
     Name,
     Page,
     Partial,
-    Polynomial,
-    Product,
-    Sum,
-    Value,
     Words,
 )
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number
 from gradcli.notation.latex_writer import matrix, times
-from gradcli.report.text_math import TextWriter, signed_sum, unsigned
+from gradcli.report.text_math import TextWriter
 
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
@@ -85,14 +79,14 @@ def _prose(text: str) -> str:
     return "".join(_SYMBOLS.get(c, c) for c in plain)
 
 
-class LatexWriter:
-    """Writes mathematics for a page; `digits` significant ones of each number, all of them where it is None."""
+class LatexWriter(TextWriter):
+    """Writes mathematics for math mode."""
+
+    dot, times, brackets, power, fraction = r" \cdot ", " ", r"\left({}\right)", "{}^{{{}}}", r"\frac{{{}}}{{{}}}"
 
     def __init__(self, page: Page, digits: int | None) -> None:
-        self.page = page
-        self.digits = digits
+        super().__init__(page, digits)
         self.names = LatexNames(page.taken)
-        self._numbers = TextWriter(page, digits)
 
     def write(self, math: Math) -> str:
         """Return mathematics as LaTeX."""
@@ -107,8 +101,6 @@ class LatexWriter:
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"
-            case Value(array, given):
-                return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, implicit=implicit):
                 return LatexNotation(names, implicit=implicit, latex=self.names).expression(node)
             case Formula(_, formula):
@@ -117,27 +109,9 @@ class LatexWriter:
                 return rf"{self.write(to)} \mathrel{{+}}= {self.write(what)}"
             case Words(parts):
                 return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
-            case Product(factors):
-                return self._product(factors, first=True)
-            case Sum(terms):
-                return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
-            case Polynomial(coefficients, variable):
-                return self._polynomial(coefficients, variable)
             case Listed(items):
                 return self._listed(items)
-            case Equal(sides):
-                return " = ".join(self.sides(sides))
-
-    def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
-        x, terms = self.names(variable), []
-        for k, c in enumerate(coefficients):
-            power = "" if k == 0 else x if k == 1 else f"{x}^{{{k}}}"
-            above, below = (abs(c.numerator), c.denominator) if isinstance(c, Fraction) else (abs(c), 1)
-            number = self.element(float(above))
-            text = power if power and number == "1" else " ".join(filter(None, (number, power)))
-            if c:
-                terms.append((" - " if c < 0 else " + ", text if below == 1 else rf"\frac{{{text}}}{{{below}}}"))
-        return signed_sum(terms)
+        return super().write(math)
 
     def _listed(self, items: Sequence[Math]) -> str:
         return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
@@ -154,20 +128,6 @@ class LatexWriter:
             return f"({', '.join(written)})"
         return self.names(names) if names else ""
 
-    def sides(self, sides: Sequence[Math]) -> list[str]:
-        """Return the sides of an equation, without those that are written like the one before."""
-        texts = list(map(self.write, sides))
-        return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
-
-    def _product(self, factors: tuple[Math, ...], first: bool) -> str:
-        return r" \cdot ".join(self._factor(f, first and k == 0) for k, f in enumerate(factors))
-
-    def _term(self, term: Math, first: bool) -> str:
-        if isinstance(term, Product):
-            return self._product(term.factors, first)
-        text = self.write(term)
-        return text if first or not text.startswith("-") else rf"\left({text}\right)"
-
     def _factor(self, math: Math, signed: bool) -> str:
         """Return a factor: a sum, and what has a sign and is not the first, in brackets."""
         if isinstance(math, str):
@@ -175,12 +135,12 @@ class LatexWriter:
         text = self.write(math)
         bare = re.sub(r"\{[^{}]*\}", "", re.sub(r"\\left.*\\right.", "", text))
         grouped = " + " in bare or " - " in bare or (text.startswith("-") and not signed)
-        return rf"\left({text}\right)" if grouped else text
+        return self.brackets.format(text) if grouped else text
 
     def element(self, value: Any) -> str:
         """Return an element of an array: a number, or a formula."""
         if isinstance(value, int | float):
-            text = self._numbers.number(float(value))
+            text = self.number(float(value))
             return _SPECIAL.get(text) or latex_number(text)
         from gradcli.notation.latex_formulas import latex
 

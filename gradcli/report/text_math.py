@@ -41,6 +41,8 @@ _ATOM = re.compile(
 class TextWriter:
     """Writes mathematics for a page; `digits` significant ones of each number, all of them where it is None."""
 
+    dot, times, brackets, power, fraction = "·", "*", "({})", "{}**{}", "{}/{}"
+
     def __init__(self, page: Page, digits: int | None) -> None:
         self.page = page
         self.digits = digits
@@ -83,13 +85,13 @@ class TextWriter:
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
 
     def _product(self, factors: tuple[Math, ...], first: bool) -> str:
-        return "·".join(self._factor(f, signed=first and k == 0) for k, f in enumerate(factors))
+        return self.dot.join(self._factor(f, first and k == 0) for k, f in enumerate(factors))
 
     def _term(self, term: Math, first: bool) -> str:
         if isinstance(term, Product):
             return self._product(term.factors, first)
         text = self.write(term)
-        return text if first or not text.startswith("-") else f"({text})"
+        return text if first or not text.startswith("-") else self.brackets.format(text)
 
     def _factor(self, math: Math, signed: bool) -> str:
         """Return a factor: a formula, and a number with a sign that is not the first, in brackets."""
@@ -98,16 +100,16 @@ class TextWriter:
             return text if signed or not text.startswith("-") else f"({text})"
         return text if _ATOM.fullmatch(text) or not isinstance(math, Value | Computed | Formula) else f"({text})"
 
-    def _polynomial(self, coefficients: tuple[Fraction | float, ...], x: str) -> str:
-        """Return a sum of powers as gradcli reads it: `h - h**3/6`."""
-        terms = []
+    def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
+        """Return a sum of powers, in text as gradcli reads it: `h - h**3/6`."""
+        x, terms = self.write(Name(variable)), []
         for k, c in enumerate(coefficients):
-            power = "" if k == 0 else x if k == 1 else f"{x}**{k}"
+            power = "" if k == 0 else x if k == 1 else self.power.format(x, k)
             above, below = (abs(c.numerator), c.denominator) if isinstance(c, Fraction) else (abs(c), 1)
-            number = self.number(float(above))
-            text = power if power and number == "1" else "*".join(filter(None, (number, power)))
+            number = self.element(float(above))
+            text = power if power and number == "1" else self.times.join(filter(None, (number, power)))
             if c:
-                terms.append((" - " if c < 0 else " + ", text + f"/{below}" * (below != 1)))
+                terms.append((" - " if c < 0 else " + ", text if below == 1 else self.fraction.format(text, below)))
         return signed_sum(terms)
 
     def number(self, value: float) -> str:

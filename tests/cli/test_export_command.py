@@ -46,7 +46,7 @@ def test_the_file_tests_itself(cli, tmp_path):
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
 def test_names_that_c_has_a_meaning_for(cli, tmp_path):
     path = tmp_path / "model.c"
-    system = ("double=x*y1", "exp=double+lambda_*y0", "y=exp**2", "λ=int*y1", "main=λ+y")
+    system = ("double=x*y1", "exp=double+lambda_*y0", "y=exp**2", "λ=int*y1", "main=λ+y", "float=x", "sin=cos(x)")
     point = "x=1,y1=2,y0=3,lambda_=4,int=5"
     cli.done("export", *system, "--to", "c", "--at", point, "--output", str(path))
     program = str(tmp_path / "model")

@@ -37,6 +37,14 @@ def test_the_status_is_the_scripts(text, status, cli, write):
     assert cli("run", write(text)).status == status
 
 
+def test_anomaly_detection_shows_the_operation_and_warns_at_the_backward(cli, write):
+    text = "import torch\ntorch.autograd.set_detect_anomaly(True)\nx = torch.zeros(1, requires_grad=True)\n"
+    path = write(f"{text}y = x.sqrt()\n(y * 0).backward()\n")
+    with pytest.warns(UserWarning, match=r"line 4, in <module>\n    y = x.sqrt\(\)\n") as warned:
+        cli("run", "--quiet", path)
+    assert [(w.filename, w.lineno) for w in warned] == [(path, 5)]
+
+
 def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     path = write("def f():\n    return 1/0\nf()\n")
     expected = f'Traceback (most recent call last):\n  File "{path}", line 3, in <module>\n    f()\n'
@@ -53,8 +61,10 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
         ("import torch\ntorch.stft(1)", "torch.stft", None),
         ("import torch\nx = torch.ones(2).svd()", "Tensor.svd", None),
         ("import torch.nn as nn\nnn.LSTM(1, 1)", "torch.nn.LSTM", None),
-        ("import torch.nn.functional as F\nF.interpolate(1)", "torch.nn.functional.interpolate", None),
+        ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
         ("import torchvision", "torchvision", None),
+        ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),
+        ("import torch\ntorch.full((2,), 1j)  # complex64", "torch.complex64", None),
         ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
         ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
     ],

@@ -334,6 +334,54 @@ for wrong in (lambda: F.softplus(torch.tensor([1, 2]), 2.0), lambda: F.triplet_m
 # --- a divergence of one number has no batch
 x = torch.tensor(-0.5, requires_grad=True)
 print(F.kl_div(x, torch.tensor(0.3), reduction="batchmean"))
+# --- windows as columns, and back
+torch.manual_seed(0)
+x = torch.randn(2, 2, 4, 5, requires_grad=True)
+columns = F.unfold(x, (2, 3), dilation=(2, 1), padding=1, stride=2)
+back = F.fold(columns, (4, 5), (2, 3), (2, 1), 1, 2)
+print(columns.shape, columns, back.grad_fn)
+print(torch.autograd.grad((columns**2).sum() + (back**3).sum(), x))
+print(nn.Unfold(2), nn.Fold((3, 3), 2), nn.Unfold(2)(torch.arange(9.0).view(1, 1, 3, 3)), F.fold(torch.ones(4, 4), (3, 3), 2))
+for layer in (
+    nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1),
+    nn.ConvTranspose1d(2, 3, 3),
+    nn.ConvTranspose2d(2, 4, (2, 3), groups=2, bias=False, dilation=2),
+):
+    given = torch.randn(*(1, 2, 3, 4)[: 2 + len(layer.kernel_size)], requires_grad=True)
+    out = layer(given)
+    out.pow(2).sum().backward()
+    print(layer, out, given.grad, *(p.grad for p in layer.parameters()))
+print(nn.ConvTranspose2d(1, 3, 3)(torch.ones(1, 4, 4)).shape)
+try:
+    nn.ConvTranspose2d(2, 3, 3)(torch.ones(1, 3, 4, 4))
+except RuntimeError as error:
+    print(error)
+nn.Fold((3, 3), 2)(torch.ones(1, 8, 5))
+# --- pictures in another size
+row = torch.arange(6.0).view(1, 2, 3).requires_grad_()
+picture = torch.arange(6.0).view(1, 1, 2, 3).requires_grad_()
+for x, settings in (
+    *((row, {"scale_factor": 2}), (row, {"scale_factor": 2, "mode": "linear"})),
+    *((row, {"size": 5, "mode": "linear", "align_corners": True}), (picture, {"size": (3, 4)})),
+    *((picture, {"scale_factor": 2}), (picture, {"scale_factor": 1.5}), (picture, {"size": (1, 2), "mode": "bilinear"})),
+    (picture, {"size": (3, 5), "mode": "bilinear", "align_corners": True}),
+    (picture, {"scale_factor": (2, 1.5), "mode": "bilinear"}),
+):
+    y = F.interpolate(x, **settings)
+    print(settings, y, torch.autograd.grad((y**2).sum(), x))
+print(nn.Upsample(scale_factor=2), nn.Upsample((4, 4), mode="bilinear")(picture))
+for settings in ({}, {"size": 3, "scale_factor": 2}, {"size": 3, "align_corners": True}):
+    try:
+        F.interpolate(picture, **settings)
+    except ValueError as error:
+        print(error)
+# --- sequences as one tensor
+from torch.nn.utils.rnn import pad_sequence
+
+parts = [torch.ones(2, requires_grad=True), torch.arange(3.0)]
+print(pad_sequence(parts), pad_sequence(parts, batch_first=True, padding_value=-1.0))
+pad_sequence([p * 2 for p in parts]).pow(3).sum().backward()
+print(parts[0].grad, pad_sequence([torch.ones(2, 2), torch.zeros(1, 2)]), pad_sequence([torch.tensor([1, 2]), torch.tensor([3])]))
 # --- transposed convolutions
 torch.manual_seed(0)
 for given in ((2, 3, 3, 2), (4, 2, 4, 2, 1), (2, 2, 3, 2, 1, 1), (4, 4, 3, 1, 0, 0, 2), (2, 2, 3, 1, 1, 0, 1, False, 2)):
@@ -366,3 +414,21 @@ a = torch.arange(3.0, requires_grad=True)
 print(pad_sequence([a, torch.ones(2)]), pad_sequence([a, torch.ones(2)], True, -1, padding_side="left"))
 print(pad_sequence([torch.tensor([1, 2]), torch.tensor([1])], batch_first=True, padding_value=9))
 print(pad_sequence([torch.ones(2, 3), torch.zeros(1, 3)]).shape)
+# --- classes learnt to the last digit
+def learnt(make, loss, y):
+    torch.manual_seed(0)
+    x, m = torch.randn(30, 4), make()
+    o = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(12):
+        o.zero_grad()
+        l = loss(m(x), y)
+        l.backward()
+        o.step()
+    print(l.item(), *(p.flatten()[-1].item() for p in m.parameters()), *(b.sum().item() for b in m.buffers()))
+
+y = torch.arange(30) % 3
+wide = lambda *more: nn.Sequential(nn.Linear(4, 10), *more, nn.ReLU(), nn.Linear(10, 3))
+learnt(wide, nn.CrossEntropyLoss(), y)
+learnt(wide, nn.BCEWithLogitsLoss(), F.one_hot(y).float())
+learnt(lambda: wide(nn.LayerNorm(10)), nn.CrossEntropyLoss(), y)
+learnt(lambda: wide(nn.BatchNorm1d(10)), nn.CrossEntropyLoss(), y)

@@ -218,3 +218,7 @@ F.elu(torch.tensor([1, 2]))
 x = torch.ones(2, 2, 2)
 x.T, x.T, torch.tensor(1.0).T, torch.tensor(1.0).mT
 print(float(torch.tensor(2.0, requires_grad=True)), torch.ones(1).std())
+# --- generators of a module's parts
+m = nn.Sequential(nn.Linear(1, 1))
+for ask in (m.parameters, m.named_parameters, m.buffers, m.named_buffers, m.children, m.named_children, m.modules):
+    print(ask(), len(list(ask())))

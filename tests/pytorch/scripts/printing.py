@@ -252,3 +252,14 @@ for y in (2 * b, b * 2, 2 + b, 2 - b, torch.rsub(b, c), 2**b, b % 2, 2 % b, b.fm
 chosen = torch.where(b > 0, b, 0.0), b.masked_fill(b > 1, 0.0), torch.clamp(b, min=c), F.conv1d(m[None], m[None])
 for y in (*chosen, F.batch_norm(m, None, None, b, None, True), F.layer_norm(m, (2,)), F.conv1d(m[None], m[None], b)):
     print(y.grad_fn.name(), [f and f.name() for f, _ in y.grad_fn.next_functions])
+# --- next functions of a script's own function
+b = torch.ones(2, requires_grad=True); c = torch.ones(2)
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, k, other, more=None): return a * k, other * 2
+    @staticmethod
+    def backward(ctx, g, h): return g, None, h, None
+one, two = Scaled.apply(b * 2, 2, c)
+print(one.grad_fn.name(), [f and f.name() for f, _ in one.grad_fn.next_functions], len(two.grad_fn.next_functions), one.grad_fn is two.grad_fn)
+one, two = Scaled.apply(b * 2, 2, b)
+print([(f and f.name(), i) for f, i in two.grad_fn.next_functions], [(f.name(), i) for f, i in (two + one).grad_fn.next_functions])

@@ -202,6 +202,17 @@ z=torch.arange(4); w=z.view(2,2); z.resize_(2,2)[0,0]=7; print(w, z)
 for a in (torch.ones(2,requires_grad=True), torch.ones(2,requires_grad=True)*1):
     try: a.resize_(2,1)
     except Exception as e: print(e)
+# --- the memory behind views
+x = torch.arange(6.0).view(2, 3)
+y = x.t()
+print(x.storage().data_ptr() == y.storage().data_ptr(), x.data_ptr() == y.data_ptr(), y[1:].data_ptr() - x.data_ptr())
+print(y.storage(), y[1:].storage_offset(), x[1, 1:].storage_offset(), y.is_set_to(x), y.is_set_to(x.t()), x.is_shared())
+print(x.untyped_storage(), x.untyped_storage().data_ptr() == y.clone().untyped_storage().data_ptr(), x.nbytes)
+print(len(x.storage()), x.storage().size(), x.storage().nbytes(), x.storage().tolist(), x.storage()[2], x.storage().dtype)
+y.storage()[0] = 9.0
+print(x, y.contiguous().storage().tolist(), x[0].expand(2, 3).storage().tolist(), type(x.storage()))
+z = torch.tensor([1, 2, 3])
+print(z[1:].storage(), z[1:].storage_offset(), z.detach()[2:].storage_offset(), z.unbind()[1].storage_offset())
 # --- Python's types as dtypes
 x = torch.tensor([2.3], dtype=float)
 print(x, x.tolist(), torch.tensor([2.7, 0.0], dtype=int), torch.tensor([2.7, 0.0], dtype=bool))
