@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,6 +130,7 @@ class Explainer:
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""
+        from gradcli.cli.script_calls import spans_of_calls
         from gradcli.cli.script_told import Told
         from gradcli.errors import InputError
         from gradcli.pytorch.naming import names_of, script_frame
@@ -144,7 +145,8 @@ class Explainer:
         told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
         try:
             with room():
-                told.recorded = recorded(call, told.names, self.script.source)
+                told.recorded = system = recorded(call, told.names, self.script.source)
+                system.graph = replace(system.graph, spans=spans_of_calls(system.graph, system.calls))
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain

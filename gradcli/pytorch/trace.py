@@ -19,7 +19,7 @@ from gradcli.pytorch.calls import exact
 from gradcli.pytorch.functions import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.written import CallOf, gives, node_of, operands_at, spans_of_calls
+from gradcli.pytorch.written import CallOf, gives, node_of, operands_at
 
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
@@ -60,6 +60,7 @@ class Recorded:
     functions: list[Use] = field(default_factory=list)
     order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
     targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
+    calls: dict[Node, CallOf] = field(default_factory=dict)  # what each step is recorded of
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -330,12 +331,11 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
     graph = Graph.of(inputs, outputs, arguments, names=given)
     graph = replace(graph, names=_with_parts(graph, maker, given))
-    graph = replace(graph, spans=spans_of_calls(graph, maker.calls))
     asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
     wrt = [n for n in inputs if n in asked_by]
     found = Recorded(graph, maker.at, v, wrt, maker.lines, maker.steps, call.implicit, tuple(asked), frozenset(given))
     found.roots, found.targets = roots, maker.targets
-    found.functions, found.order = list(maker.uses.values()), maker.order
+    found.functions, found.order, found.calls = list(maker.uses.values()), maker.order, maker.calls
     return found
 
 

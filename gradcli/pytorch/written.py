@@ -1,9 +1,8 @@
-"""What stands on a page as the script writes it: what nothing is recorded of, and losses of classes."""
+"""What stands on a page as the script writes it: what nothing is recorded of, and calls."""
 
 from __future__ import annotations
 
 import ast
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
@@ -13,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import InputError, Source, Span
+from gradcli.errors import InputError
 from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const
-from gradcli.notation.nodes import Notation, readable_names, written_size
 from gradcli.pytorch.calls import Given, exact
 from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
@@ -33,7 +31,6 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Node, Node], Node]] = {
     ast.Pow: lambda a, b: a**b,
     ast.MatMult: matmul,
 }
-_MANY = 4  # operations of what is rather written as its call
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 
 
@@ -114,42 +111,26 @@ class CallOf(NamedTuple):
     settings: Any
     operands: Sequence[Node]
 
+    def typed(self, operands: Sequence[str]) -> str:
+        """Return the call of a function of the vocabulary as it is typed; what is the default is left out.
 
-def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Span]:
-    """Return the nodes of a name that are calls, or made of calls, of what would take many operations to write.
+        >>> call = CallOf("one_hot", Given((("operand", 0), ("setting", 3)), ()), ())
+        >>> call.typed(["t"])
+        'one_hot(t, 3)'
+        """
+        places, keywords = self.settings
+        parameters = signature(FUNCTIONS[self.function]).parameters.values()
+        given = {p.name: value for p, value in zip(parameters, places, strict=False)} | dict(keywords)
+        own = [(p, given[p.name]) for p in parameters if p.name in given and not _is_default(given[p.name], p.default)]
+        parts = [
+            _typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in own
+        ]
+        return f"{self.function}({', '.join(parts)})"
 
-    The calls are in the order in which they were recorded.  What is too deep to read as a whole is left as it is.
-    """
-    names = readable_names(graph)
-    if len(names) > len(graph.labels):
-        return {}
-    found: dict[Node, str] = {}
-    for node, call in calls.items():
-        if (written := _call(node, call, names)) is not None:
-            found[node] = written
-            names.setdefault(node, written)
-    if len(names) > len(graph.labels):  # calls within other expressions
-        writer = Notation(names)
-        found = {n: writer.expression(n) for n in graph.labels if n.args} | found
-    return {n: Span(Source(text), 0, len(text)) for n, text in found.items() if n in graph.labels}
-
-
-def _call(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
-    """Return a call as it is typed, where what it computes is much longer."""
-    writer = Notation(names)
-    if call.function == "nll_loss":
-        return _loss_of_classes(call, writer)
-    if call.function not in FUNCTIONS or not isinstance(call.settings, Given):
-        return None
-    if written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names)) < _MANY:
-        return None
-    places, keywords = call.settings
-    parameters = signature(FUNCTIONS[call.function]).parameters.values()
-    given = {p.name: value for p, value in zip(parameters, places, strict=False)} | dict(keywords)
-    own = [(p, given[p.name]) for p in parameters if p.name in given and not _is_default(given[p.name], p.default)]
-    operands = [writer.name(n) for n in call.operands]
-    parts = [_typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in own]
-    return f"{call.function}({', '.join(parts)})"
+    @property
+    def can_be_typed(self) -> bool:
+        """Whether it is a call of a function of the vocabulary, with more than an operand."""
+        return self.function in FUNCTIONS and isinstance(self.settings, Given)
 
 
 def _is_default(given: Sequence[Any], default: Any) -> bool:
@@ -169,14 +150,3 @@ def _typed(given: Sequence[Any], operands: Sequence[str], one_for_all: bool = Fa
             return parts[0]
         return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
     return operands[value] if kind == "operand" else repr(value)
-
-
-def _loss_of_classes(call: CallOf, writer: Notation) -> str | None:
-    """Return a loss of classes whose call says its operands alone: their mean, in which each counts once."""
-    how, _, complete, _ = call.settings
-    if how != "mean" or not complete or len(call.operands) != 2:
-        return None
-    scores, target = call.operands
-    softened = scores.op == "log_softmax" and scores not in writer.names
-    function, first = ("cross_entropy", scores.args[0]) if softened else ("nll_loss", scores)
-    return f"{function}({writer.name(first)}, {writer.name(target)})"
