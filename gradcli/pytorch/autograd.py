@@ -60,7 +60,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _seeds(roots, _listed(grad_tensors), create_graph)
     if create_graph:
-        warn("backward with create_graph", level=3)
+        warn("backward with create_graph")
     call = Call(_weighted(roots, seeds), chosen, implicit=grad_tensors is None)
     for x in chosen or ():
         x.retain_grad()
@@ -185,6 +185,8 @@ class Variable(metaclass=_VariableType):
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile:
+            warn("volatile")
         found = alias(data)
         if requires_grad:
             if found._a.dtype.kind != "f":

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import told, warn
+from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
@@ -135,6 +135,15 @@ class Sweep:
         """Return what a step passes on to each of its edges."""
         if g is None:
             return [None] * len(step.edges)
+        try:
+            return self.passed(step, g)
+        except Exception:
+            if Mode.anomaly:
+                _detected(step)
+            raise
+
+    def passed(self, step: Step, g: Any) -> Sequence[Any]:
+        """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
         if step.freed is not None:
             raise about(told("freed graph"), "second", step)
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
@@ -143,8 +152,6 @@ class Sweep:
         for memory, version, array, own in step.checks:
             if memory.version != version:
                 source = step if own is None else own._step
-                if Mode.anomaly:
-                    _detected(step)
                 raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
@@ -178,7 +185,11 @@ class Sweep:
         for hook in list(step._posts or ()):
             before = given
             if (found := hook(given, (as_tensor(g),))) is not None:
-                given = tuple(found) if isinstance(found, tuple) else (found,)
+                if not isinstance(found, tuple):
+                    raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+                if len(found) != len(before):
+                    raise refusal("count of a hook's values", hook.__name__, len(found), len(before))
+                given = found
                 for edge, old, own in zip(step.edges, before, given, strict=False):
                     if edge is not None and old is not own:
                         self.changed(edge, hook, old, own)
@@ -292,14 +303,12 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
-    where = f"\n  line {step.line}" if step.line else ""
-    warn("error detected", step.name(), where)
+    warn("error detected" if step.line.traced else "error detected, untraced", step.name(), step.line)
 
 
 def _check_nan(step: Step, passed: Sequence[Any], seen: Seen | None) -> None:
     for i, p in enumerate(passed):
         a = None if p is None else p if isinstance(p, np.ndarray) else p._a
         if a is not None and np.isnan(a).any():
-            _detected(step)
             arose = seen.arose if seen is not None and seen.arose is not None else step
             raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", arose)

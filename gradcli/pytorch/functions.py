@@ -64,7 +64,7 @@ class FunctionStep(Step):
     def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
         super().__init__(edges)
         self.cls, self.context = cls, context
-        if Recorder.explains:
+        if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
         self.made = [y._a.copy() for y in outputs] if Recorder.explains else []
@@ -81,6 +81,10 @@ class FunctionStep(Step):
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {hex(id(self))}>"
 
+    def output(self, number: int) -> Step:
+        """Return what a gradient of an output flows into."""
+        return self if len(self.outputs) == 1 else OutputStep(self, number)
+
     def kept_tensors(self) -> list[Any]:
         """Return what was saved; a result leads back to this step.
 
@@ -88,13 +92,13 @@ class FunctionStep(Step):
         """
         found = []
         for x, version in zip(self.context._kept, self.versions, strict=True):
-            own = isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output")
+            own = x.__dict__.get("_own_output") if isinstance(x, Tensor) and x._fn is None else None
             if isinstance(x, Tensor) and x._memory.version != version:
-                text = changed_text(x._memory, version, x._a, self if own else x._step)
+                text = changed_text(x._memory, version, x._a, x._step if own is None else self)
                 raise about(text, "in place", self, x._memory, version)
-            if own:
+            if own is not None:
                 x = new(x._a)
-                x._fn = self
+                x._fn = self.output(own)
             found.append(x)
         return found
 
@@ -235,10 +239,10 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
         if any(y is x for x in args) and not any(y is x for x in context._dirty):
             made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
         if id(y) in kept:
-            y.__dict__["_own_output"] = True
+            y.__dict__["_own_output"] = number
             made = alias(y)
         if id(y) not in context._whole and y._a.dtype.kind == "f":
-            made._fn = step if len(tensors) == 1 else OutputStep(step, number)
+            made._fn = step.output(number)
             made._requires = False
         number += 1
         found.append(made)

@@ -32,10 +32,10 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     """
     if size_average is not None or reduce_ is not None:
         found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
-        warn("old reduction", found, level=3)
+        warn("old reduction", found)
         return found
     if reduction == "elementwise_mean":
-        warn("oldest reduction", level=3)
+        warn("oldest reduction")
         return "mean"
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -101,7 +101,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -
 def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:
     """Return the loss of the vocabulary, weighted as PyTorch weights it."""
     if input.shape != target.shape:
-        warn("size of the target", target.shape, input.shape, level=4)
+        warn("size of the target", target.shape, input.shape)
     if weight is not None:
         return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
     input, target = broadcast_tensors(input, target)
@@ -173,7 +173,7 @@ def binary_cross_entropy_with_logits(
 @_reducing(*_OLD, "log_target", also="batchmean")
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
-        warn("mean of a divergence", level=3)
+        warn("mean of a divergence")
     if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
         raise RuntimeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from gradcli.pytorch.modes import Mode
 
 
 @cache
@@ -35,6 +38,17 @@ def refusal(name: str, *values: Any) -> Exception:
     return kind(told(name, *values))
 
 
-def warn(name: str, *values: Any, level: int = 2) -> None:
-    """Warn; `level` counts the calls up to the script's, as in `warnings.warn`."""
-    warnings.warn(told(name, *values), UserWarning, stacklevel=level + 1)
+def warn(name: str, *values: Any) -> None:
+    """Warn, at the line of the script that is running."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+        frame, level = frame.f_back, level + 1
+    kind: type[Warning] = getattr(builtins, _table()[name][0])
+    warnings.warn(told(name, *values), kind, stacklevel=level)
+
+
+def warn_once(name: str, *values: Any) -> None:
+    """Warn as PyTorch does of what it tells once, wherever it is."""
+    if name not in Mode.warned:
+        Mode.warned.add(name)
+        warn(name, *values)

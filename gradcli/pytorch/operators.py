@@ -175,9 +175,8 @@ _COMPARED = {op: both(op, word)(_comparison(op)) for op, word in _COMPARISONS.it
 
 
 def _equal(self: Tensor, other: Any) -> Any:
-    if not tensor_like(other):
-        return NotImplemented if not isinstance(other, list | tuple | str | type(None)) else False
-    return _COMPARED["eq"](self, other)
+    other = as_tensor(other) if isinstance(other, np.ndarray) else other
+    return _COMPARED["eq"](self, other) if tensor_like(other) else NotImplemented
 
 
 def _unequal(self: Tensor, other: Any) -> Any:
@@ -237,14 +236,17 @@ def bitwise_not(self: Tensor) -> Tensor:
 
 def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
     def operate(self: Tensor, other: Any) -> Any:
-        if not tensor_like(other):
-            if not isinstance(other, np.ndarray):
-                return NotImplemented
-            other = as_tensor(other)
-        return made(self, other)
+        return made(self, other) if tensor_like(other) else NotImplemented
 
     operate.__name__ = name
     setattr(Tensor, name, operate)
+
+
+def _turned(found: Tensor) -> Tensor:
+    """Return a product with a number in front, which PyTorch takes for one with the number behind."""
+    if found._fn is not None:
+        found._fn.shown = (1, 0)
+    return found
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -253,9 +255,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "sub": sub,
     "rsub": rsub,
     "mul": mul,
-    "rmul": lambda a, b: pointwise("mul", b, a),
+    "rmul": lambda a, b: _turned(pointwise("mul", b, a)),
     "truediv": div,
-    "rtruediv": lambda a, b: reciprocal(a) * b,
     "floordiv": floor_divide,
     "rfloordiv": lambda a, b: floor_divide(b, a),
     "mod": remainder,
@@ -269,6 +270,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 for _name, _made in OPERATORS.items():
     _operator(f"__{_name}__", _made)
+method("__rtruediv__")(lambda self, other: reciprocal(self) * other)
 method("__eq__")(_equal)
 method("__ne__")(_unequal)
 method("__neg__")(neg)

@@ -48,7 +48,7 @@ class Optimizer:
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(map(id, own))) < len(own):
-            warn("parameter listed twice", level=3)
+            warn("parameter listed twice")
         if {id(p) for p in own} & {id(p) for g in self.param_groups for p in g["params"]}:
             raise ValueError("some parameters appear in more than one parameter group")
         names = {"param_names": named} if named else {}

@@ -55,6 +55,7 @@ class Line(int):
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
     code: CodeType | None = None  # of the frame
+    traced = False  # whether anomaly detection was on
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -69,6 +70,7 @@ def script_line() -> Line:
         return Line(0)
     found = Line(frame.f_lineno or 0)
     found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.traced = Mode.anomaly
     found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
@@ -158,11 +160,12 @@ class Step(Edge):
 
     recipe: Recipe
     pull: Pull
+    shown: Sequence[int]  # the places of the operands that PyTorch takes down, if not all
     is_own: ClassVar[bool] = False  # whether a script's own function made it
 
     __slots__ = (
         "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "pull", "recipe", "result",
-        "retained", "values",
+        "retained", "shown", "values",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
@@ -198,7 +201,8 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return tuple((shown(e), getattr(e, "number", 0)) for e in self.edges)
+        order = getattr(self, "shown", None) or _SHOWN.get(self.name(), range(len(self.edges)))
+        return tuple((shown(e), getattr(e, "number", 0)) for e in map(self.edges.__getitem__, order))
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -208,7 +212,8 @@ class Step(Edge):
         found: list[Any] = [None] * len(self.edges)
         passed: Sequence[Any]
         if create:
-            passed = replayed(self.pull, self._tensors(g))
+            given = self._tensors(g)
+            passed = self.pull.round(given, replayed(self.pull, given))
         else:
             values = self.values or found
             passed = self.pull.program([*values, self.result, g])
@@ -230,6 +235,9 @@ class Step(Edge):
         self.values = self.result = None
         self.checks = []
 
+
+_SHOWN: dict[str, Sequence[int]] = dict.fromkeys(("FmodBackward0", "MaskedFillBackward0", "RemainderBackward0"), (0,))
+_SHOWN |= {"PowBackward2": (1,), "RsubBackward0": (1, 0), "RsubBackward1": (1,), "WhereBackward0": (1, 2)}
 
 _CLASSES: dict[str, type] = {}
 
@@ -366,8 +374,9 @@ def record(
         ]
     if pull.reads_result:
         step.result = out._a if needs_result else out._a.copy()
-    if Recorder.explains:
+    if Recorder.explains or Mode.anomaly:
         step.line = script_line()
+    if Recorder.explains:
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
         step.arose = not finite(out._a) and all(map(finite, arrays))
     out._fn = step

@@ -286,3 +286,31 @@ for sizes in ((5, 4), (-1, 2, 3), (3,)):
         print(torch.ones(2, 3).expand(*sizes))
     except RuntimeError as error:
         print(error)
+# --- anomaly detection warns
+class Broken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.clone()
+    @staticmethod
+    def backward(ctx, g): raise RuntimeError("no way back")
+x = torch.ones(2, requires_grad=True)
+y = x.exp()
+y += 1
+z = Broken.apply(x)
+with torch.autograd.detect_anomaly():
+    print(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+    for out in (z, y, Broken.apply(x)):
+        try: out.sum().backward()
+        except RuntimeError as e: print(e)
+# --- numbers of what requires grad
+x = torch.ones(2, requires_grad=True)
+print(torch.tensor([x.sum(), x.mean()]), [t.output_nr for t in x.unbind()], x.output_nr)
+# --- an old variable, an old resize
+x = torch.autograd.Variable(torch.arange(3.0), volatile=True).requires_grad_()
+y = x.resize(3, 1)
+(y * y).sum().backward()
+print(y, x.grad)
+for size in ((5,), ((3, 1),)):
+    try: x.resize(*size)
+    except RuntimeError as e: print(e)
+try: torch.save(x, "./nowhere/x.pt")
+except RuntimeError as e: print(e)

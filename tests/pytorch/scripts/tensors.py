@@ -202,3 +202,17 @@ z=torch.arange(4); w=z.view(2,2); z.resize_(2,2)[0,0]=7; print(w, z)
 for a in (torch.ones(2,requires_grad=True), torch.ones(2,requires_grad=True)*1):
     try: a.resize_(2,1)
     except Exception as e: print(e)
+# --- arrays as operands
+import numpy as np
+def tried(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+for t in (torch.ones(3), torch.ones(3, requires_grad=True)):
+    for a in (np.ones(3), np.array(2.0), np.float64(2)):
+        for f in (lambda: t * a, lambda: a * t, lambda: t + a, lambda: t / a, lambda: a / t, lambda: t - a, lambda: a - t, lambda: t**a, lambda: t > a, lambda: t == a, lambda: t != a):
+            tried(f)
+    for f in (np.sin, np.isnan, np.floor, np.maximum.reduce):
+        tried(lambda: f(t))
+tried(lambda: torch.add(torch.ones(3), np.ones(3)))
+tried(lambda: torch.ones(3) == [1, 2, 3])
+tried(lambda: torch.ones(3) != None)
