@@ -52,11 +52,9 @@ class Span(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where this is, in words: `line 3 of net.grad`, or the text itself."""
+        """Where in a file this is, in words that go on: ` (line 3 of net.grad)`; nothing for the command line."""
         line, _ = self.source.locate(self.start)
-        if self.source.label is None:
-            return f"`{self.text}`"
-        return f"line {line + 1} of {self.source.label}"
+        return f" (line {line + 1} of {self.source.label})" if self.source.label else ""
 
 
 @dataclass
@@ -123,7 +121,7 @@ def _excerpt(span: Span, window: int) -> list[str]:
     # Control characters would move the caret, or the reader's terminal.
     line = "".join(c if c.isprintable() else "�" for c in line)
     label = span.source.label
-    place = f"in {label}" if label and label.startswith("--") else f"{label}, line {number + 1}"
+    place = f"in {label}" if label and label.startswith("-") else f"{label}, line {number + 1}"
     head = [f"  {place}:"] if label else []
     return [*head, f"  {line}", f"  {' ' * cells(line[:column])}{'^' * width}"]
 

@@ -147,6 +147,7 @@ def read_digits(text: str) -> int | None:
     """Return how many digits numbers have; None for all of them."""
     from gradcli.errors import InputError
 
+    text = text.strip()
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:

@@ -15,7 +15,7 @@ from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
 
 if TYPE_CHECKING:
-    from gradcli.errors import Notes
+    from gradcli.errors import InputError, Notes
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -23,16 +23,16 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
     gc.set_threshold(1_000_000, 50, 50)
     output = sys.stdout
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        result = command.main(args=arguments, prog_name="gradcli", standalone_mode=False)
+        result = command.main(args=given, prog_name="gradcli", standalone_mode=False)
         flush()
         return result if isinstance(result, int) else DONE
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return MISTAKE
     except click.ClickException as error:
-        tell(f"error: {error.format_message()}\n  {_usage(error)}")
-        return MISTAKE
+        return _mistake(_refused(error, given), given)
     except (KeyboardInterrupt, click.Abort):
         tell("interrupted")
         return INTERRUPTED
@@ -44,22 +44,28 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         discard()  # the reader (`| head`) has seen enough
         return DONE
     except Exception as error:
-        return _mistake(error)
+        return _mistake(error, given)
 
 
-def _usage(error: click.ClickException) -> str:
-    """Return what would mend a command line that click refuses."""
+def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
+    """Return what click refuses in the command line, with what would mend it."""
+    from gradcli.cli.typed import typed
+    from gradcli.errors import InputError
+
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "gradcli"
     if isinstance(error, click.NoSuchOption) and context and context.parent:
         group = context.parent.command
         for name in group.list_commands(context.parent):
             if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
-                return f"{error.option_name} belongs to `gradcli {name}`"
-    return f"`{path} --help` shows what it takes"
+                return InputError(error.message, hint=f"{error.option_name} belongs to `gradcli {name}`")
+    path = context.command_path if context else " ".join(["gradcli", *given[:1]])
+    message = " ".join(error.format_message().split())
+    # What it says that may be meant is not what was typed.
+    said = error.message if isinstance(error, click.NoSuchOption) else message
+    return InputError(message, typed(said, given), f"`{path} --help` shows what it takes")
 
 
-def _mistake(error: Exception) -> int:
+def _mistake(error: Exception, given: Sequence[str]) -> int:
     """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
     from gradcli.errors import InputError
 
@@ -67,9 +73,10 @@ def _mistake(error: Exception) -> int:
         tell(shortage())
         return MISTAKE
     if isinstance(error, InputError):
+        from gradcli.cli.typed import typed
         from gradcli.wrapping import page_width
 
-        tell(error.render(page_width(), "error: "))
+        tell(error.at(typed(error.message, given)).render(page_width(), "error: "))
         return MISTAKE
     if isinstance(error, OSError):
         tell(f"error: the result cannot be written: {why_not_printed(error)}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.arrays import array_of, assemble
-from gradcli.errors import InputError, nearest
+from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
@@ -60,16 +60,20 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
+            end = len(options[k - 1])
             raise InputError(
                 f"{which} lacks a value for `{'`, `'.join(missing[:6])}`{' and more' * (len(missing) > 6)}",
-                hint=f"add it: --at {','.join([*(f'{n}=…' for n in point), *(f'{n}=1' for n in missing)][:6])}",
+                Span(Source(options[k - 1], "--at"), end, end),
+                f"add it: --at {','.join([*(f'{n}=…' for n in point), *(f'{n}=1' for n in missing)][:6])}",
             )
         for name in names:
             wanted = shapes.get(name, points[0][name].shape)
             if point[name].shape != wanted:
+                at = [a.span for option in options[k - 1 : k] for a in read_point(option) if a.name == name]
                 raise InputError(
                     f"{which} has `{name}` of shape {point[name].shape}, but its shape is {wanted}",
-                    hint="all points have the same shapes",
+                    at[0] if at else None,
+                    "all points have the same shapes",
                 )
         ordered.append({n: point[n] for n in names})
     return ordered

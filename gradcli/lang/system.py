@@ -231,7 +231,7 @@ def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
         before = first.setdefault(name, s)
         if before is not s and (s.key is None or before.key is None or (name, s.key) in elements):
             what = "declared as an input" if before.declares else "assigned"
-            twice = " twice" if s.declares and before.declares else f" already ({before.span.place})"
+            twice = " twice" if s.declares and before.declares else f" already{before.span.place}"
             raise InputError(f"`{s.span.text}` is {what}{twice}", s.span, "every name is assigned once")
         if s.key is not None:
             elements.add((name, s.key))

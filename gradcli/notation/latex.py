@@ -11,6 +11,7 @@ from gradcli.notation.latex_arrays import ARRAYS, raised, side_by_side
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SETTINGS, SIGNS, applied, function
 from gradcli.notation.latex_sums import SUMS
 from gradcli.notation.latex_writer import LatexNodeWriter
+from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import Binds, Rule, Written, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -95,6 +96,13 @@ def _between_terms(sign: str, right: Binds) -> Rule:
     return write
 
 
+def _where(w: LatexNodeWriter, node: Node) -> Written:
+    if (found := one_hot_of(node, w.names)) is not None:
+        called = applied(function("one_hot"), [w.at((), ()).name(found[0]), str(found[1])])
+        return called._replace(text=called.text + w.index_of(node))
+    return _choice(*map(w.name, w.plain(node)))
+
+
 def _choice(*parts: str) -> Written:
     return Written(cases(*parts), Binds.PRODUCT, open=True)
 
@@ -134,7 +142,7 @@ LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule :=
     "mod": _mod,
     "floor_divide": lambda w, node: Written(rf"\left\lfloor{_div(w, node).text}\right\rfloor"),
     "not": lambda w, node: Written(rf"\neg {w.argument(node.args[0], Binds.POWER)}"),
-    "where": lambda w, node: _choice(*map(w.name, w.plain(node))),
+    "where": _where,
     "sqrt": lambda w, node: Written(rf"\sqrt{{{w.name(node.args[0])}}}"),
     "cbrt": lambda w, node: Written(rf"\sqrt[3]{{{w.name(node.args[0])}}}"),
     "exp": _exp,

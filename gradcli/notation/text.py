@@ -13,6 +13,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 from gradcli.notation.decimals import whole_text
+from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import SHOWN, Binds, Rule, Writer, Written, through
 
 # How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
@@ -336,6 +337,12 @@ def _clamp(w: Writer, node: Node) -> Written:
     return Written(f"clamp({', '.join(w.arguments(node))})")
 
 
+def _where(w: Writer, node: Node) -> Written:
+    if (found := one_hot_of(node, w.names)) is not None:
+        return Written(f"one_hot({w.name(found[0])}, {found[1]})")
+    return Written(f"where({', '.join(w.arguments(node))})")
+
+
 def _einsum(w: Writer, node: Node) -> Written:
     return Written(f'einsum("{node.settings[0]}", {", ".join(w.arguments(node))})')
 
@@ -348,6 +355,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "mul": _mul,
     "matmul": _infix("@"),
     "einsum": _einsum,
+    "where": _where,
     **{op: _extremum(op) for op in ("max", "min", "median")},
     "argmax_mask": _first("argmax"),
     "argmin_mask": _first("argmin"),

@@ -81,8 +81,15 @@ class Writer:
         return self.operand(node, binds, first).text
 
     def arguments(self, node: Node) -> list[str]:
-        """Return the names of a node's arguments."""
+        """Return the names of a node's arguments; where axes count, what changes their number is written."""
+        if self.implicit and not OPERATIONS[node.op].broadcasts:
+            return [self.known(a) or self._of_its_rank(a) for a in node.args]
         return [self.name(a) for a in self.plain(node)]
+
+    def _of_its_rank(self, node: Node) -> str:
+        inner = spread_argument(node)
+        changed = inner is not None and len(inner.shape) != len(node.shape)
+        return self.rules[node.op](self, node).text if changed else self.expression(node)
 
     def plain(self, node: Node) -> list[Node]:
         """Return a node's arguments, an array filled with one number as that number where the others have the shape."""

@@ -8,8 +8,8 @@ A script's `import torch` finds the modules that `session` lists.  Who reads on 
 
 Operations: `operators`, `reductions`, `products`, `linalg`, `order`; `views`, `indexing`, `gathering`, `joining`;
 `creation`, `conversion`, `random` with its `generator`; `inplace`.  Derivatives of functions: `func`, `gradcheck`,
-`autograd_functional`.  `torch.nn`: `module`, `containers`, `layers`, `weightless`; `functional`, `losses`, `init`; and
-what trains it: `optim`, `schedules`, `data`, `saving`.
+`autograd_functional`.  `torch.nn`: `module`, `containers`, `layers`, `convolutions`, `weightless`; `functional`,
+`losses`, `init`; and what trains it: `optim`, `schedules`, `data`, `saving`.
 
 Facts about PyTorch stand in tables: what it calls each step in `gradnames` and `twice`, what it says in `messages.txt`,
 which names it has in `names.txt`.  What it prints, to the character, is in `printing`; to the last digit, in `digits`,

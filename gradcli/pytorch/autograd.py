@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.pytorch.backward import Seen, Sweep, about, accumulated, as_tensor
 from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Edge, edge_of
+from gradcli.pytorch.record import Edge, Leaf, edge_of, leading
 from gradcli.pytorch.tensor import Tensor, alias
 
 __all__ = ["Variable", "backward", "grad"]
@@ -41,7 +41,13 @@ class Listeners:
 
 
 def _listed(x: Any) -> list[Any]:
-    return [x] if isinstance(x, Tensor) or x is None else list(x)
+    """Return tensors as a list; for the edge of one, a tensor that leads there."""
+    if isinstance(x, Tensor) or x is None:
+        return [x]
+    if not hasattr(x, "ownership_token"):
+        return [_listed(y)[0] if hasattr(y, "ownership_token") else y for y in x]
+    node = x.node
+    return [node.variable if isinstance(node, Leaf) else leading(np.zeros((*node.shape, 1), node.dtype), node)]
 
 
 def backward(
@@ -121,11 +127,12 @@ def _swept(call: Call, seeds: Sequence[tuple[Edge, Any]], retain: bool | None, c
     if Listeners.before is not None:
         Listeners.before(call)
     before, Mode.grad = Mode.grad, create
+    outer, Sweep.running = Sweep.running, sweep
     try:
         with np.errstate(all="ignore"):
             sweep.run(seeds)
     finally:
-        Mode.grad = before
+        Mode.grad, Sweep.running = before, outer
     return sweep
 
 

@@ -9,7 +9,7 @@ import heapq
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -71,10 +71,12 @@ class Sweep:
     leaves: list[tuple[Leaf, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
     line: Line = field(default_factory=lambda: Line(0))
     seen: Seen | None = field(default_factory=lambda: Seen() if record.Recorder.explains else None)
+    waiting: dict[Edge, int] = field(default_factory=dict)  # for each edge, how many steps are still to pass one on
+    running: ClassVar[Sweep | None] = None
 
     def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Pass the gradients on, from edges with what flows into them."""
-        waiting = dependencies(edge for edge, _ in seeds)
+        waiting = self.waiting = dependencies(edge for edge, _ in seeds)
         only = None if self.wanted is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         heap: list[tuple[int, int, Step]] = []
@@ -149,10 +151,8 @@ class Sweep:
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
             # Of a tensor that was turned in place where nothing was recorded.
             g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)  # type: ignore[attr-defined]
-        for memory, version, array, own in step.checks:
-            if memory.version != version:
-                source = step if own is None else own._step
-                raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
+        if step.checks:
+            check_kept(step, step.checks)
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
@@ -220,6 +220,16 @@ class Sweep:
         self.leaves.append((leaf, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
+
+
+def check_kept(step: Step, checks: Any) -> None:
+    """Refuse to go on where numbers that a step keeps are not what they were."""
+    if step.freed is not None:
+        raise about(told("freed graph"), "second", step)
+    for memory, version, array, own, _ in checks:
+        if memory.version != version:
+            source = step if own is None else own._step
+            raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
 
 
 def dependencies(roots: Any) -> dict[Edge, int]:

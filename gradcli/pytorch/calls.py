@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,11 @@ def _elementwise(op: str) -> Callable[..., Node]:
     return lambda *nodes: elementwise(op, *nodes)
 
 
-def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
-    """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch."""
+def pointwise(op: str, *operands: Any, name: str | None = None, recorded: str = "") -> Tensor:
+    """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch.
+
+    It may be `recorded` under another name.
+    """
     first = next(x for x in operands if isinstance(x, Tensor))
     own = first._a.dtype
     dtype = dtypes.OF_NUMPY[own]
@@ -68,7 +71,7 @@ def pointwise(op: str, *operands: Any, name: str | None = None) -> Tensor:
     cast_to: DType | None = None
     if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):
         build, cast_to = typed(build, dtype.name), dtype.name
-    return apply(op, build, given, cast_to, name)
+    return apply(recorded or op, build, given, cast_to, name)
 
 
 def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
@@ -117,6 +120,13 @@ def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
     return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
 
 
+class Given(NamedTuple):
+    """What a function of the vocabulary was given: arguments by their places, and by name."""
+
+    places: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...]
+
+
 class Parameters:
     """How the arguments of a builder are read: as nodes, as lists of them, or as plain settings.
 
@@ -153,7 +163,7 @@ class Parameters:
         def make(*nodes: Node) -> Node:
             return self.build(*(_decoded(e, nodes) for e in positional), **{k: _decoded(e, nodes) for k, e in named})
 
-        return operands, (tuple(positional), named), make
+        return operands, Given(tuple(positional), named), make
 
 
 _parameters = cache(Parameters)

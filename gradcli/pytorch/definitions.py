@@ -80,6 +80,7 @@ ELEMENTWISE: dict[str, Build] = {
     "prelu_kernel": lambda input, weight: where(_gt(input, _ZERO), input, weight * input),
     "hardtanh": lambda input, min_val=_MINUS, max_val=_ONE: _hardtanh(input, min_val, max_val),
     "relu6": lambda input: _hardtanh(input, _ZERO, _SIX),
+    "reciprocal": lambda input: _ONE / input,
     "rsqrt": lambda input: _ONE / call("sqrt", input),
     "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(

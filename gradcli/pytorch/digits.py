@@ -11,9 +11,10 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
+from gradcli.pytorch.activation_order import sigmoid, silu
 from gradcli.pytorch.product_order import product
-from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import LANES, in_lanes, sums
+from gradcli.pytorch.vector_functions import VECTOR, OneByOne, Vectors, exp, in_loop
 
 Array = np.ndarray[Any, Any]
 
@@ -42,53 +43,15 @@ def wide(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 # Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
-_WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log1p", "expm1", "log10"))
-_WIDE32 = _WIDE64 | {"exp", "log", "sin", "cos", "log2", "cumsum", "cumprod", "asin", "acos"}
+_WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log10"))
+_WIDE32 = _WIDE64 | {"exp", "log", "sin", "cos", "log2", "pow", "cumsum", "cumprod", "asin", "acos"}
+_WIDE32 |= {"asinh", "acosh", "atan", "atan2", "tan"}
 
 
 def _remainder(a: Array, b: Array) -> Array:
     """Return what is left of a division: 0 has the sign of the dividend, as in PyTorch."""
     found = np.fmod(a, b)
     return np.where((found != 0) & ((b < 0) != (found < 0)), found + b, found)
-
-
-def sigmoid(x: Array) -> Array:
-    """Return 1/(1 + exp(-x)), rounded at each step."""
-    one = x.dtype.type(1)
-    return one / (one + _exp_of_elements(-x))  # type: ignore[no-any-return]
-
-
-def _exp_of_elements(x: Array) -> Array:
-    """Return powers of e as a loop over elements has them: two vectors at a time, and what is left one by one."""
-    found = exp(x)
-    left = x.size % (2 * LANES[x.dtype])
-    if x.dtype == np.float32 and left and found.flags.c_contiguous and x.flags.c_contiguous:
-        found.reshape(-1)[-left:] = wide(np.exp, x.reshape(-1)[-left:])
-    return found
-
-
-def exp(x: Array) -> Array:
-    """Return powers of e as PyTorch's kernels have them, which compute more than an exp.
-
-    2**n times a polynomial of degree seven in what is left of x, each term added with one rounding; its coefficients
-    are those of SLEEF, whose `expf` PyTorch uses there.
-    """
-    if x.dtype != np.float32:
-        return np.exp(x)  # type: ignore[no-any-return]
-    x = np.clip(x, -104, 104)
-    power = np.rint(x * np.float32(_LOG2_E))
-    rest = fused(power, _LN2_HIGH, x)
-    rest = fused(power, _LN2_LOW, rest)
-    found = np.full_like(x, _EXP[0])
-    for coefficient in _EXP[1:]:
-        found = fused(found, rest, coefficient)
-    found = np.float32(1) + fused(rest * rest, found, rest)
-    return np.ldexp(found, np.nan_to_num(power).astype(np.int32))  # type: ignore[no-any-return]
-
-
-_LOG2_E = 1 / math.log(2)
-_LN2_HIGH, _LN2_LOW = np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06)
-_EXP = [np.float32(c) for c in (1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5)]
 
 
 def _softmax(axis: int, x: Array) -> Array:
@@ -99,12 +62,17 @@ def _softmax(axis: int, x: Array) -> Array:
 
 def _log_softmax(axis: int, x: Array) -> Array:
     _, whole = _powers(axis, x)
-    return x - x.max(axis, keepdims=True) - (wide(np.log, whole) if x.dtype == np.float32 else np.log(whole))  # type: ignore[no-any-return]
+    return x - x.max(axis, keepdims=True) - wide(np.log, whole)  # type: ignore[no-any-return]
 
 
 def _powers(axis: int, x: Array) -> tuple[Array, Array]:
-    powers = exp(x - x.max(axis, keepdims=True))
-    return powers, in_lanes(axis, powers)
+    x = x - x.max(axis, keepdims=True)
+    powers, last = exp(x), math.prod(x.shape[axis + 1 :])
+    left = last % (VECTOR // x.itemsize)
+    if axis < x.ndim - 2 and left and powers.size:  # columns behind the whole vectors of each row
+        rest = x.reshape(-1, last)[:, -left:]
+        powers.reshape(-1, last)[:, -left:] = OneByOne.exp(rest)
+    return powers, in_lanes(axis, powers, VECTOR)
 
 
 def _matmul(a: Array, b: Array) -> Array:
@@ -114,10 +82,16 @@ def _matmul(a: Array, b: Array) -> Array:
 
 
 # NumPy has no `positive` of booleans, and its remainder 0 has another sign.
-_OWN: dict[str, Callable[..., Array]] = {"identity": np.copy, "mod": _remainder, "matmul": _matmul}
+_OWN: dict[str, Callable[..., Array]] = {
+    "identity": np.copy,
+    "mod": _remainder,
+    "matmul": _matmul,
+    "expm1": Vectors.expm1,
+    "log1p": Vectors.log1p,
+}
 _WHOLE: dict[str, Callable[..., Array]] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
-    "sigmoid": sigmoid,
-    "silu": lambda x: x / (1 + _exp_of_elements(-x)),
+    "sigmoid": partial(in_loop, sigmoid),
+    "silu": partial(in_loop, silu),
 }

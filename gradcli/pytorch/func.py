@@ -161,10 +161,19 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)  # type: ignore[no-any-return]
 
 
-def _lanes(x: Tensor, dim: int, call: str) -> tuple[Tensor, ...]:
+def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
+    if not isinstance(x, Tensor):
+        raise refusal("no tensor to map over", call, dim, type(x))
     if not -x.dim() <= dim < x.dim():
         raise refusal("no axis to map over", call, dim, x.dim())
     return unbind(x, dim)
+
+
+def _counted(tensors: Sequence[Sequence[Tensor]]) -> int:
+    sizes = [len(lanes) for lanes in tensors]
+    if len(set(sizes)) > 1:
+        raise refusal("sizes to map over", sizes)
+    return sizes[0]
 
 
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
@@ -190,15 +199,30 @@ def vmap(
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
         what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
         parts = [d if d is None else [_lanes(x, d, what) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
-        count = len(next(p for p in parts if p is not None)[0])
+        count = _counted([lanes for p in parts if p is not None for lanes in p])
+        if not count:  # one lane of zeros tells the shapes
+            some = map(_some, args, dims)
+            one = vmap(func, dims, out_dims)(*some, **kwargs)
+            return _filled(one, (y.narrow(out_dims, 0, 0) for y in _leaves(one)))
         found = []
         for i in range(count):
             own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
             with _Switch(mapped=Mode.mapped or i + 1 < count):
                 found.append(func(*own, **kwargs))
+            for y in _leaves(found[-1]):
+                if not isinstance(y, Tensor):
+                    raise refusal("no tensor of a map", getattr(func, "__name__", repr(func)), type(y))
         return _filled(found[0], (_stacked(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
 
     return call
+
+
+def _some(tree: Any, dim: int | None) -> Any:
+    """Return tensors with one lane of zeros in the place of none."""
+    if dim is None:
+        return tree
+    sizes = ([1 if axis == dim % x.dim() else n for axis, n in enumerate(x.shape)] for x in _leaves(tree))
+    return _filled(tree, (x.new_zeros(own) for x, own in zip(_leaves(tree), sizes, strict=True)))
 
 
 def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:

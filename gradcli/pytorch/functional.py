@@ -28,6 +28,7 @@ from gradcli.pytorch.products import addmm, einsum, matmul, mv
 from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling
+from gradcli.pytorch.registry import check_tensors
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import t
@@ -38,6 +39,7 @@ def _activation(name: str) -> Callable[..., Tensor]:
     def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
         if args and isinstance(args[-1], bool):
             *args, inplace = args  # type: ignore[assignment]
+        check_tensors(activate, name, [input])
         if name == "relu" and input._a.dtype == bool:
             raise RuntimeError("Boolean inputs not supported for relu")
         made = functional_named(name)
@@ -123,6 +125,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    check_tensors(linear, "linear", [input])
     columns = input.shape[-1]
     if weight.dim() == 1 and bias is None:
         return matmul(input, weight)
@@ -293,7 +296,7 @@ def _pooled(name: str) -> Callable[..., Tensor]:
         steps = kernel_size if stride is None or stride == [] else stride
         settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
         check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
-        return named(name, input, kernel_size, steps, padding, *args, **kwargs)
+        return named(name, input, kernel_size, None if steps == kernel_size else steps, padding, *args, **kwargs)
 
     pool.__name__ = name
     return pool
@@ -378,6 +381,7 @@ def scaled_dot_product_attention(
     return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
 
 
+ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 

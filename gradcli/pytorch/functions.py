@@ -12,6 +12,7 @@ from gradcli.pytorch.backward import about, changed_text
 from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.saved import packed, undone
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 
@@ -71,6 +72,11 @@ class FunctionStep(Step):
         self.versions = [x._memory.version if isinstance(x, Tensor) else 0 for x in context._kept]
         self.keeps = bool(context._kept)
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("metadata", "recipe"):
+            return super().__getattr__(name)
+        return getattr(self.context, name)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.outputs[0][0][:-1]
@@ -91,8 +97,12 @@ class FunctionStep(Step):
         Errors: PyTorch's, for what was changed in place since.
         """
         found = []
-        for x, version in zip(self.context._kept, self.versions, strict=True):
+        for i, (x, version) in enumerate(zip(self.context._kept, self.versions, strict=True)):
             own = x.__dict__.get("_own_output") if isinstance(x, Tensor) and x._fn is None else None
+            if i in self.packed:
+                source = edge_of(x) if x.requires_grad else None
+                found.append(undone(self, i, source if own is None else self.output(own)))
+                continue
             if isinstance(x, Tensor) and x._memory.version != version:
                 text = changed_text(x._memory, version, x._a, x._step if own is None else self)
                 raise about(text, "in place", self, x._memory, version)
@@ -246,6 +256,8 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
             made._requires = False
         number += 1
         found.append(made)
+    if Mode.hooks is not None:
+        step.packed = {i: packed(x) for i, x in enumerate(context._kept) if isinstance(x, Tensor)}
     return found
 
 

@@ -5,6 +5,7 @@ An operation that is not listed is called after itself (`sin`: SinBackward0) and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ _OPERATIONS = {
     "Expand": "broadcast", "Hardtanh": "relu6", "HuberLoss": "huber", "Index": "take", "LinalgCross": "cross",
     "LinalgDet": "det", "LinalgInvEx": "inv inverse", "LinalgSolveEx": "solve", "LinalgVectorNorm": "norm",
     "Log1P": "log1p", "LogSigmoid": "logsigmoid", "MaxBackward1": "max", "MaxPool2DWithIndices": "max_pool2d",
-    "MeanBackward1": "mean_dim", "MinBackward1": "min", "Mm": "matmul", "Mul": "prod_others",
+    "MeanBackward1": "mean_dim", "MinBackward1": "min", "Mm": "matmul", "Mul": "prod_others rmul",
     "NativeBatchNorm": "batch_norm", "NativeLayerNorm": "layer_norm", "ProdBackward1": "prod_dim",
     "Rad2Deg": "rad2deg", "Repeat": "tile", "SelectBackward": "scatter", "SqueezeBackward1": "max_pool1d avg_pool1d",
     "Sub": "tanhshrink", "SumBackward1": "sum_dim", "Take": "take_flat", "ToCopy": "cast", "UnsafeView": "kron",
     "View": "repeat_interleave reshape", "Where": "corner", "torch::autograd::CopySlices": "slices",
-    "torch::autograd::NotImplemented": "heaviside",
+    "torch::autograd::NotImplemented": "heaviside remainder",
 }  # fmt: skip
 _NAMES = {op: name for name, ops in _OPERATIONS.items() for op in ops.split()}
 
@@ -48,14 +49,31 @@ def capitals(op: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in op.split("_"))
 
 
+# For each order of a step's operands in which PyTorch has its edges, the steps that have it; the rest have all.
+_ORDERS = {
+    "0": "FmodBackward0 RemainderBackward0 MaskedFillBackward0 IndexFillBackward0 NllLossBackward0",
+    "1": "RsubBackward1 PowBackward2 remainder",
+    "10": "RsubBackward0 rmul",
+    "02": "MaskedFillBackward1",
+    "12": "WhereBackward0",
+    "012": "ClampBackward0 ConvolutionBackward0 NativeBatchNormBackward0 NativeLayerNormBackward0",
+}
+_EDGES = {name: [int(i) for i in order] for order, names in _ORDERS.items() for name in names.split()}
+
+
+def edges_shown(recipe: Recipe) -> Sequence[int]:
+    """Return which operands PyTorch shows as those that a step's gradient flows to, in its order."""
+    return _EDGES.get(recipe.op) or _EDGES.get(recipe.name) or range(len(recipe.inputs))
+
+
 _RESULT = "y"
 
 # What PyTorch keeps where its own rule reads something else than ours: inputs by number, `y` the result.  Of what is
 # kept, a change in place is an error.  For each input that requires a gradient, its own part, between commas; `-` is
 # something that no script can change.
 _KEPT = {
-    "": "cumsum mean sum", "0": "cummax cummin var", "y": "relu sigmoid tanh tan exp expm1 sqrt reciprocal rsqrt "
-    "softmax log_softmax cross_entropy",
+    "": "cumsum mean sum", "0": "cummax cummin var", "y": "relu sigmoid tanh tan exp expm1 sqrt rsqrt softmax "
+    "log_softmax cross_entropy ReciprocalBackward0",
     "0y": "norm std logsumexp prod amax amin max min median cumprod", "1,01": "div",
     "01,01": "logaddexp", "1,0": "matmul", ",2,1": "addmm", "01y": "PowBackward1", "01y,01y": "hypot",
     ",1y": "PowBackward2",

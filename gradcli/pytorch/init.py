@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.generator import DEFAULT
+from gradcli.pytorch.messages import warn
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -95,6 +97,16 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-xavier_uniform, xavier_normal = xavier_uniform_, xavier_normal_
-kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_
-uniform, normal, constant = uniform_, normal_, constant_
+def _old(made: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a function under the name that it had once, which warns."""
+
+    def fill(*args: Any, **kwargs: Any) -> Tensor:
+        warn("old name in init", made.__name__[:-1], made.__name__)
+        return made(*args, **kwargs)
+
+    return fill
+
+
+uniform, normal, constant, eye = _old(uniform_), _old(normal_), _old(constant_), _old(eye_)
+xavier_uniform, xavier_normal = _old(xavier_uniform_), _old(xavier_normal_)
+kaiming_uniform, kaiming_normal = _old(kaiming_uniform_), _old(kaiming_normal_)

@@ -78,7 +78,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     if step is not None and step.result is not None and step.result is found._a:
         step.result = x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
-        step.checks.append((x._memory, x._memory.version, x._a, None))
+        step.checks.append((x._memory, x._memory.version, x._a, None, -1))
     if not Mode.grad or not (step is not None or history):
         if x._base is not None and not x._base.requires_grad:
             x._seen = x._memory.version  # nothing was recorded: its step is what it was

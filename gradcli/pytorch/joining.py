@@ -133,6 +133,9 @@ def _windows(parts: Any, axis: int) -> Node:
 
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
+    if not isinstance(tensors, list | tuple):
+        kind = type(tensors).__name__
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
     found = list(tensors)
     if not found and name == "cat":
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import exp, wide
+from gradcli.pytorch.activation_order import activation
+from gradcli.pytorch.digits import wide
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
+from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
+from gradcli.pytorch.vector_functions import exp
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
@@ -24,14 +27,28 @@ Kernel = Callable[..., Array]
 
 def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
     """Return what computes an operation on floating-point numbers, or None where the graph's nodes do."""
-    make = _KERNELS.get(op)
-    if make is None or output.dtype not in ("float32", "float64") or inputs[0].dtype != output.dtype:
+    if output.dtype not in ("float32", "float64") or inputs[0].dtype != output.dtype:
         return None
-    return make(settings, [n.shape for n in inputs])
+    shapes = [n.shape for n in inputs]
+    if found := activation(op, settings, shapes):
+        return found[0]
+    return _KERNELS[op](settings, shapes) if op in _KERNELS else None
 
 
 def _addmm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
     return lambda c, a, b: sum_with_product(c[..., 0], a[..., 0], b[..., 0])[..., None]
+
+
+def _scaled(sign: int) -> Callable[..., Kernel | None]:
+    """Return what makes a sum or a difference whose second operand is multiplied by a number, with one rounding."""
+
+    def make(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+        if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
+            return None
+        factor = sign * float(settings[-1])
+        return lambda a, b: fused(a.dtype.type(factor), b, a)
+
+    return make
 
 
 def _batches(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
@@ -153,6 +170,8 @@ def _layer_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
 
 
 _KERNELS: dict[str, Callable[..., Kernel | None]] = {
+    "add": _scaled(1),
+    "sub": _scaled(-1),
     "addmm": _addmm,
     "matmul": _batches,
     "nll_loss": _classes,

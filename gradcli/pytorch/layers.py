@@ -92,9 +92,9 @@ class Unflatten(_Layer):
 class _Linear(_Layer):
     """What multiplies by weights, which begin small where there are many of them."""
 
-    def _weights(self, empty: Callable[..., Any], *shape: int) -> None:
+    def _weights(self, empty: Callable[..., Any], outputs: int, *shape: int) -> None:
         self.weight = empty(*shape)
-        self.register_parameter("bias", empty(shape[0]) if self.bias else None)
+        self.register_parameter("bias", empty(outputs) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -112,49 +112,10 @@ class Linear(_Linear):
     shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
 
     def _build(self, empty: Callable[..., Any]) -> None:
-        self._weights(empty, self.out_features, self.in_features)
+        self._weights(empty, self.out_features, self.out_features, self.in_features)
 
     def forward(self, input: Any) -> Any:
         return F.linear(input, self.weight, self.bias)
-
-
-class _Conv(_Linear):
-    axes = 1
-    __init__ = _kept(
-        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros": locals()
-    )  # fmt: skip
-
-    def _build(self, empty: Callable[..., Any]) -> None:
-        for name in ("kernel_size", "stride", "padding", "dilation"):
-            if isinstance(own := getattr(self, name), int | list):
-                setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
-        for which in ("in_channels", "out_channels"):
-            if getattr(self, which) % self.groups:
-                raise ValueError(f"{which} must be divisible by groups")
-        self._weights(empty, self.out_channels, self.in_channels // self.groups, *self.kernel_size)
-
-    def forward(self, input: Any) -> Any:
-        padding, convolve = self.padding, (F.conv1d, F.conv2d)[self.axes - 1]
-        if self.padding_mode != "zeros" and not isinstance(padding, str):
-            ends = [n for own in padding[::-1] for n in (own, own)]
-            input, padding = F.pad(input, ends, self.padding_mode), (0,) * self.axes
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        found += self._unusual(padding=(0,) * self.axes, dilation=(1,) * self.axes, groups=1)
-        return found + (", bias=False" if self.bias is None else "") + self._unusual(padding_mode="zeros")
-
-
-class Conv1d(_Conv):
-    """A convolution along one axis."""
-
-
-class Conv2d(_Conv):
-    """A convolution along two axes."""
-
-    axes = 2
 
 
 class Bilinear(_Layer):

@@ -11,7 +11,7 @@ from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import diagonal as _diagonal
 
 __all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
@@ -60,8 +60,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    if A.dim() == 2 and dim is None and ord not in (None, "fro"):
-        raise MissingError(f"torch.linalg.norm(ord={ord!r}) of a matrix")
+    both = dim if dim is not None else (-2, -1) if A.dim() == 2 else ()
+    if ord is not None and isinstance(both, tuple | list) and len(both) == 2:
+        return matrix_norm(A, ord, both, keepdim)
     return _norm(A, 2 if ord is None else ord, dim, keepdim)
 
 
@@ -69,7 +70,15 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
     return _norm(x, ord, dim, keepdim)
 
 
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    if ord != "fro":
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    if ord == "fro":
+        return _norm(A, 2, dim, keepdim)
+    if ord in ("nuc", 2, -2):
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
-    return _norm(A, 2, dim, keepdim)
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    rows, columns = (axis_of(d, A.dim()) for d in dim)
+    along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(along, keepdim)
+    left = across - (along < across and not keepdim)
+    return sums.amax(left, keepdim) if ord > 0 else sums.amin(left, keepdim)  # type: ignore[no-any-return]

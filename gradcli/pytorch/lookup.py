@@ -26,7 +26,7 @@ _FOREIGN = frozenset(
 _FUNCTIONAL = frozenset(
     (
         *("avg_pool2d", "binary_cross_entropy", "cross_entropy", "elu", "gelu", "hardtanh", "huber_loss", "l1_loss"),
-        *("leaky_relu", "logsigmoid", "mish", "mse_loss", "nll_loss", "silu", "smooth_l1_loss", "softplus"),
+        *("leaky_relu", "logsigmoid", "mish", "mse_loss", "nll_loss", "one_hot", "silu", "smooth_l1_loss", "softplus"),
         *("softsign", "tanhshrink", "view", "expand", "repeat"),
     )
 )

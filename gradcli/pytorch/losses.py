@@ -266,6 +266,9 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if target.shape == input.shape and target._a.dtype.kind == "f":
         return _of_probabilities(input, target, weight, how, label_smoothing)
+    if target.shape == input.shape:
+        word = target.dtype.word
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word}")
     axis = 1 if input.dim() > 1 else 0
     scores = named("log_softmax", input, axis)
     hard = _of_classes(scores, target, weight, ignore_index, how)
@@ -315,8 +318,10 @@ def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
 
 def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
     """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    own = target._a[..., 0]
     _check_classes(scores, target, weight, ignored)
+    if scores.dim() == target.dim() == 1:
+        target = target[0]
+    own = target._a[..., 0]
     kept = own != ignored
     complete = bool(kept.all())
     share = kept.astype(scores._a.dtype)
@@ -328,7 +333,8 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
         chosen = at_classes(x, t, IGNORED if complete else ignored)(x)
         for w in shares:
             chosen = w * chosen
-        loss = -chosen if complete else 0 - chosen  # 0, not -0, where a target is ignored
+        # 0, not -0, where a target is ignored, and of one sample without a batch
+        loss = -chosen if complete and scores.dim() > 1 else 0 - chosen
         axes = tuple(range(len(loss.shape)))
         if how == "mean" and complete and not shares:
             return reduce("mean", loss, axes) if axes else loss
@@ -345,8 +351,12 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
     """Refuse targets that are no classes, in PyTorch's words."""
+    if not scores.dim():
+        raise ValueError("Expected 1 or more dimensions (got 0)")
     count = scores.shape[min(1, scores.dim() - 1)]
     own = target._a[..., 0]
+    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
+        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
     if scores.dim() < 3 and own.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if weight is not None and weight.shape != (count,):
@@ -357,10 +367,26 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
         raise RuntimeError(
             classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
         )
+    _check_places(list(scores.shape), list(own.shape))
     if target._a.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
-    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
+    _check_sizes(list(scores.shape), list(own.shape))
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
+
+
+def _check_places(scores: list[int], target: list[int]) -> None:
+    """Refuse targets for each place that are not for as many places."""
+    if len(scores) == 4 and len(target) != 3:
+        only = "only batches of spatial targets supported (3D tensors)"
+        raise RuntimeError(f"{only} but got targets of dimension: {len(target)}")
+    if len(scores) in (3, 5) and target != (wanted := [*scores[:1], *scores[2:]]):
+        raise RuntimeError(f"Expected target size {wanted}, got {target}")
+
+
+def _check_sizes(scores: list[int], target: list[int]) -> None:
+    if len(scores) == 1 and target not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target[0]}")
+    if len(scores) == 4 and target != [*scores[:1], *scores[2:]]:
+        raise RuntimeError(f"size mismatch (got input: {scores} , target: {target}")

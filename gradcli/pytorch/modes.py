@@ -16,13 +16,16 @@ class _Mode(threading.local):
     anomaly = False
     check_nan = True
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
+    hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
+    no_hooks: str | None = None  # why there may be none
+    mutable = False  # whether what is kept is a copy, which no change in place spoils
     warned: ClassVar[set[Any]] = set()  # what is told once
 
 
 Mode = _Mode()
 
 
-def _set(wanted: dict[str, bool]) -> dict[str, bool]:
+def _set(wanted: dict[str, Any]) -> dict[str, Any]:
     """Let some of it hold; return what held before."""
     before = {name: getattr(Mode, name) for name in wanted}
     for name, value in wanted.items():
@@ -33,9 +36,9 @@ def _set(wanted: dict[str, bool]) -> dict[str, bool]:
 class _Switch:
     """A context that sets some of it, and a decorator that does so for each call of a function."""
 
-    def __init__(self, **wanted: bool) -> None:
+    def __init__(self, **wanted: Any) -> None:
         self.wanted = wanted
-        self.before: list[dict[str, bool]] = []
+        self.before: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
         self.before.append(_set(self.wanted))

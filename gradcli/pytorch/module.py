@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
+from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 

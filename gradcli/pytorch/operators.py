@@ -153,11 +153,6 @@ for _name in ("floor", "ceil", "trunc"):
 both("fix")(lambda input: input.trunc())
 
 
-reciprocal: Callable[..., Tensor] = both("reciprocal")(
-    lambda input: pointwise("div", 1.0, input, name="ReciprocalBackward0")
-)
-
-
 # Comparisons
 
 
@@ -242,25 +237,18 @@ def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
     setattr(Tensor, name, operate)
 
 
-def _turned(found: Tensor) -> Tensor:
-    """Return a product with a number in front, which PyTorch takes for one with the number behind."""
-    if found._fn is not None:
-        found._fn.shown = (1, 0)
-    return found
-
-
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": add,
     "radd": lambda a, b: pointwise("add", a, b),
     "sub": sub,
     "rsub": rsub,
     "mul": mul,
-    "rmul": lambda a, b: _turned(pointwise("mul", b, a)),
+    "rmul": lambda a, b: pointwise("mul", b, a, recorded="rmul"),
     "truediv": div,
     "floordiv": floor_divide,
     "rfloordiv": lambda a, b: floor_divide(b, a),
     "mod": remainder,
-    "rmod": lambda a, b: pointwise("mod", b, a, name="RemainderBackward1"),
+    "rmod": lambda a, b: pointwise("mod", b, a, recorded="remainder"),  # which has no derivative there
     "pow": pow,
     "rpow": lambda a, b: pow(b, a),
     **{op: made for op, made in _COMPARED.items() if op not in ("eq", "ne")},
@@ -270,7 +258,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 for _name, _made in OPERATORS.items():
     _operator(f"__{_name}__", _made)
-method("__rtruediv__")(lambda self, other: reciprocal(self) * other)
+method("__rtruediv__")(lambda self, other: self.reciprocal() * other)
 method("__eq__")(_equal)
 method("__ne__")(_unequal)
 method("__neg__")(neg)

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.digits import exp, sigmoid
+from gradcli.pytorch.activation_order import activation, sigmoid
+from gradcli.pytorch.digits import wide
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import product, products_of_stacks, turned
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import in_lanes, sums
+from gradcli.pytorch.vector_functions import VECTOR, exp, in_loop
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[..., Array]
@@ -55,10 +57,13 @@ class OwnTogether(Own):
 
 def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
     """Return the rules of an operation on float32 or float64, or None where the graph's own do."""
-    make = _RULES.get(op)
-    if make is None or inputs[0].dtype not in ("float32", "float64") or len({n.dtype for n in inputs}) > 1:
+    if inputs[0].dtype not in ("float32", "float64") or len({n.dtype for n in inputs}) > 1:
         return None
-    return make(settings, [n.shape for n in inputs])
+    shapes = [n.shape for n in inputs]
+    if op in _RULES:
+        return _RULES[op](settings, shapes)
+    found = activation(op, settings, shapes)
+    return None if found is None else Own((0,), found[1])
 
 
 def _plain(reads: Sequence[int], *rules: Rule) -> Callable[..., Own]:
@@ -66,13 +71,33 @@ def _plain(reads: Sequence[int], *rules: Rule) -> Callable[..., Own]:
     return lambda settings, shapes: own
 
 
-def _tanh(x: Array, y: Array, g: Array) -> Array:
-    return g * fused(-y, y, 1)  # type: ignore[no-any-return]
+def _softsign(x: Array, y: Array, g: Array) -> Array:
+    size = 1 + abs(x)
+    return g / size + np.sign(x) * (-g * (x / size / size))  # type: ignore[no-any-return]
 
 
-def _silu(x: Array, y: Array, g: Array) -> Array:
-    s = sigmoid(x)
-    return g * s * fused(x, 1 - s, 1)  # type: ignore[no-any-return]
+def _bell(x: Array) -> Array:
+    return x.dtype.type(2 / math.sqrt(math.pi)) * wide(np.exp, -(x * x))  # type: ignore[no-any-return]
+
+
+_OF_ELEMENTS: dict[str, Callable[..., Array]] = {
+    "acos": lambda x, y, g: g * -(1 / np.sqrt(1 - x * x)),
+    "asin": lambda x, y, g: g * (1 / np.sqrt(1 - x * x)),
+    "asinh": lambda x, y, g: g * (1 / np.sqrt(x * x + 1)),
+    "erf": lambda x, y, g: _bell(x) * g,
+    "erfc": lambda x, y, g: -_bell(x) * g,
+    "exp2": lambda x, y, g: g * y * math.log(2),
+    "expm1": lambda x, y, g: g * (y + 1),
+    "hardsigmoid": lambda x, y, g: np.where(abs(x) < 3, g * x.dtype.type(np.float32(1 / 6)), 0),
+    "log10": lambda x, y, g: g / (x * 2.3025850929940456),
+    "log2": lambda x, y, g: g / (x * 0.6931471805599453),
+    "reciprocal": lambda x, y, g: -g * (y * y),
+    "rsqrt": lambda x, y, g: -0.5 * g * (y * y * y),
+    "sigmoid": lambda x, y, g: g * (1 - y) * y,
+    "softsign": _softsign,
+    "tanh": lambda x, y, g: g * fused(-y, y, 1),
+    "tanhshrink": lambda x, y, g: g + -g * fused(-(t := wide(np.tanh, x)), t, 1),
+}
 
 
 def _share(how: str, shape: tuple[int, ...]) -> int:
@@ -94,7 +119,7 @@ def _crossed(settings: Any, shapes: Sequence[Any]) -> Own | None:
 
 def _crossed_logits(settings: Any, shapes: Sequence[Any]) -> Own | None:
     count = _share(settings[0], shapes[0])
-    return Own((0, 1), lambda x, t, y, g: (sigmoid(x) - t) * g / count) if len(shapes) == 2 else None
+    return Own((0, 1), lambda x, t, y, g: (in_loop(sigmoid, x) - t) * g / count) if len(shapes) == 2 else None
 
 
 def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
@@ -102,7 +127,7 @@ def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     if axis is None:
         return None
     if axis == len(shapes[0]) - 1:
-        return Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y)))
+        return Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y, VECTOR)))
     return Own((RESULT,), lambda x, y, g: y * (g - _rounded_once(axis, g, y)))
 
 
@@ -116,7 +141,7 @@ def _rounded_once(axis: int, a: Array, b: Array) -> Array:
 
 def _log_softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     axis = _axis(settings)
-    return None if axis is None else Own((RESULT,), lambda x, y, g: fused(-exp(y), in_lanes(axis, g), g))
+    return None if axis is None else Own((RESULT,), lambda x, y, g: fused(-exp(y), in_lanes(axis, g, VECTOR), g))
 
 
 def _axis(settings: Any) -> int | None:
@@ -202,9 +227,7 @@ def _of_call(call: Batch | Layer | None) -> Own | None:
 _RULES: dict[str, Callable[..., Own | None]] = {
     "batch_norm": lambda settings, shapes: _of_call(Batch.of(settings)),
     "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
-    "tanh": _plain((RESULT,), _tanh),
-    "sigmoid": _plain((RESULT,), lambda x, y, g: g * (1 - y) * y),
-    "silu": _plain((0,), _silu),
+    **{op: _plain((0, RESULT), rule) for op, rule in _OF_ELEMENTS.items()},
     "mse_loss": _squares,
     "binary_cross_entropy": _crossed,
     "binary_cross_entropy_with_logits": _crossed_logits,

@@ -53,13 +53,13 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 @both("dot")
-def dot(input: Tensor, other: Tensor) -> Tensor:
-    if input.dim() != 1 or other.dim() != 1:
-        raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {other.dim()}D tensors")
-    if input.shape != other.shape:
-        m, n = input.numel(), other.numel()
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    if input.dim() != 1 or tensor.dim() != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
+    if input.shape != tensor.shape:
+        m, n = input.numel(), tensor.numel()
         raise refusal("sizes of a dot", m, n)
-    return _multiplied(input, other, "DotBackward0")
+    return _multiplied(input, tensor, "DotBackward0")
 
 
 @both("bmm")

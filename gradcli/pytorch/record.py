@@ -13,7 +13,8 @@ import numpy as np
 
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
-from gradcli.pytorch.gradnames import grad_name, saved
+from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
+from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
@@ -78,9 +79,10 @@ def script_line() -> Line:
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
-    __slots__ = ("__weakref__", "_posts", "_pres", "seq")
+    __slots__ = ("__weakref__", "_posts", "_pres", "metadata", "seq")
 
     seq: int
+    metadata: dict[Any, Any]  # the script's own
     _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
     _posts: list[Callable[..., Any]] | None
 
@@ -93,45 +95,33 @@ class Edge:
         """What the gradient flows on to."""
         raise NotImplementedError
 
+    def __call__(self, *grads: Any) -> Any:
+        """Pass a gradient on, as a backward does."""
+        from gradcli.pytorch.saved import called
+
+        return called(self, grads)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "metadata":
+            self.metadata = {}
+            return self.metadata
+        if name.startswith("_saved_") and isinstance(self, Step):
+            from gradcli.pytorch.saved import attribute
+
+            return attribute(self, name)
+        raise AttributeError(f"'{self.name().rpartition('::')[2]}' object has no attribute '{name}'")
+
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
         if self._pres is None:
             self._pres = []
-        return Handle(self._pres, lambda g: _first(hook((g,))))
+        return Handle(self._pres, lambda g: first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with what the step passed on, and what it was given."""
         if self._posts is None:
             self._posts = []
         return Handle(self._posts, hook)
-
-
-def _first(found: Any) -> Any:
-    return found[0] if isinstance(found, tuple) else found
-
-
-class Handle:
-    """What takes a hook away again."""
-
-    def __init__(self, hooks: Any, hook: Callable[..., Any], key: Any = None) -> None:
-        self.hooks, self.hook, self.key = hooks, hook, key
-        if key is None:
-            hooks.append(hook)
-        else:
-            hooks[key] = hook
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        if self.key is not None:
-            self.hooks.pop(self.key, None)
-        elif self.hook in self.hooks:
-            self.hooks.remove(self.hook)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 class Leaf(Edge):
@@ -160,12 +150,11 @@ class Step(Edge):
 
     recipe: Recipe
     pull: Pull
-    shown: Sequence[int]  # the places of the operands that PyTorch takes down, if not all
     is_own: ClassVar[bool] = False  # whether a script's own function made it
 
     __slots__ = (
-        "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "pull", "recipe", "result",
-        "retained", "shown", "values",
+        "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "packed", "pull", "recipe",
+        "result", "retained", "values",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
@@ -174,8 +163,9 @@ class Step(Edge):
         self._pres = self._posts = None
         self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
         self.result: Array | None = None
-        # What must not have changed: its memory, the version then, its numbers, and the tensor (None: the result).
-        self.checks: list[tuple[Memory, int, Array, Tensor | None]] = []
+        # What must not have changed: memory, the version then, numbers, tensor (None: the result), number of the input.
+        self.checks: list[tuple[Memory, int, Array, Tensor | None, int]] = []
+        self.packed: dict[int, tuple[Any, Any]] = {}  # by the input, what a hook has made of it, and what undoes that
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
         # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
@@ -201,8 +191,10 @@ class Step(Edge):
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        order = getattr(self, "shown", None) or _SHOWN.get(self.name(), range(len(self.edges)))
-        return tuple((shown(e), getattr(e, "number", 0)) for e in map(self.edges.__getitem__, order))
+        count = len(self.edges)
+        order = range(count) if self.is_own else edges_shown(self.recipe)
+        edges = [self.edges[i] if i < count else None for i in order]
+        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -211,33 +203,32 @@ class Step(Edge):
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
         passed: Sequence[Any]
-        if create:
-            given = self._tensors(g)
-            passed = self.pull.round(given, replayed(self.pull, given))
-        else:
-            values = self.values or found
-            passed = self.pull.program([*values, self.result, g])
+        kept = [*(self.values or found), self.result]
+        if self.packed:
+            from gradcli.pytorch.saved import unpacked
+
+            kept = unpacked(self, kept)
+        given = self._tensors(kept, g) if create else [*kept, g]
+        passed = self.pull.round(given, replayed(self.pull, given)) if create else self.pull.program(given)
         for i, own in zip(self.pull.active, passed, strict=True):
             found[i] = own
         return found
 
-    def _tensors(self, g: Tensor) -> list[Tensor | None]:
+    def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
         """Return what is kept as tensors that lead back to where they came from."""
         found: list[Tensor | None] = []
-        for a, edge in zip(self.values or [None] * len(self.edges), self.edges, strict=True):
-            found.append(None if a is None else edge.variable if isinstance(edge, Leaf) else leading(a, edge))
-        return [*found, None if self.result is None else leading(self.result, self), g]
+        for a, edge in zip(kept, (*self.edges, self), strict=True):
+            own = isinstance(edge, Leaf) and not self.packed
+            found.append(None if a is None else edge.variable if own else leading(a, edge))  # type: ignore[union-attr]
+        return [*found, g]
 
     def free(self, line: int) -> None:
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
         self.values = self.result = None
-        self.checks = []
+        self.checks, self.packed = [], {}
 
-
-_SHOWN: dict[str, Sequence[int]] = dict.fromkeys(("FmodBackward0", "MaskedFillBackward0", "RemainderBackward0"), (0,))
-_SHOWN |= {"PowBackward2": (1,), "RsubBackward0": (1, 0), "RsubBackward1": (1,), "WhereBackward0": (1, 2)}
 
 _CLASSES: dict[str, type] = {}
 
@@ -253,6 +244,8 @@ def shown(edge: Any) -> Any:
     return edge
 
 
+Edge.__name__ = Edge.__qualname__ = "Node"
+Edge.__module__ = "torch.autograd.graph"
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
@@ -262,6 +255,8 @@ def leading(a: Array, edge: Edge | None) -> Tensor:
     found = Make.tensor(a)
     if isinstance(edge, Step):
         found._fn = edge
+    elif edge is not None:
+        found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
     return found
 
 
@@ -358,14 +353,16 @@ def record(
     step = Step(edges)
     step.recipe, step.pull = recipe, pull
     needed, needs_result, step.keeps = saved(recipe, pull)
+    if Mode.mutable:
+        needed, needs_result = [], False
     for i in needed:
         x = operands[i]
         if not isinstance(x, np.ndarray):
             if x._inference:
                 raise refusal("inference tensor saved")
-            step.checks.append((x._memory, x._memory.version, arrays[i], x))
+            step.checks.append((x._memory, x._memory.version, arrays[i], x, i))
     if needs_result:
-        step.checks.append((out._memory, out._memory.version, out._a, None))
+        step.checks.append((out._memory, out._memory.version, out._a, None, -1))
     if pull.reads:
         step.values = [
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
@@ -376,10 +373,13 @@ def record(
         step.result = out._a if needs_result else out._a.copy()
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
-    if Recorder.explains:
         step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
         step.arose = not finite(out._a) and all(map(finite, arrays))
     out._fn = step
+    if Mode.hooks is not None and step.keeps:
+        from gradcli.pytorch.saved import pack
+
+        pack(step, out)
     return step
 
 

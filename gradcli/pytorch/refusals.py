@@ -10,7 +10,7 @@ from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.tensor import Tensor
 
 
-def _several(given: Any, axes: int) -> list[int]:
+def several(given: Any, axes: int) -> list[int]:
     """Return a setting as one number for each axis, or as it is where it has another length."""
     found = list(given) if isinstance(given, tuple | list) else [given]
     return found * axes if len(found) == 1 else found
@@ -29,44 +29,46 @@ def check_convolution(
     """
     if input.dim() not in (axes + 1, axes + 2):
         raise refusal("rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
-    _check_settings(weight.dim() - 2, settings)
-    _check_types(input, weight, bias)
+    check_settings(weight.dim() - 2, settings)
+    check_types(input, weight, bias)
     shape = list(weight.shape)
     if shape[0] % groups:
         raise refusal("groups of a weight", groups, shape)
     whole = list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
     if whole[1] != shape[1] * groups:
-        raise refusal("channels of a convolution", groups, shape, whole, shape[1] * groups, whole[1])
+        raise refusal("channels of a convolution", f"groups={groups}", shape, whole, shape[1] * groups, whole[1])
     if bias is not None and list(bias.shape) != shape[:1]:
-        raise refusal("size of a convolution's bias", shape, shape[0], list(bias.shape))
-    apart = _several(settings["dilation"], axes)
+        raise refusal("size of a convolution's bias", "", shape, shape[0], list(bias.shape))
+    apart = several(settings["dilation"], axes)
     reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], apart, strict=True)]
     if isinstance(settings["padding"], str):
         return
-    room = [n + 2 * p for n, p in zip(whole[2:], _several(settings["padding"], axes), strict=True)]
+    room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
     if any(n < r for n, r in zip(room, reach, strict=True)):
         raise refusal("kernel larger than the input", _by(room), _by(reach))
 
 
-def _check_settings(axes: int, settings: dict[str, Any]) -> None:
+def check_settings(axes: int, settings: dict[str, Any]) -> None:
+    """Refuse sizes that no convolution over so many axes has."""
     if axes < 1:
         raise RuntimeError("weight should have at least three dimensions")
-    if settings["padding"] == "same" and set(_several(settings["stride"], axes)) != {1}:
+    if settings["padding"] == "same" and set(several(settings["stride"], axes)) != {1}:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     for name, given in settings.items():
-        own = [0] if isinstance(given, str) else _several(given, axes)
+        own = [0] if isinstance(given, str) else several(given, axes)
         if len(own) != axes and not isinstance(given, str):
             raise refusal("setting of a convolution", name, axes, own)
-    if not isinstance(settings["padding"], str) and min(_several(settings["padding"], axes)) < 0:
+    if not isinstance(settings["padding"], str) and min(several(settings["padding"], axes)) < 0:
         raise RuntimeError("negative padding is not supported")
     for name in ("stride", "dilation"):
-        if min(_several(settings[name], axes)) <= 0:
+        if min(several(settings[name], axes)) <= 0:
             raise RuntimeError(
                 f"non-positive {name} is not supported" if name == "stride" else "dilation should be greater than zero"
             )
 
 
-def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Refuse a weight and a bias of other types than the input's."""
     if bias is not None and bias._a.dtype != input._a.dtype:
         raise RuntimeError(f"Input type ({spelled(input)}) and bias type ({spelled(bias)}) should be the same")
     if input._a.dtype == weight._a.dtype:
@@ -85,14 +87,14 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     if (rank := input.dim()) not in (axes + 1, axes + 2):
         raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, given in settings.items():
-        if axes == 2 and len(_several(given, axes)) != axes:
+        if axes == 2 and len(several(given, axes)) != axes:
             either = "either be omitted, a single int" if key == "stride" else "either be a single int"
             raise RuntimeError(f"{name}: {key} must {either}, or a tuple of two ints")
     if name == "max_pool1d":
         for key in ("kernel_size", "stride"):
-            if _several(settings[key], 1)[0] <= 0:
-                raise refusal("sizes of max_pool1d", key, _several(settings[key], 1)[0])
-    size, step, ends, apart = (_several(v, axes) for v in settings.values())
+            if several(settings[key], 1)[0] <= 0:
+                raise refusal("sizes of max_pool1d", key, several(settings[key], 1)[0])
+    size, step, ends, apart = (several(v, axes) for v in settings.values())
     if 0 in step:
         raise RuntimeError("stride should not be zero")
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,12 +36,24 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(made)
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
-            return made(*args, **kwargs)
+            try:
+                return made(*args, **kwargs)
+            except AttributeError:
+                check_tensors(made, name, args)
+                raise
         from gradcli.pytorch.inplace import into
 
         return into(out, name, lambda: made(*args, **kwargs), args)
 
     return call
+
+
+def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any]) -> None:
+    """Refuse a list, a number or an array in the place of the first operand, or a list in that of another."""
+    for i, (given, parameter) in enumerate(zip(args, signature(made).parameters, strict=False)):
+        if not isinstance(given, Tensor) and (not i or isinstance(given, list | np.ndarray)):
+            kind = type(given).__name__ if not isinstance(given, np.ndarray) else "numpy.ndarray"
+            raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
 
 
 def method(*names: str) -> Callable[[F], F]:

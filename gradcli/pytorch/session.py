@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.abc
+import io
 import linecache
 import sys
 import threading
 import traceback
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -29,6 +30,7 @@ MODULES = {
     "torch.autograd.function": "functions",
     "torch.autograd.functional": "autograd_functional",
     "torch.autograd.gradcheck": "gradcheck",
+    "torch.autograd.graph": "autograd_graph",
     "torch.autograd.variable": "autograd",
     **dict.fromkeys(("torch.accelerator", "torch.backends.cuda", "torch.backends.cudnn", "torch.backends.mps"), "cuda"),
     "torch.backends": "utils",
@@ -45,6 +47,7 @@ MODULES = {
     **{f"torch.nn.modules.{home}": "nn" for home in NN_HOMES},
     "torch.nn.parameter": "module",
     "torch.nn.utils": "nn_utils",
+    "torch.nn.utils.rnn": "sequences",
     "torch.optim": "optim",
     **dict.fromkeys((f"torch.optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
     "torch.optim.lr_scheduler": "schedules",
@@ -67,6 +70,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if top != "torch":
             return None
         if name not in MODULES:
+            from gradcli.pytorch.lookup import pytorch_names
+
+            inner = name.removeprefix("torch.")
+            if "." not in inner and inner not in pytorch_names()["torch"] and inner[0] != "_" and inner != "onnx":
+                return None  # a slip, of which Python tells
             raise missing(name.removeprefix("torch."), [m.removeprefix("torch.") for m in MODULES], "torch.")
         return ModuleSpec(name, self, is_package=True)
 
@@ -75,6 +83,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         view = types.ModuleType(spec.name, found.__doc__)
         view.__dict__.update({name: getattr(found, name) for name in getattr(found, "__all__", ()) or _public(found)})
         view.__getattr__ = partial(_found, found, view)  # type: ignore[method-assign]
+        view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -106,6 +115,13 @@ def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> 
             raise absent(name, attribute, [*known, *elsewhere, *inner]) from None
     setattr(view, attribute, found)
     return found
+
+
+def _names(view: types.ModuleType) -> list[str]:
+    """Return PyTorch's names of what is in a module, or, where they are not known, its own."""
+    from gradcli.pytorch.lookup import pytorch_names
+
+    return sorted(pytorch_names().get(view.__name__) or vars(view))
 
 
 class _Script(importlib.abc.InspectLoader):
@@ -187,6 +203,7 @@ def fresh() -> None:
     CUTS.clear()
     Recorder.swept = None
     Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
+    Mode.hooks, Mode.no_hooks, Mode.mutable = None, None, False
     DEFAULT.seed()
 
 
@@ -241,7 +258,13 @@ def traceback_text(error: BaseException) -> str:
     for part in _chain(shown):
         kept = [f for f in part.stack if not _is_ours(f.filename)]
         part.stack = traceback.StackSummary.from_list(kept)
-    return "".join(shown.format())
+    text = "".join(shown.format())
+    # Python 3.11 knows the name that was meant only where it writes the error itself.
+    with redirect_stderr(io.StringIO()) as own:
+        sys.__excepthook__(type(error), error, None)
+    whole = own.getvalue().rstrip("\n").rpartition("\n")[2]
+    last = text.rstrip("\n").rpartition("\n")[2]
+    return f"{text[: -len(last) - 1]}{whole}\n" if whole.startswith(f"{last}. Did you mean") else text
 
 
 def _chain(shown: Any) -> Iterator[Any]:

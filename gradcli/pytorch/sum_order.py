@@ -81,12 +81,15 @@ def _cascade(rows: Array) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-def in_lanes(axis: int, x: Array) -> Array:
-    """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded."""
+def in_lanes(axis: int, x: Array, vector: int = 32) -> Array:
+    """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded.
+
+    A lane is a number of a vector of so many bytes.
+    """
     if not x.shape[axis]:
         return x.sum(axis, keepdims=True)  # type: ignore[no-any-return]
     rows = np.ascontiguousarray(np.moveaxis(x, axis, 0))
-    lanes = LANES[x.dtype] if axis == x.ndim - 2 else 1
+    lanes = vector // x.itemsize if axis == x.ndim - 2 else 1
     if len(rows) < lanes or lanes == 1:
         found = np.add.accumulate(rows, axis=0)[-1]
     else:
@@ -94,7 +97,7 @@ def in_lanes(axis: int, x: Array) -> Array:
         sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
         sums_of_lanes[: len(rows) - whole] += rows[whole:]
         # Lanes of float64 are added one after the other.
-        found = folded(sums_of_lanes) if lanes > 4 else np.add.accumulate(sums_of_lanes, axis=0)[-1]
+        found = folded(sums_of_lanes) if x.itemsize == 4 else np.add.accumulate(sums_of_lanes, axis=0)[-1]
     return np.expand_dims(found, axis)
 
 

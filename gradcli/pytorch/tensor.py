@@ -12,10 +12,11 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
+from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Handle, Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -64,6 +65,7 @@ class Tensor:
     def dim(self) -> int:
         return self._a.ndim - 1
 
+    ndimension = dim
     ndim = property(dim)
 
     def numel(self) -> int:
@@ -316,6 +318,11 @@ class Tensor:
         from gradcli.pytorch.creation import rebuilt
 
         return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
+
+    def __dir__(self) -> list[str]:
+        from gradcli.pytorch.lookup import pytorch_names
+
+        return sorted(pytorch_names()["Tensor"])
 
     def __getattr__(self, name: str) -> Any:
         from gradcli.pytorch.lookup import method

@@ -58,6 +58,7 @@ TORCH.update(
 
 ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
+ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
 ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "functional")
 
 

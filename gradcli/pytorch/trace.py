@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from gradcli.pytorch.calls import exact
 from gradcli.pytorch.functions import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.written import gives, node_of, operands_at
+from gradcli.pytorch.written import CallOf, gives, node_of, operands_at, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
@@ -97,6 +97,7 @@ class _Maker:
         self.uses: dict[Step, Use] = {}
         self.order: dict[Node, int] = {}
         self.targets = _targets(source)  # what is assigned at each line
+        self.calls: dict[Node, CallOf] = {}  # of functions
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
@@ -208,6 +209,7 @@ class _Maker:
             self.lines.setdefault(made, step.line)
             self.order.setdefault(made, step.seq)
         self.lines[node] = step.line
+        self.calls[node] = CallOf(recipe.op, recipe.settings, own)
         name = self.names.get(id(step)) or self.names.get(id(step.module))
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
@@ -327,7 +329,8 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
     inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
     graph = Graph.of(inputs, outputs, arguments, names=given)
-    graph = Graph(graph.nodes, graph.inputs, graph.outputs, _with_parts(graph, maker, given))
+    graph = replace(graph, names=_with_parts(graph, maker, given))
+    graph = replace(graph, spans=spans_of_calls(graph, maker.calls))
     asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
     wrt = [n for n in inputs if n in asked_by]
     found = Recorded(graph, maker.at, v, wrt, maker.lines, maker.steps, call.implicit, tuple(asked), frozenset(given))

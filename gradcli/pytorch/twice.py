@@ -19,15 +19,18 @@ from gradcli.pytorch.tensor import Tensor
 _TIED = ("AvgPool2D", "Convolution", "Hardtanh", "LeakyRelu", "MaxPool2DWithIndices", "NllLoss")
 # Those whose gradient's step is called after them: `TanhBackward`.
 _OWN = (
-    *("BinaryCrossEntropy", "Diagonal", "Elu", "Gelu", "HuberLoss", "LogSigmoid", "MseLoss", "NativeLayerNorm"),
-    *("NativeBatchNorm", "Select", "Sigmoid", "Slice", "SmoothL1Loss", "Softplus", "Tanh", *_TIED),
+    *("Diagonal", "Elu", "Gelu", "LogSigmoid", "NativeLayerNorm", "NativeBatchNorm", "Select", "Sigmoid", "Slice"),
+    *("Softplus", "Tanh", *_TIED),
 )
 # For each name without `Backward0`, the steps whose gradients have it; several names are those of the inputs in their
 # order, and a star is for all of them.
 _GRADIENTS = {
     ",Mm,Mm": "Addmm", ",Mul": "Div", "*Select": "Stack", "*Slice": "Cat", "Cat": "Split",
     "ConstantPadNd": "ConstantPadNd", "DiagonalBackward": "DiagonalBackward0_copy", "Diagonal": "DiagEmbed",
-    "Div": "Hypot Logaddexp Cumprod", "DivBackward1": "BinaryCrossEntropyWithLogits MeanBackward0 MeanBackward1",
+    "Div": "Hypot Logaddexp Cumprod", "DivBackward1": "MeanBackward0 MeanBackward1",
+    "BinaryCrossEntropyBackward,DivBackward1": "BinaryCrossEntropy",
+    "*DivBackward1": "BinaryCrossEntropyWithLogits", "*MseLossBackward": "MseLoss", "*HuberLossBackward": "HuberLoss",
+    "*SmoothL1LossBackward": "SmoothL1Loss", "*Bmm": "Bmm",
     "EmbeddingDenseBackward": "Embedding", "Flip": "Flip Cumsum", "IndexAdd": "IndexSelect", "IndexPutImpl": "Index",
     "LogSoftmaxBackwardData": "LogSoftmax", "MaskedFill": "MaskedFill", "MaskedFill,MaskedFill": "Maximum Minimum",
     "MaskedFillBackward1": "MaxBackward1 MinBackward1 MedianBackward0", "MaskedScatter": "MaskedSelect",

@@ -1,20 +1,24 @@
-"""What a script computes without recording it, as the script writes it: the `x ** 2` of `c * x ** 2`."""
+"""What stands on a page as the script writes it: what nothing is recorded of, and losses of classes."""
 
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from inspect import signature
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Source, Span
 from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const
+from gradcli.notation.nodes import Notation, readable_names, written_size
+from gradcli.pytorch.calls import Given, exact
 from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
 
@@ -29,6 +33,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Node, Node], Node]] = {
     ast.Pow: lambda a, b: a**b,
     ast.MatMult: matmul,
 }
+_MANY = 4  # operations of what is rather written as its call
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 
 
@@ -100,3 +105,78 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wante
     graph = Graph.of(known, {"": node})
     found = values_of(graph, {name: at[name][..., None] for name in known}, [node])[node][..., 0]
     return bool(np.allclose(found, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
+
+
+class CallOf(NamedTuple):
+    """What a step is recorded of: a function, what it was told, and its operands."""
+
+    function: str
+    settings: Any
+    operands: Sequence[Node]
+
+
+def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Span]:
+    """Return the nodes of a name that are calls, or made of calls, of what would take many operations to write.
+
+    The calls are in the order in which they were recorded.  What is too deep to read as a whole is left as it is.
+    """
+    names = readable_names(graph)
+    if len(names) > len(graph.labels):
+        return {}
+    found: dict[Node, str] = {}
+    for node, call in calls.items():
+        if (written := _call(node, call, names)) is not None:
+            found[node] = written
+            names.setdefault(node, written)
+    if len(names) > len(graph.labels):  # calls within other expressions
+        writer = Notation(names)
+        found = {n: writer.expression(n) for n in graph.labels if n.args} | found
+    return {n: Span(Source(text), 0, len(text)) for n, text in found.items() if n in graph.labels}
+
+
+def _call(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
+    """Return a call as it is typed, where what it computes is much longer."""
+    writer = Notation(names)
+    if call.function == "nll_loss":
+        return _loss_of_classes(call, writer)
+    if call.function not in FUNCTIONS or not isinstance(call.settings, Given):
+        return None
+    if written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names)) < _MANY:
+        return None
+    places, keywords = call.settings
+    parameters = signature(FUNCTIONS[call.function]).parameters.values()
+    given = {p.name: value for p, value in zip(parameters, places, strict=False)} | dict(keywords)
+    own = [(p, given[p.name]) for p in parameters if p.name in given and not _is_default(given[p.name], p.default)]
+    operands = [writer.name(n) for n in call.operands]
+    parts = [_typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in own]
+    return f"{call.function}({', '.join(parts)})"
+
+
+def _is_default(given: Sequence[Any], default: Any) -> bool:
+    """Tell whether an argument is the default, or that for each axis."""
+    kind, *_, value = given
+    if kind == "list":
+        return all(_is_default(one, default) for one in value)
+    wanted = default.value if isinstance(default, Node) else default
+    return bool(kind != "operand" and (exact(value) if kind == "number" else value) == wanted)
+
+
+def _typed(given: Sequence[Any], operands: Sequence[str], one_for_all: bool = False) -> str:
+    kind, *_, value = given
+    if kind == "list":
+        parts = [_typed(one, operands) for one in value]
+        if one_for_all and len({*parts}) == 1:
+            return parts[0]
+        return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
+    return operands[value] if kind == "operand" else repr(value)
+
+
+def _loss_of_classes(call: CallOf, writer: Notation) -> str | None:
+    """Return a loss of classes whose call says its operands alone: their mean, in which each counts once."""
+    how, _, complete, _ = call.settings
+    if how != "mean" or not complete or len(call.operands) != 2:
+        return None
+    scores, target = call.operands
+    softened = scores.op == "log_softmax" and scores not in writer.names
+    function, first = ("cross_entropy", scores.args[0]) if softened else ("nll_loss", scores)
+    return f"{function}({writer.name(first)}, {writer.name(target)})"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from gradcli.wrapping import wrapped
+from gradcli.wrapping import cells, wrapped
 
 _IMAGE = re.compile(r"^!\[.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _CODE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"  # of a block's language, behind its fence
-_ROOM = 16  # columns of the last column of a table, at least
 _ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
 _BREAK = re.compile(r"^(?:```.*|#+ .*|\||(?:[-*]|\d+\.) |\s*$)")
 
@@ -97,23 +97,21 @@ def _code(line: str, width: int) -> list[str]:
 
 
 def _table(lines: list[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table, its last column in the room that is left; without room, roughly below each other."""
-    from gradcli.report.layout import GAP, pad, table, widths
+    """Yield the lines of a table, or of several with the same first column where one of numbers is too wide.
 
-    rows = [[cell.strip().replace("`", "") for cell in line.strip()[1:-1].split("|")] for line in lines]
-    del rows[1]
-    room = width - sum(size + len(GAP) for size in widths([row[:-1] for row in rows]))
-    if room >= _ROOM:
-        for line in table([part for row in rows for part in _parts(row, room)], width):
-            yield from line
+    Numbers are what stands at the right of its column, as a colon at the right of the dashes says.
+    """
+    from gradcli.report.layout import blocks, table, widths
+
+    head, dashes, *rest = ([cell.strip().replace("`", "") for cell in line.strip()[1:-1].split("|")] for line in lines)
+    rows = [head, *rest]
+    if not dashes[-1].endswith(":"):
+        for line in chain(*table(rows, width)):
+            yield from wrapped(line, width, "    ")
         return
-    most = width // 2 // len(rows[0][1:])
-    sizes = [min(size, most) for size in widths(rows)]
-    for row in rows:
-        yield from wrapped(GAP.join(pad(*cell) for cell in zip(row, sizes, strict=True)).rstrip(), width, "    ")
-
-
-def _parts(row: list[str], room: int) -> list[list[str]]:
-    """Return a row of a table as rows whose last cells have the room."""
-    first, *more = wrapped(row[-1], room)
-    return [[*row[:-1], first], *([*[""] * (len(row) - 1), part] for part in more)]
+    first, *columns = (
+        [" " * (size - cells(cell)) + cell for cell in column]
+        for column, size in zip(zip(*rows, strict=True), widths(rows), strict=True)
+    )
+    for number, block in enumerate(blocks([first], columns, width)):
+        yield from ["", *chain(*block)] if number else chain(*block)

@@ -64,6 +64,14 @@ def _eye(n: int, m: int | None = None) -> Node:
     return const(tuple(int(i == j) for i in range(rows) for j in range(columns)), (rows, columns))
 
 
+@named("one_hot", methods=())
+def _one_hot(input: Node, num_classes: int) -> Node:
+    if num_classes < 1:
+        raise InputError("`one_hot` needs at least one class", hint="for example `one_hot(t, 3)`")
+    classes = const(tuple(range(num_classes)), _listed((num_classes,)))
+    return construct.where(construct.equal(construct.reshape(input, (*input.shape, 1)), classes), 1, 0)
+
+
 @named("arange", methods=())
 def _arange(start: Node, end: Node | None = None, step: Node = _ONE) -> Node:
     if end is None:

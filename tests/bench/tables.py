@@ -10,7 +10,6 @@ from tests.bench.race import LEFT_OUT, Row, Rows
 Growth = Mapping[int, Rows]
 
 _NAME = 28
-_LIMIT = "memory copy"  # no engine's time
 
 
 def title(text: str) -> None:
@@ -73,18 +72,13 @@ def fastest(growth: Growth, labels: Iterable[str]) -> dict[str, dict[int, float]
 
 
 def print_markdown(growths: Mapping[str, Growth], labels: Iterable[str]) -> None:
-    """Print milliseconds of the fastest runs as a table for a page; the lowest of each row is bold."""
-    title("As a table, in milliseconds of the fastest run:")
+    """Print milliseconds of the fastest runs as tables for a page."""
+    title("As tables, in milliseconds of the fastest run:")
     labels = list(labels)
-    print(f"| | points | {' | '.join(labels)} |\n|---|---{'|---:' * len(labels)}|")
     for name, growth in growths.items():
+        print(f"\n{name}:\n\n| points | {' | '.join(labels)} |\n|---:{'|---:' * len(labels)}|")
         found = fastest(growth, labels)
         for size in growth:
-            times = {label: found[label][size] * size * 1e3 for label in labels if size in found.get(label, {})}
-            best = min((time for label, time in times.items() if label != _LIMIT), default=0.0)
-            texts = {label: _three_digits(time) for label, time in times.items()}
-            cells = [
-                f"**{texts[label]}**" if times.get(label) == best else texts.get(label, LEFT_OUT) for label in labels
-            ]
-            first = name if size == min(growth) else ""
-            print(f"| {first} | {size:,} | {' | '.join(cells)} |")
+            times = [found.get(label, {}).get(size) for label in labels]
+            cells = [LEFT_OUT if time is None else _three_digits(time * size * 1e3) for time in times]
+            print(f"| {size:,} | {' | '.join(cells)} |")

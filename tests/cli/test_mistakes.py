@@ -270,7 +270,7 @@ OPTIONS = [
     at("x=«[1,[2]]»,z=1", "do not stack", ""),
     at("x=«[]»,z=1", "empty", ""),
     at("«x»=@no.npy,z=1", "`no.npy` cannot be read: no such file", ""),
-    mistake("backward", "y=x", "--at", "x=1", "--at", "x=[1,2]", says="point 2 has `x` of shape (2,)", mend="same"),
+    mistake("backward", "y=x", "--at", "x=1", "--at", "«x»=[1,2]", says="point 2 has `x` of shape (2,)", mend="same"),
     mistake("jacobian", "-|x|", says="this cannot be read as an expression", mend=r"`abs\(x\)`"),
     mistake("jacobian", "-√x", says="SQUARE ROOT", mend=r"`sqrt\(x\)`"),
     at("x=1,z=1,«х»=2", "CYRILLIC SMALL LETTER HA), which looks like `x`", "ASCII letter `x`"),
@@ -285,20 +285,20 @@ OPTIONS = [
     mistake("jacobian", "y=x", "--shape", "«x=0»", says="would be empty", mend="from 1"),
     mistake("jacobian", "y=x", "--shape", "«x»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
     mistake("jacobian", "y=x", "--shape", "«x=-1»", says="a shape is NAME=SIZE", mend="x=3,M=2x2"),
-    mistake("jacobian", "y=x", "--shape", "z=3", says="`z` is not in the system", mend="the inputs are x"),
+    mistake("jacobian", "y=x", "--shape", "«z»=3", says="`z` is not in the system", mend="the inputs are x"),
     mistake("jacobian", "y=x", "--shape", "x=2,«x=3»", says="`x` is given two shapes", mend=""),
     mistake("jacobian", "y=x", "--shape", "«x=999999999»", says="is too large", mend="at most"),
     mistake("jacobian", "y=x", "--shape", "«x=99999x99999»", says="is too large", mend="at most"),
-    mistake("jacobian", "y=x", "--shape", "x=2", "--at", "x=[1,2,3]", says="its shape is (2,)"),
+    mistake("jacobian", "y=x", "--shape", "x=2", "--at", "«x»=[1,2,3]", says="its shape is (2,)"),
     mistake("jacobian", "y=x", "--shape", "x=20000", says="20,000 × 20,000 entries", mend="--outputs"),
-    mistake("jacobian", "y=alpha", "--wrt", "alhpa", says="`alhpa` is not in the system", mend="did you mean `alpha`"),
-    mistake("jacobian", "y=x", "--wrt", "q", says="`q` is not in the system", mend="the inputs are x"),
-    mistake("jacobian", "y=x", "--wrt", "y", says="`y` is computed", mend="--retain y"),
+    mistake("jacobian", "y=alpha", "--wrt", "«alhpa»", says="`alhpa` is not in the system", mend="mean `alpha`"),
+    mistake("jacobian", "y=x", "--wrt", "«q»", says="`q` is not in the system", mend="the inputs are x"),
+    mistake("jacobian", "y=x", "--wrt", "«y»", says="`y` is computed", mend="--retain y"),
     mistake("jacobian", "y=x", "--wrt", "x,«x»", says="`x` is named twice", mend=""),
-    mistake("jacobian", "y=x", "--outputs", "x", says="`x`, which is an input", mend=""),
-    mistake("jacobian", "y=x", "--outputs", "q", says="`q`, which is not assigned", mend="y"),
-    mistake("backward", "y=x", "--at", "x=1", "--retain", "q", says="`q` is not in the system"),
-    mistake("backward", "y=x", "--at", "x=1", "--retain", "x", says="`x` is an input", mend=""),
+    mistake("jacobian", "y=x", "--outputs", "«x»", says="`x`, which is an input", mend=""),
+    mistake("jacobian", "y=x", "--outputs", "«q»", says="`q`, which is not assigned", mend="y"),
+    mistake("backward", "y=x", "--at", "x=1", "--retain", "«q»", says="`q` is not in the system"),
+    mistake("backward", "y=x", "--at", "x=1", "--retain", "«x»", says="`x` is an input", mend=""),
     v("«1,2»", "shape (2,) of v against shape (3,) of y", "PyTorch says"),
     v("«1»", "shape () of v against shape (3,) of y", "PyTorch says"),
     v("«y»=[1,2]", "shape (2,) of v against shape (3,) of y", ""),
@@ -331,7 +331,7 @@ OPTIONS = [
     mistake("backward", "-F", "-", "--v", "-", says="standard input can be read only once", mend="-F system.grad"),
     mistake("backward", "--v", "-", says="no system is given", mend="gradcli"),
     mistake("jacobian", says="no system is given", mend="gradcli jacobian"),
-    mistake("jacobian", "y=x", "-f", "xml", says="'xml' is not one of 'table', 'json'", mend="--help"),
+    mistake("jacobian", "y=x", "-f", "«xml»", says="'xml' is not one of 'table', 'json'", mend="--help"),
     mistake("jacobian", "y=x", "--nonsense", says="No such option '--nonsense'", mend="--help"),
     mistake("nonsense", says="No such command 'nonsense'", mend="--help"),
     mistake("jacobian", stdin="a = x\nb = a*«foo»(x)\n", says="standard input, line 2", mend=""),
@@ -375,6 +375,28 @@ def test_carets_stand_below_letters_of_any_width(cli):
     """A letter of East Asia takes two columns of a terminal, an accent none."""
     assert "\n  y = 変数 + sinn(x)\n             ^^^^\n" in cli.refused("jacobian", "y = 変数 + sinn(x)")
     assert "\n  y = q\u0301 + sinn(x)\n          ^^^^\n" in cli.refused("jacobian", "y = q\u0301 + sinn(x)")
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("nonsense", "nonsense"),
+        ("jacobian y=x --nonsense", "--nonsense"),
+        ("jacobian y=x --strict", "--strict"),
+        ("backward y=x --at", "--at"),
+        ("backward y=x --standalone", "--standalone"),
+        ("backward y=x --points no.csv", "no.csv"),
+        ("graph y=x --output picture.xyz", "picture.xyz"),
+        ("run no.py", "no.py"),
+    ],
+)
+def test_carets_stand_below_a_word_of_the_command_line(cli, line, place):
+    shown = f"gradcli {line}"
+    assert f"\n  {shown}\n  {' ' * shown.index(place)}{'^' * len(place)}\n" in cli(*line.split()).told
+
+
+def test_a_caret_stands_where_a_value_is_to_be_added(cli):
+    assert "\n  in --at:\n  x=3\n     ^\n  add it: " in cli.refused("jacobian", "y=x*z", "--at", "x=3")
 
 
 def test_long_products_are_not_written_out(cli):

@@ -17,6 +17,7 @@ from gradcli.notation.nodes import Notation
 
 SHAPES = {
     "x": (3,), "w": (3,), "t": (5,), "a": (3,), "b": (3,), "z": (3,), "X": (5, 3), "A": (3, 3), "B": (3, 3), "k": (),
+    "T": (1, 2, 3),
 }  # fmt: skip
 
 # an expression, a leaf, its gradient
@@ -45,7 +46,12 @@ WRITTEN = [
     ("-sum(a*log(softmax(z)))", "z", "sum(a)*softmax(z) - a"),
     ("-sum(a*log_softmax(z))", "z", "sum(a)*softmax(z) - a"),
     ("-mean(sum(B*log(softmax(A, axis=1)), axis=1))", "A", "1/3*(softmax(A, axis=1)*sum(B, axis=1) - B)"),
-    ("cross_entropy(A, [2, 0, 1])", "A", "1/3*(softmax(A, axis=1) - where([[2], [0], [1]] == [0, 1, 2], 1, 0))"),
+    (
+        "cross_entropy(reshape(T, (2, 3)), [2, 0])",
+        "T",
+        "1/2*(softmax(reshape(T, (2, 3)), axis=1) - one_hot([2, 0], 3))",
+    ),
+    ("cross_entropy(A, [2, 0, 1])", "A", "1/3*(softmax(A, axis=1) - one_hot([2, 0, 1], 3))"),
     ("-mean(t*log(sigmoid(X@w)) + (1 - t)*log(1 - sigmoid(X@w)))", "w", "1/5*X.T @ (sigmoid(X @ w) - t)"),
     ("sum(tanh(x))", "x", "1 - tanh(x)**2"),
     ("std(x)", "x", "1/2*(x - mean(x))/y"),

@@ -32,6 +32,7 @@ CALLS |= {
     "log_loss": ["log_loss(q, x)"],
     "polygamma": ["polygamma(1, z)"],
     "log": ["log(z)", "log(z, base=3)", "log(z, 2)", "log(z, 10)", "log(z, a)"],
+    "one_hot": ["one_hot(z, 4)*sum(x)", "one_hot(2, 3) + x", "x*one_hot([2, 0, 1], 3)"],
     "round": ["round(q)", "round(q*3, decimals=1)", "round(q*100, -1)"],
     "lerp": ["lerp(x, z, q)"],
     "leaky_relu": ["leaky_relu(x)", "leaky_relu(x, negative_slope=0.2)"],

@@ -85,4 +85,11 @@ try_(torch.sigmoid, (40,))
 try_(lambda x: F.mse_loss(x, torch.ones_like(x)), (9, 3), kind=np.float64)
 try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float()), (20,))
 """,
+    "activations": """
+for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, lambda x: F.celu(x, 1.3),
+          lambda x: F.gelu(x, approximate="tanh"), torch.log1p, torch.expm1, torch.reciprocal, F.softsign):
+    for n in (5, 32, 75):
+        try_(f, (n,), positive=f is torch.log1p)
+    try_(lambda x: f(x.t()), (3, 4), positive=f is torch.log1p)
+""",
 }

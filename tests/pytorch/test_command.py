@@ -70,10 +70,19 @@ def test_what_is_missing_ends_the_run_with_its_name_and_line(text, name, hint, c
     assert hint is None or hint in lines[2]
 
 
-def test_a_slip_is_told_as_pytorch_tells_it(cli, write):
-    assert (
-        "AttributeError: module 'torch' has no attribute 'tensr'" in cli("run", write("import torch\ntorch.tensr")).err
-    )
+@pytest.mark.parametrize(
+    ("text", "told"),  # what Python 3.11 with PyTorch prints last
+    [
+        ("torch.tensr", "AttributeError: module 'torch' has no attribute 'tensr'"),
+        ("torch.ones(2).sun()", "AttributeError: 'Tensor' object has no attribute 'sun'. Did you mean: 'sgn'?"),
+        ("torch.ones(2).backwards()", "'Tensor' object has no attribute 'backwards'. Did you mean: 'backward'?"),
+        ("torch.nn.Linar(2, 1)", "module 'torch.nn' has no attribute 'Linar'. Did you mean: 'Linear'?"),
+        ("weight = 1\nprint(weigth)", "NameError: name 'weigth' is not defined. Did you mean: 'weight'?"),
+        ("from torch import tensr", "ImportError: cannot import name 'tensr' from 'torch' ("),
+    ],
+)
+def test_a_slip_is_told_as_pytorch_tells_it(text, told, cli, write):
+    assert told in cli("run", write(f"import torch\n{text}\n")).err
 
 
 def test_neighbours_are_found_and_nothing_is_left_behind(cli, write):

@@ -289,3 +289,125 @@ for f in (torch.tanh, F.silu, F.gelu, F.softmax, F.log_softmax):
     more = {"dim": 0} if "soft" in f.__name__ else {}
     own = [[torch.autograd.grad(f(w @ x, **more).sum() ** 2, x, create_graph=c)[0]] for c in (False, True)]
     print(f.__name__, torch.equal(*(o[0].detach() for o in own)), [v.hex() for v in own[1][0].tolist()][:4] if f is torch.tanh else "")
+# --- what a step keeps
+x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
+z = torch.tensor([[0.5, 0.6], [0.7, 0.8]], requires_grad=True)
+v = torch.tensor([1.0, 2.0], requires_grad=True)
+for y in (
+    *(x**3, x**z, x * z, x * z.detach(), x / z, x.exp(), x.log(), x.tanh(), x.relu(), x.sqrt(), x.reciprocal(), x.sum(), x + 1),
+    *(x @ z, x @ v, v @ v, F.linear(x, z, v), x.prod(), x.norm(), x.max(), torch.where(x > 0.2, x, z), x.clamp(0.2)),
+    *(x.softmax(1), F.mse_loss(x, z), F.leaky_relu(x), F.gelu(x), x.std(), x.logsumexp(1), torch.maximum(x, z)),
+):
+    step = y.grad_fn
+    print(step.name())
+    for word in "self other result exponent mat1 mat2 vec tensor target condition input".split():
+        if hasattr(step, f"_saved_{word}"):
+            kept = getattr(step, f"_saved_{word}")
+            print("  ", word, kept, kept is x, isinstance(kept, torch.Tensor) and kept.grad_fn is step)
+y = x.pow(2)
+print(x.equal(y.grad_fn._saved_self), y.grad_fn._saved_exponent, isinstance(y.grad_fn, torch.autograd.graph.Node))
+y.sum().backward()
+try:
+    y.grad_fn._saved_self
+except RuntimeError as error:
+    print(error)
+h = x * 1
+y = h.exp()
+with torch.no_grad():
+    y.add_(1)
+try:
+    y.grad_fn._saved_result
+except RuntimeError as error:
+    print(error)
+y = h.reciprocal()
+h.add_(1)
+print(torch.autograd.grad(y.sum(), x))
+# --- a step that is called
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x**2
+y.grad_fn.metadata["seen"] = 1
+y.grad_fn.register_hook(lambda passed, given: print("hook", passed, given))
+print(y.grad_fn.metadata, y.grad_fn(torch.ones(2)), (x * y).grad_fn(torch.ones(2)), y.sum().grad_fn(torch.tensor(2.0)))
+y.sum().backward()
+try:
+    y.grad_fn(torch.ones(2))
+except RuntimeError as error:
+    print(error)
+print((x * 1).grad_fn.next_functions[0][0](torch.ones(2)), x.grad)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.k = 5
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+y = Square.apply(x)
+print(y.grad_fn.saved_tensors, y.grad_fn.k, y.grad_fn.needs_input_grad)
+# --- hooks on what is kept
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+graph = torch.autograd.graph
+
+
+def pack(t):
+    print("pack", t, t is x, torch.is_grad_enabled())
+    return t.detach().clone()
+
+
+def unpack(t):
+    print("unpack", t, torch.is_grad_enabled())
+    return t
+
+
+with graph.saved_tensors_hooks(pack, unpack):
+    y = x * x * 3
+    z = y.exp()
+    w = z.sum()
+print(z.grad_fn._saved_result)
+w.backward()
+print(x.grad)
+with graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+    y = x**3
+(g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+print(g, torch.autograd.grad(g.sum(), x))
+net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+with graph.saved_tensors_hooks(lambda t: (print("pack", tuple(t.shape)), t)[1], lambda t: t):
+    loss = F.mse_loss(net(torch.ones(4, 2)), torch.zeros(4, 1))
+loss.backward()
+with graph.save_on_cpu(), graph.allow_mutation_on_saved_tensors():
+    y = x.exp()
+    z = y**2
+    y.add_(100)
+    print(torch.autograd.grad(z.sum(), x))
+for hooks in ((lambda t: t.mul_(2), unpack), (lambda t: 5, lambda t: t)):
+    try:
+        with graph.saved_tensors_hooks(*hooks):
+            y = x.detach().requires_grad_() ** 2
+        y.sum().backward()
+    except (RuntimeError, TypeError) as error:
+        print(error)
+with graph.disable_saved_tensors_hooks("no hooks here"), graph.saved_tensors_hooks(pack, unpack):
+    pass
+# --- hooks on several gradients, and edges
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+graph = torch.autograd.graph
+y, z = x * 2, x * 3
+both = graph.register_multi_grad_hook([y, z], lambda g: print("all", g))
+graph.register_multi_grad_hook([y, z], lambda g: print("any", g), mode="any")
+(y.sum() + z.sum()).backward(retain_graph=True)
+y.sum().backward()
+both.remove()
+z.sum().backward()
+h = x**2
+edge, leaf = graph.get_gradient_edge(h), graph.get_gradient_edge(x)
+print(edge.node.name(), edge.output_nr, edge)
+w = (h * 3).sum()
+print(torch.autograd.grad(w, edge, retain_graph=True), torch.autograd.grad(graph.get_gradient_edge(w), leaf))
+graph.get_gradient_edge(torch.ones(1))

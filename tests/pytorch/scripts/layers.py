@@ -403,3 +403,35 @@ for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, n
     y = table(i)
     y.sum().backward()
     print(table, y, table.weight, table.weight.grad)
+# --- transposed convolutions
+torch.manual_seed(0)
+for given in ((2, 3, 3, 2), (4, 2, 4, 2, 1), (2, 2, 3, 2, 1, 1), (4, 4, 3, 1, 0, 0, 2), (2, 2, 3, 1, 1, 0, 1, False, 2)):
+    m = nn.ConvTranspose2d(*given)
+    x = torch.randn(1, given[0], 3, 4, requires_grad=True)
+    y = m(x)
+    print(m, y.shape, y.grad_fn.name())
+    y.pow(2).sum().backward()
+    print(y.flatten()[:5].data, x.grad.flatten()[:5], m.weight.grad.flatten()[:5])
+m = nn.ConvTranspose1d(2, 3, 4, (2,), 1, bias=False)
+print(m, m.weight.shape, m(torch.ones(2, 5)))
+print(torch.conv_transpose2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2), stride=2))
+one, image = torch.ones(2, 3, 3, 3), torch.ones(1, 2, 4, 4)
+for wrong in (
+    lambda: F.conv_transpose2d(torch.ones(1, 3, 4, 4), one),
+    lambda: F.conv_transpose2d(torch.ones(4, 4), one),
+    lambda: F.conv_transpose2d(image.double(), one),
+    lambda: F.conv_transpose2d(image, one, torch.ones(2)),
+    lambda: F.conv_transpose2d(image, one, output_padding=(1, 0)),
+    lambda: F.conv_transpose1d(image[0], one[0], output_padding=1),
+    lambda: nn.ConvTranspose2d(2, 3, 3, padding_mode="reflect"),
+):
+    try:
+        wrong()
+    except (RuntimeError, ValueError) as error:
+        print(type(error).__name__, error)
+# --- sequences filled up
+from torch.nn.utils.rnn import pad_sequence
+a = torch.arange(3.0, requires_grad=True)
+print(pad_sequence([a, torch.ones(2)]), pad_sequence([a, torch.ones(2)], True, -1, padding_side="left"))
+print(pad_sequence([torch.tensor([1, 2]), torch.tensor([1])], batch_first=True, padding_value=9))
+print(pad_sequence([torch.ones(2, 3), torch.zeros(1, 3)]).shape)

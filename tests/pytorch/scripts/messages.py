@@ -314,3 +314,48 @@ for size in ((5,), ((3, 1),)):
     except RuntimeError as e: print(e)
 try: torch.save(x, "./nowhere/x.pt")
 except RuntimeError as e: print(e)
+# --- names and settings that were given up
+x = torch.autograd.Variable(torch.ones(2, 2), volatile=True)
+print(nn.init.eye(x), nn.init.constant(x, 3.0), nn.init.uniform(torch.zeros(3)).shape, x.ndimension())
+for ask in (torch.cuda.get_device_name, torch.cuda.current_device):
+    try:
+        ask()
+    except AssertionError as error:
+        print(error)
+print(torch.cuda.is_initialized(), torch.cuda.memory_allocated())
+# --- what is no tensor
+import numpy as np
+
+
+def told(call):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+
+told(lambda: torch.sum([1, 2]))
+told(lambda: torch.mean([1.0, 2.0]))
+told(lambda: torch.mm([1], [2]))
+told(lambda: torch.dot(torch.ones(1), [2.0]))
+told(lambda: torch.where([0, 1]))
+told(lambda: F.relu(3.0))
+told(lambda: nn.Linear(2, 1)([1.0, 2.0]))
+told(lambda: nn.Linear(2, 1)(np.ones(2)))
+told(lambda: torch.stack(torch.ones(2)))
+told(lambda: torch.cat(torch.ones(1) for _ in range(2)))
+told(lambda: torch.func.vmap(torch.sin)(3.0))
+told(lambda: torch.func.vmap(lambda a, b: a @ b)(torch.zeros(2, 3), torch.ones(3, 3)))
+told(lambda: torch.func.vmap(lambda a: 1.0)(torch.zeros(2)))
+told(lambda: torch.func.vmap(lambda a, b: (a.sum(), a * b), in_dims=(1, None))(torch.zeros(2, 0), torch.ones(2)))
+# --- classes of another shape
+for size, target in (
+    *(((3,), (2,)), ((3,), (1,)), ((3,), ()), ((3,), (3,)), ((2, 3), (2, 1)), ((2, 3), (1,)), ((2, 3), (2, 3))),
+    *(((2, 3), ()), ((2, 3, 4), (2, 3)), ((2, 3, 4), (2,)), ((2, 3, 4, 5), (2, 4, 4)), ((2, 3, 4, 5), (2,))),
+):
+    for loss in (F.cross_entropy, F.nll_loss):
+        for dtype in (torch.long, torch.float):
+            try:
+                print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
+            except Exception as error:
+                print(size, target, type(error).__name__, error)

@@ -243,3 +243,12 @@ z = y + x
 print(z.grad_fn.next_functions[0][0].name(), z.grad_fn.next_functions[1][0].name(), z.grad_fn.next_functions[1][1])
 print(y.grad_fn.next_functions[1])
 print(z.grad_fn, y.grad_fn.next_functions[0][0].variable is x)
+# --- next functions in the order of the operands
+b, c = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])
+m = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+classes = F.nll_loss(m, torch.tensor([0, 1]))
+for y in (2 * b, b * 2, 2 + b, 2 - b, torch.rsub(b, c), 2**b, b % 2, 2 % b, b.fmod(2), c * b, classes):
+    print(y.grad_fn.name(), [(f and f.name(), i) for f, i in y.grad_fn.next_functions])
+chosen = torch.where(b > 0, b, 0.0), b.masked_fill(b > 1, 0.0), torch.clamp(b, min=c), F.conv1d(m[None], m[None])
+for y in (*chosen, F.batch_norm(m, None, None, b, None, True), F.layer_norm(m, (2,)), F.conv1d(m[None], m[None], b)):
+    print(y.grad_fn.name(), [f and f.name() for f, _ in y.grad_fn.next_functions])

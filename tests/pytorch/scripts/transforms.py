@@ -69,3 +69,12 @@ print("close")
 # --- linalg
 A = torch.tensor([[2., 1.], [1., 3.]])
 print(torch.linalg.norm(A), torch.linalg.det(A), torch.linalg.inv(A), torch.linalg.solve(A, torch.tensor([1., 2.])), torch.linalg.vector_norm(A), torch.linalg.matrix_norm(A))
+# --- norms of matrices
+A = torch.tensor([[1.0, 2.0], [3.0, -4.0]], requires_grad=True)
+for order in (1, -1, float("inf"), -float("inf"), "fro"):
+    y = torch.linalg.norm(A, order)
+    print(y, torch.autograd.grad(y, A), torch.linalg.norm(A, ord=order, dim=(1, 0), keepdim=True))
+try:
+    torch.linalg.matrix_norm(A, 3)
+except RuntimeError as error:
+    print(error)

@@ -1,0 +1,49 @@
+"""Where in the command line a mistake is that is told by the name of an option, or by what was typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from gradcli.errors import Source, Span
+
+_QUOTED = re.compile(r"`([^`]+)`|'([^']+)'")
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+
+
+def typed(message: str, arguments: Sequence[str]) -> Span | None:
+    """Return where what a message is about was typed: what it quotes of an option's value, else the word that it names.
+
+    >>> typed("--wrt: `q` is not in the system", ["jvp", "y=x", "--wrt", "x,q"])
+    Span(source=Source(text='x,q', label='--wrt'), start=2, end=3)
+    >>> typed("No such option '--nonsense'", ["jvp", "y=x", "--nonsense"])[1:]
+    (16, 26)
+    """
+    quoted = [a or b for a, b in _QUOTED.findall(message)]
+    options = [*dict.fromkeys(_OPTION.findall(message))]
+    for k, (argument, value) in reversed([*enumerate(zip(arguments, [*arguments[1:], ""], strict=True))]):
+        option, equals, rest = argument.partition("=")
+        if option in options:
+            value = rest if equals else value
+            said = [*quoted, value] if value in message else quoted
+            return _within(value, options[-1], said) or _word(arguments, k, option)
+    for k, argument in reversed([*enumerate(arguments)]):
+        if named := [q for q in quoted if argument == q or (q.startswith("-") and argument.startswith(q))]:
+            return _word(arguments, k, named[0])
+    return None
+
+
+def _within(value: str, option: str, texts: Sequence[str]) -> Span | None:
+    """Return where an option's value has one of the texts, as a word."""
+    for text in texts:
+        if text and (found := re.search(rf"(?<!\w){re.escape(text)}(?!\w)", value)):
+            return Span(Source(value, option), *found.span())
+    return None
+
+
+def _word(arguments: Sequence[str], k: int, text: str) -> Span:
+    """Return where the command line has a text that an argument begins with."""
+    line = shlex.join(["gradcli", *arguments])
+    start = line.find(text, len(shlex.join(["gradcli", *arguments[:k]])) + 1)
+    return Span(Source(line), start, start + len(text)) if start >= 0 else Span(Source(line), len(line), len(line))

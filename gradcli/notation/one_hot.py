@@ -1,0 +1,34 @@
+"""The choice of 1 for each class that is meant, and of 0 for the others: `one_hot(t, 3)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gradcli.graph.construct import reshape
+from gradcli.graph.node import Node, is_const
+
+
+def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None:
+    """Return the numbers of the classes and how many classes there are, if that is what a choice makes.
+
+    A node with a name is taken for one that is equal to it.
+
+    >>> from gradcli.graph.construct import equal, where
+    >>> from gradcli.graph.node import const, leaf
+    >>> t = leaf((4,))
+    >>> found = one_hot_of(where(equal(reshape(t, (4, 1)), const((0, 1, 2), (3,))), 1, 0), {})
+    >>> found == (t, 3)
+    True
+    """
+    condition, one, zero = node.args
+    if condition.op != "eq" or condition in names or not (is_const(one, 1) and is_const(zero, 0)):
+        return None
+    wanted, classes = condition.args
+    *samples, count = node.shape or (0,)
+    if wanted.shape != (*samples, 1) or classes.op != "const" or classes.values != tuple(range(count)):
+        return None
+    target = wanted.args[0] if wanted.op == "reshape" else reshape(wanted, tuple(samples))
+    if target.shape != tuple(samples):
+        return None
+    twins = (n for n in names if n.op == "const" == target.op and n.shape == target.shape and n.values == target.values)
+    return next(twins, target), count
