@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.handles import check_returned
 from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
@@ -175,6 +176,7 @@ class Sweep:
         for hook in list(edge._pres or ()):
             before = g
             if (found := hook(as_tensor(g))) is not None:
+                check_returned(hook, as_tensor(g), found)
                 g = _like(g, found)
                 self.changed(edge, hook, before, g)
         return g

@@ -359,3 +359,21 @@ for size, target in (
                 print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
             except Exception as error:
                 print(size, target, type(error).__name__, error)
+# --- what hooks may not return
+def told(g): return torch.ones(5)
+for r in (told, lambda g: 3, lambda g: [g], lambda g: (g,), lambda g: g.double(), lambda g: torch.ones(1)):
+    for made in (lambda x: x * 2, lambda x: x):
+        x = torch.ones(3, requires_grad=True)
+        y = made(x)
+        y.register_hook(r)
+        try: print(y.sum().backward())
+        except Exception as e: print(type(e).__name__, e)
+y = x * 2
+y.grad_fn.register_prehook(lambda g: torch.ones(3))
+try: y.sum().backward()
+except TypeError as e: print(e)
+a = torch.ones(2)
+print(torch.sin_(a) is a, torch.relu_(torch.tensor([-1.0, 2.0])), torch.fill_(a, 3), torch.zero_(a))
+for wrong in (lambda: torch.sin_(x), lambda: torch.equal(..., a), lambda: torch.equal(a, 3), lambda: torch.allclose(a, 3)):
+    try: wrong()
+    except Exception as e: print(type(e).__name__, e)
