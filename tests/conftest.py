@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import io
 import json
 import os
@@ -10,7 +11,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,36 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a test its cases as `parametrize` does, but in one: to begin a test takes longer than many a case.
+
+    All cases are tried, with the same fixtures; those that fail are named.
+    """
+    named = (names,) if isinstance(names, str) else names
+    given = [dict(zip(named, (case,) if isinstance(names, str) else case, strict=True)) for case in cases]
+    assert given
+
+    def of_all(test: Callable[..., None]) -> Callable[..., None]:
+        def together(**fixtures: Any) -> None:
+            failed = []
+            for case in given:
+                try:
+                    test(**case, **fixtures)
+                except Exception as error:
+                    error.add_note(f"with {case}")
+                    failed.append(error)
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(given)} cases", failed)
+
+        signature = inspect.signature(test)
+        fixtures = [parameter for name, parameter in signature.parameters.items() if name not in named]
+        together.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+        together.__doc__ = test.__doc__
+        return together
+
+    return of_all
 
 
 ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results

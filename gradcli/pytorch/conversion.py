@@ -18,13 +18,14 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     dtypes.check_device(kwargs.pop("device", None))
     copy = kwargs.pop("copy", False)
     for value in args:
-        if isinstance(value, dtypes.dtype):
+        if isinstance(value, dtypes.dtype | type):
             wanted = value
         elif isinstance(value, Tensor):
             wanted = value.dtype
         elif isinstance(value, str | dtypes.device):
             dtypes.check_device(value)
-    if wanted is None or wanted.numpy == input._a.dtype:
+    wanted = dtypes.chosen(wanted, input.dtype)
+    if wanted.numpy == input._a.dtype:
         return input.clone() if copy else input  # type: ignore[attr-defined,no-any-return]
     return apply("cast", lambda x: cast(x, wanted.name), (input,), wanted.name)
 

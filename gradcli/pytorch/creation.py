@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ from gradcli.graph.dtypes import DType, promoted
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import SHORT, to
 from gradcli.pytorch.cuts import cut_all
-from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, default_dtype
+from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.registry import TORCH, function, method
@@ -31,7 +30,7 @@ def _values(data: Any, wanted: Any = None) -> Array:
     if tensors and wanted is None:
         wanted = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
     if found.dtype.kind in "biuf" and wanted is not None:
-        return _fitting(found, _dtype(wanted))
+        return _fitting(found, chosen(wanted, default_dtype()))
     if found.dtype.kind == "f" or found.size == 0:
         return _fitting(found, default_dtype())
     if found.dtype.kind in "US" or found.dtype == object:
@@ -85,20 +84,10 @@ def _unreadable(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
-def _dtype(wanted: Any, usual: dtypes.dtype | None = None) -> dtypes.dtype:
-    if wanted is None and usual is not None:
-        return usual
-    if isinstance(wanted, dtypes.dtype):
-        return wanted
-    if wanted in (float, int, builtins.bool):
-        return {float: default_dtype(), int: dtypes.int64, builtins.bool: dtypes.bool_}[wanted]
-    raise TypeError(f"dtype must be a torch.dtype, not {type(wanted).__name__}")
-
-
 def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Return a tensor of an array, in a dtype, with the wish for a gradient."""
     check_device(device)
-    wanted = _dtype(dtype) if dtype is not None else None
+    wanted = chosen(dtype, default_dtype()) if dtype is not None else None
     if wanted is not None:
         array = array.astype(wanted.numpy, copy=False)
     elif array.dtype not in OF_NUMPY and array.dtype.kind in "uc":
@@ -152,7 +141,7 @@ def check_room(count: Any, kind: Any) -> None:
 
 
 def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    wanted, shape = _dtype(dtype, dtypes.of_number(value)), shape_of(size)
+    wanted, shape = chosen(dtype, dtypes.of_number(value)), shape_of(size)
     if any(n < 0 for n in shape):
         least = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {list(shape)}")
@@ -202,7 +191,7 @@ method("new_full")(
 )
 method("new_tensor")(
     lambda self, data, *, dtype=None, **more: _optional(
-        np.array(_values(data, dtype or self.dtype), (dtype or self.dtype).numpy), **more
+        np.array(_values(data, dtype or self.dtype), chosen(dtype, self.dtype).numpy), **more
     )
 )
 
@@ -237,7 +226,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
         start, end = 0, start
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
-    wanted = _dtype(dtype, dtypes.int64 if whole else default_dtype())
+    wanted = chosen(dtype, dtypes.int64 if whole else default_dtype())
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = int(np.ceil((end - start) / step))
@@ -259,13 +248,13 @@ def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
 def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
     warn("range")
     start, end = (0, start) if end is None else (start, end)
-    wanted = dtype or default_dtype()
+    wanted = chosen(dtype, default_dtype())
     return _optional(_steps(start, step, int((end - start) / step) + 1, wanted.numpy).astype(wanted.numpy), **options)
 
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    wanted = _dtype(dtype, default_dtype()).numpy
+    wanted = chosen(dtype, default_dtype()).numpy
     a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
     check_room(steps, wanted)
     step = (b - a) / wanted.type(max(1, steps - 1))
@@ -277,8 +266,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: 
 
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    check_room(n * (m or n), (dtype or default_dtype()).numpy)
-    return _optional(np.eye(n, m, dtype=(dtype or default_dtype()).numpy), **options)
+    check_room(n * (m or n), chosen(dtype, default_dtype()).numpy)
+    return _optional(np.eye(n, m, dtype=chosen(dtype, default_dtype()).numpy), **options)
 
 
 # The old types, which are called like functions

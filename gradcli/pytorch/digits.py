@@ -14,7 +14,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.activation_order import sigmoid, silu
 from gradcli.pytorch.product_order import product
 from gradcli.pytorch.sum_order import LANES, in_lanes, sums
-from gradcli.pytorch.vector_functions import VECTOR, OneByOne, Vectors, exp, in_loop
+from gradcli.pytorch.vector_functions import VECTOR, OneByOne, Vectors, exp, in_loop, log
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,7 @@ def _softmax(axis: int, x: Array) -> Array:
 
 def _log_softmax(axis: int, x: Array) -> Array:
     _, whole = _powers(axis, x)
-    return x - x.max(axis, keepdims=True) - wide(np.log, whole)  # type: ignore[no-any-return]
+    return x - x.max(axis, keepdims=True) - log(whole)  # type: ignore[no-any-return]
 
 
 def _powers(axis: int, x: Array) -> tuple[Array, Array]:

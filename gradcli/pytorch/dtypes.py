@@ -95,6 +95,19 @@ def result_dtype(operands: Sequence[Any]) -> dtype:
     return result
 
 
+def chosen(wanted: Any, usual: dtype) -> dtype:
+    """Return the dtype that is wanted, which may be one of Python's types, or the usual one for none.
+
+    Errors: `TypeError` for what is no dtype.
+    """
+    if wanted is None:
+        return usual
+    found = {float: float64, int: int64, bool: bool_}.get(wanted, wanted)
+    if not isinstance(found, dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(wanted).__name__}")
+    return found
+
+
 class iinfo:
     """What whole numbers of a dtype can be."""
 

@@ -29,7 +29,6 @@ from gradcli.pytorch.random import dropped
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling
 from gradcli.pytorch.registry import check_tensors
-from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.pytorch.views import t
 from gradcli.vocabulary import FUNCTIONS
@@ -274,9 +273,10 @@ def batch_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and running_mean is not None and running_var is not None:
         mean, squares = statistics(input._a[..., 0])
-        for running, now in ((running_mean, mean), (running_var, squares / (size - 1))):
-            kind = running._a.dtype.type
-            running._a[:, 0] = fused(kind(momentum), now, kind(1 - momentum) * running._a[:, 0])
+        share, rest = (running_mean._a.dtype.type(m) for m in (momentum, 1 - momentum))
+        running_mean._a[:, 0] = share * mean + rest * running_mean._a[:, 0]
+        running_var._a[:, 0] = np.float64(share) * (squares / (size - 1)) + rest * running_var._a[:, 0]
+        for running in (running_mean, running_var):
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)

@@ -6,6 +6,7 @@ Source: PyTorch 2.13 on a processor with AVX2, checked bit for bit; M. Matsumoto
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -93,11 +94,10 @@ class Generator:
         if self._spare is not None:
             found, self._spare = self._spare, None
             return found
-        angle, radius = self.uniform(2, np.float64)
-        rad = np.sqrt(-2 * np.log1p(-radius))
-        theta = 2 * np.pi * angle
-        self._spare = float(rad * np.sin(theta))
-        return float(rad * np.cos(theta))
+        angle, radius = self.uniform(2, np.float64).tolist()
+        rad, theta = math.sqrt(-2 * math.log1p(-radius)), 2 * math.pi * angle  # the C library's, as PyTorch's are
+        self._spare = rad * math.sin(theta)
+        return rad * math.cos(theta)
 
     def integers(self, low: int, high: int, n: int) -> Array:
         """Return whole numbers from `low` to before `high`."""

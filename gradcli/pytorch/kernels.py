@@ -14,12 +14,13 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.activation_order import activation
+from gradcli.pytorch.convolution_order import Convolution
 from gradcli.pytorch.digits import wide
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
-from gradcli.pytorch.vector_functions import exp
+from gradcli.pytorch.vector_functions import exp, log1p
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
@@ -134,7 +135,7 @@ def _with_logits(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
         return None
 
     def loss(x: Array, y: Array) -> Array:
-        one = (1 - y) * x - (np.minimum(x, 0) - wide(np.log1p, exp(-np.abs(x))))
+        one = (1 - y) * x - (np.minimum(x, 0) - log1p(exp(-abs(x))))
         axes = tuple(range(x.ndim - 1))
         return one if how == "none" else _one(how, one, axes)
 
@@ -169,6 +170,11 @@ def _layer_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
     return None if call is None else call.forward
 
 
+def _convolution(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    call = Convolution.of(settings, shapes)
+    return None if call is None else call.forward
+
+
 _KERNELS: dict[str, Callable[..., Kernel | None]] = {
     "add": _scaled(1),
     "sub": _scaled(-1),
@@ -177,6 +183,8 @@ _KERNELS: dict[str, Callable[..., Kernel | None]] = {
     "nll_loss": _classes,
     "std": _spread("std"),
     "var": _spread("var"),
+    "conv1d": _convolution,
+    "conv2d": _convolution,
     "batch_norm": _batch_norm,
     "layer_norm": _layer_norm,
     "binary_cross_entropy": _of_probabilities,

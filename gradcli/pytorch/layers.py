@@ -12,7 +12,7 @@ from gradcli.pytorch import functional as F
 from gradcli.pytorch import init
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros
-from gradcli.pytorch.dtypes import default_dtype
+from gradcli.pytorch.dtypes import chosen, default_dtype
 from gradcli.pytorch.joining import cat, stack
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
@@ -27,7 +27,7 @@ def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
         Module.__init__(self)
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         given = signature(self, *args, **kwargs)
-        dtype = given.pop("dtype", None) or default_dtype()
+        dtype = chosen(given.pop("dtype", None), default_dtype())
         for name, value in given.items():
             if name not in ("self", "device"):
                 setattr(self, name, value)

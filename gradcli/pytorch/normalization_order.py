@@ -168,19 +168,22 @@ class Layer:
         inverse = 1 / np.sqrt(variance + x.dtype.type(self.eps))
         return rows, mean[:, None], inverse[:, None], rows - mean[:, None]
 
+    @staticmethod
+    def _along(a: Array, b: Array | None) -> Array:
+        """Return the sum of each row, or of its products with another."""
+        return in_lanes(1, a[..., None], by=None if b is None else b[..., None])[..., 0]
+
     def backward(self, *arrays: Array) -> dict[int, Array]:
         """Return what is passed on to each operand, given the operands, the result and its gradient."""
         x = arrays[0]
         rows, mean, inverse, _ = self._statistics(x)
         g, kind = arrays[-1].reshape(rows.shape), x.dtype.type
-        scaled = g if self.weight is None else g * arrays[self.weight].reshape(-1)
+        weight = None if self.weight is None else np.broadcast_to(arrays[self.weight].reshape(-1), rows.shape)
         share = kind(1) / kind(rows.shape[1])
-        total = in_lanes(1, scaled[..., None])[..., 0]
-        turned = g * rows if self.weight is None else g * rows * arrays[self.weight].reshape(-1)
-        products = in_lanes(1, turned[..., None])[..., 0]
+        total, products = self._along(g, weight), self._along(*((g, rows) if weight is None else (g * rows, weight)))
         slope = fused(total, mean, -products) * inverse * inverse * inverse * share
         constant = fused(-slope, mean, -(total * inverse * share))
-        steep = inverse * g if self.weight is None else inverse * g * arrays[self.weight].reshape(-1)
+        steep = inverse * g if weight is None else inverse * g * weight
         passed = {0: (fused(slope, rows, steep) + constant).reshape(x.shape)}
         if self.weight is not None:
             passed[self.weight] = _products_down(g, fused(inverse, rows, -mean * inverse)).reshape(

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.activation_order import activation, sigmoid
+from gradcli.pytorch.convolution_order import Convolution
 from gradcli.pytorch.digits import wide
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import product, products_of_stacks, turned
@@ -127,8 +128,13 @@ def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     if axis is None:
         return None
     if axis == len(shapes[0]) - 1:
-        return Own((RESULT,), lambda x, y, g: y * (g - in_lanes(axis, g * y, VECTOR)))
+        return Own((RESULT,), lambda x, y, g: y * (g - _products_in_lanes(axis, g, y)))
     return Own((RESULT,), lambda x, y, g: y * (g - _rounded_once(axis, g, y)))
+
+
+def _products_in_lanes(axis: int, a: Array, b: Array) -> Array:
+    """Return sums of products along the last axis: of float64 each product is rounded."""
+    return in_lanes(axis, a * b, VECTOR) if a.itemsize == 8 else in_lanes(axis, a, VECTOR, b)
 
 
 def _rounded_once(axis: int, a: Array, b: Array) -> Array:
@@ -224,7 +230,14 @@ def _of_call(call: Batch | Layer | None) -> Own | None:
     return OwnTogether((0, *[p for p in more if p is not None]), call.backward, (0, call.weight, call.bias))
 
 
+def _convolution(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    call = Convolution.of(settings, shapes)
+    return None if call is None else OwnTogether((0, 1), call.backward, range(len(shapes)))
+
+
 _RULES: dict[str, Callable[..., Own | None]] = {
+    "conv1d": _convolution,
+    "conv2d": _convolution,
     "batch_norm": lambda settings, shapes: _of_call(Batch.of(settings)),
     "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
     **{op: _plain((0, RESULT), rule) for op, rule in _OF_ELEMENTS.items()},

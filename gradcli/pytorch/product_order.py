@@ -45,16 +45,16 @@ _SMALL = 400
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
-    if not _is_fused(a, b):
+    if not is_fused(a, b):
         return product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
     if a.dtype == np.float32:
         return _fused(a, b, first)
     found = product(a, b) + first
     rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
-    chain = np.concatenate([first[:1, :columns], b[:, :columns]])
+    terms = np.concatenate([first[:1, :columns], b[:, :columns]])
     if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
-        found[:rows, :columns] = _chain(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), chain)
+        found[:rows, :columns] = chain(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), terms)
     return found
 
 
@@ -68,12 +68,12 @@ def _of_matrices(a: Array, b: Array) -> Array:
     (rows, inner), columns = a.shape, b.shape[1]
     if inner == 1:
         return a * b  # type: ignore[no-any-return]
-    if _is_fused(a, b):
+    if is_fused(a, b):
         return _fused(a, b) if a.dtype == np.float32 else _fused_but_edges(a, b)
     return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
 
 
-def _is_fused(a: Array, b: Array) -> bool:
+def is_fused(a: Array, b: Array) -> bool:
     """Tell whether each term of a product is added with one rounding, and this can be done."""
     (rows, inner), columns = a.shape, b.shape[1]
     is_wide = rows >= _ROWS and columns >= _COLUMNS and inner > 1
@@ -99,7 +99,7 @@ def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
     count = a.shape[1]
     block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
     for k in range(0, count, block):
-        more = _chain(a[:, k : k + block], b[k : k + block])
+        more = chain(a[:, k : k + block], b[k : k + block])
         found = more if found is None else found + more
     assert found is not None
     return found
@@ -109,16 +109,23 @@ def _fused_but_edges(a: Array, b: Array) -> Array:
     """Return a product of float64: one rounding is for whole fours of rows and twelves of columns."""
     rows, columns = len(a) - len(a) % _ROWS, b.shape[1] - b.shape[1] % _COLUMNS
     found = np.empty((len(a), b.shape[1]))
-    found[:rows, :columns] = _chain(a[:rows], b[:, :columns])
+    found[:rows, :columns] = chain(a[:rows], b[:, :columns])
     for x, y, part in ((a, b[:, columns:], found[:, columns:]), (a[rows:], b[:, :columns], found[rows:, :columns])):
         if part.size:
             part[...] = _rounded_first(x, y)
     return found
 
 
-def _chain(a: Array, b: Array) -> Array:
+def chain(a: Array, b: Array) -> Array:
     """Return a product whose terms are added one after the other, each with one rounding."""
-    return _in_blas(a, b) if _adds_in_order(a.dtype) else _one_by_one(a, b)
+    if not _adds_in_order(a.dtype):
+        return _one_by_one(a, b)
+    found = _in_blas(a[:, :_TERMS], b[:_TERMS])
+    for k in range(_TERMS, len(b), _TERMS):  # what there is comes first
+        first = np.eye(len(a), dtype=a.dtype)
+        more = np.concatenate([first, a[:, k : k + _TERMS]], axis=1), np.concatenate([found, b[k : k + _TERMS]])
+        found = _in_blas(*more)
+    return found
 
 
 def _in_blas(a: Array, b: Array) -> Array:
@@ -143,6 +150,7 @@ def _in_blas(a: Array, b: Array) -> Array:
 
 
 _EDGE = 8
+_TERMS = 2048  # which a BLAS adds before it writes anything
 _ONE_THREAD = 1 << 18  # products that a BLAS does not share out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.creation import _optional, check_room
-from gradcli.pytorch.dtypes import default_dtype, int64
+from gradcli.pytorch.dtypes import check_device, chosen, default_dtype, int64
 from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
 from gradcli.pytorch.inplace import in_memory, refilled
 from gradcli.pytorch.modes import no_grad
@@ -30,8 +30,9 @@ def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
     """Register what fills a tensor of a size, or one like another, with numbers that are drawn; return the latter."""
 
     def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
+        check_device(options.get("device"))
         shape = shape_of((options.pop("size"),) if "size" in options else size)
-        kind = (dtype or default_dtype()).numpy
+        kind = chosen(dtype, default_dtype()).numpy
         check_room(math.prod(shape), kind)
         return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
 
@@ -56,7 +57,7 @@ def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, *
     shape = shape_of((size,))
     check_room(math.prod(shape), np.int64)
     found = (generator or DEFAULT).integers(low, high, int(np.prod(shape, dtype=int)))
-    return _optional(found.reshape(shape).astype((dtype or int64).numpy), **options)
+    return _optional(found.reshape(shape).astype(chosen(dtype, int64).numpy), **options)
 
 
 def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
@@ -78,7 +79,7 @@ def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
 @function("randperm")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
     check_room(n, np.int64)
-    return _optional((generator or DEFAULT).permutation(n).astype((dtype or int64).numpy), **options)
+    return _optional((generator or DEFAULT).permutation(n).astype(chosen(dtype, int64).numpy), **options)
 
 
 @function("normal")

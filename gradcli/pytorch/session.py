@@ -18,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from gradcli.graph import shapes
 from gradcli.pytorch.missing import MissingError, missing
 
 # The modules of `torch.nn.modules`, whose classes `torch.nn` has.
@@ -58,6 +59,9 @@ MODULES = {
     "torch.utils.data": "data",
     "torch.version": "version",
 }
+
+
+_MAX_ELEMENTS = 2**30  # of an array: more than a formula's, as the windows of a convolution are many
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -163,6 +167,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
     if script.folder is not None:
         main.__file__ = script.name
     before = sys.modules.get("__main__"), sys.argv, list(sys.path), dict(sys.modules)
+    limit, shapes.MAX_ELEMENTS = shapes.MAX_ELEMENTS, _MAX_ELEMENTS
     hooks = sys.excepthook, threading.excepthook
     threading.excepthook = _in_a_thread
     finder = _Finder()
@@ -185,6 +190,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
         if before[0] is not None:
             sys.modules["__main__"] = before[0]
         sys.argv, sys.path[:] = before[1], before[2]
+        shapes.MAX_ELEMENTS = limit
         sys.excepthook, threading.excepthook = hooks
 
 

@@ -25,8 +25,10 @@ _LEVELS = 4
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
     """Return the sums over axes; the last axis of the array is that of points, of which there is one."""
     lanes = LANES.get(x.dtype)
-    if lanes is None or not axes or not x.size or not x.flags.c_contiguous or axes[-1] - axes[0] != len(axes) - 1:
+    if lanes is None or not axes or not x.size or not x.flags.c_contiguous:
         return x.sum(axis=axes)  # type: ignore[no-any-return]
+    if axes[-1] - axes[0] != len(axes) - 1:
+        return _of_apart(axes, x) if axes[-1] == x.ndim - 2 else x.sum(axis=axes)  # type: ignore[no-any-return]
     shape = x.shape[: axes[0]] + x.shape[axes[-1] + 1 :]
     count, inner = math.prod(x.shape[a] for a in axes), math.prod(x.shape[axes[-1] + 1 :])
     if count < _BESIDE:
@@ -34,6 +36,15 @@ def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
     rows = x.reshape(-1, count, inner)
     found = _along(rows[..., 0], lanes) if inner == 1 else _across(rows, lanes)
     return found.reshape(shape)
+
+
+def _of_apart(axes: tuple[int, ...], x: Array) -> Array:
+    """Return sums over axes with others in between: of the last ones first, and then one sum after the other."""
+    near = [a for i, a in enumerate(axes) if axes[-1] - a == len(axes) - 1 - i]
+    each = sums(tuple(near), x)
+    far = axes[: len(axes) - len(near)]
+    rows = np.moveaxis(each, far, range(len(far)))
+    return np.add.accumulate(rows.reshape(-1, *rows.shape[len(far) :]), axis=0)[-1]  # type: ignore[no-any-return]
 
 
 def _along(x: Array, lanes: int) -> Array:
@@ -81,21 +92,24 @@ def _cascade(rows: Array) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-def in_lanes(axis: int, x: Array, vector: int = 32) -> Array:
+def in_lanes(axis: int, x: Array, vector: int = 32, by: Array | None = None) -> Array:
     """Return the sums along an axis that a kernel needs for itself: of the last axis in lanes, which are folded.
 
-    A lane is a number of a vector of so many bytes.
+    A lane is a number of a vector of so many bytes.  With factors `by` it is the products that are added, those behind
+    whole vectors with one rounding.
     """
     if not x.shape[axis]:
         return x.sum(axis, keepdims=True)  # type: ignore[no-any-return]
-    rows = np.ascontiguousarray(np.moveaxis(x, axis, 0))
+    first, *factors = (np.ascontiguousarray(np.moveaxis(a, axis, 0)) for a in ((x,) if by is None else (x, by)))
+    rows = first * factors[0] if factors else first
     lanes = vector // x.itemsize if axis == x.ndim - 2 else 1
     if len(rows) < lanes or lanes == 1:
         found = np.add.accumulate(rows, axis=0)[-1]
     else:
         whole = len(rows) - len(rows) % lanes
         sums_of_lanes = np.add.reduce(rows[:whole].reshape(-1, lanes, *rows.shape[1:]), axis=0)
-        sums_of_lanes[: len(rows) - whole] += rows[whole:]
+        rest = sums_of_lanes[: len(rows) - whole]
+        rest[...] = fused(first[whole:], factors[0][whole:], rest) if factors else rest + rows[whole:]
         # Lanes of float64 are added one after the other.
         found = folded(sums_of_lanes) if x.itemsize == 4 else np.add.accumulate(sums_of_lanes, axis=0)[-1]
     return np.expand_dims(found, axis)
@@ -124,13 +138,17 @@ _Moments = tuple[int, Array, Array]  # of how many numbers, their mean, the sum 
 
 
 def _of_steps(x: Array, divides: bool = False) -> _Moments:
-    """Return the moments along the middle axis, one number after the other; vectors are not divided by k."""
+    """Return the moments along the middle axis, one number after the other; vectors are not divided by k, but fused."""
     kind = x.dtype.type
     mean = squares = np.zeros((x.shape[0], x.shape[2]), x.dtype)
     for k in range(x.shape[1]):
         far = x[:, k] - mean
-        mean = mean + far / kind(k + 1) if divides else fused(far, kind(1) / kind(k + 1), mean)
-        squares = fused(far, x[:, k] - mean, squares)
+        if divides:
+            mean = mean + far / kind(k + 1)
+            squares = squares + far * (x[:, k] - mean)
+        else:
+            mean = fused(far, kind(1) / kind(k + 1), mean)
+            squares = fused(far, x[:, k] - mean, squares)
     return x.shape[1], mean, squares
 
 

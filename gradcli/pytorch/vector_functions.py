@@ -22,14 +22,13 @@ Kernel = Callable[..., Array]
 VECTOR = 64  # bytes, of a processor with AVX-512
 _LOG2_E = 1 / math.log(2)
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
-_LN2 = float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09))
 
 
 def _polynomial(x: Array, *coefficients: float) -> Array:
     """Return a polynomial, each term added with one rounding."""
     found = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
-        found = fused(found, x, np.float32(c))
+        found = fused(found, x, x.dtype.type(c))
     return found
 
 
@@ -96,13 +95,36 @@ def log1p(x: Array) -> Array:
         return np.log1p(x.astype(np.longdouble)).astype(x.dtype)  # type: ignore[no-any-return]
     power = np.frexp((x + np.float32(1)) * np.float32(1 / 0.75))[1] - 1
     scale = np.ldexp(np.float32(1), -power)
-    rest = fused(x, scale, scale - 1)
+    return np.where(np.isfinite(x), _logarithm(power, fused(x, scale, scale - 1)), x)
+
+
+def log(x: Array) -> Array:
+    """Return logarithms of positive numbers as PyTorch's kernels have them, which compute more than a log."""
+    power = np.frexp(x * x.dtype.type(1 / 0.75))[1] - 1
+    return _logarithm(power, np.ldexp(x, -power) - x.dtype.type(1))
+
+
+def _logarithm(power: Array, rest: Array) -> Array:
+    """Return the logarithm of 2**power·(1 + rest)."""
+    kind = rest.dtype
+    wide: Any = rest.astype(np.float64 if kind == np.float32 else np.longdouble)
     high = rest * (1 / (2 + rest))
     square = high * high
-    cubic = square * high * _polynomial(square, 0.3027294874, 0.3996108174, 0.6666694880)
-    wide = rest.astype(np.float64)
-    found = (_LN2 * power + 2 * wide / (2 + wide) + cubic).astype(np.float32)
-    return np.where(np.isfinite(x), found, x)
+    cubic = square * high * _polynomial(square, *_LOG[kind.char])
+    return (_LN2[kind.char] * power + 2 * wide / (2 + wide) + cubic).astype(kind)  # type: ignore[no-any-return]
+
+
+_LN2 = {
+    "f": float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09)),
+    "d": np.longdouble(0.693147180559945286226764) + np.longdouble(2.319046813846299558417771e-17),
+}
+_LOG = {
+    "f": (0.3027294874, 0.3996108174, 0.6666694880),
+    "d": (
+        *(0.1532076988502701353, 0.1525629051003428716, 0.1818605932937785996, 0.2222214519839380009),
+        *(0.2857142932794299317, 0.3999999999635251990, 0.6666666666667333541),
+    ),
+}
 
 
 @cache

@@ -1,6 +1,6 @@
 """What derivatives look like: some that everybody knows are printed as a textbook prints them, to the character."""
 
-import pytest
+from conftest import each
 
 from gradcli import parse, symbolic_jacobian
 from gradcli.notation.formulas import code
@@ -92,7 +92,7 @@ PINNED = [
 ]
 
 
-@pytest.mark.parametrize(("system", "shapes", "entries", "where"), PINNED, ids=[row[0] for row in PINNED])
+@each(("system", "shapes", "entries", "where"), PINNED)
 def test_a_derivative_that_everybody_knows(system, shapes, entries, where):
     found = symbolic_jacobian(parse(system, **shapes))
     decimals = "." in system

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import each
 
 FORMATS = ["table", "json", "csv", "latex", "markdown"]
 
@@ -25,8 +26,8 @@ def test_the_square_of_a_sum_is_not_multiplied_out(cli, square, entries):
     assert cli.json("jacobian", f"y={square}")["symbolic"] == [entries]
 
 
-@pytest.mark.parametrize("style", FORMATS)
-@pytest.mark.parametrize(
+@each("style", FORMATS)
+@each(
     "arguments",
     [
         ("backward", "y=x**2", "--v", "1e300"),
@@ -39,7 +40,6 @@ def test_the_square_of_a_sum_is_not_multiplied_out(cli, square, entries):
         ("jacobian", "y=10**300*x**2"),
         ("jacobian", "y=x**2*exp(1e300*x)/3e200"),
     ],
-    ids=" ".join,
 )
 def test_a_number_has_no_digits_that_say_nothing(cli, arguments, style):
     out = cli.done(*arguments, "-f", style).out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, needs
+from conftest import ENDINGS, each, needs
 
 from gradcli.batch import job
 from gradcli.cli import many
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 1000])
-@pytest.mark.parametrize(
+@each("size", [1, 2, 3, 4, 1000])
+@each(
     ("options", "form"),
     [
         (options, form)
@@ -27,7 +27,6 @@ POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
         for form in (*ENDINGS, "-", "json")
         if not ("--sparse" in options and form == "json")
     ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
     needs(form)
@@ -80,7 +79,7 @@ def test_the_operation_is_named(cli, style, command, system, a, count, says):
     assert len(derivatives.splitlines()) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("system", "a", "count", "says"),
     [
         (
@@ -96,8 +95,8 @@ def test_the_operation_is_named(cli, style, command, system, a, count, says):
         ("input b = inf\ny=a+b", [1, 2], "2 of 2 points are", "y is inf: the input b itself is not finite"),
     ],
 )
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("engine", ["numpy", "numba", "json"])
+@each("command", ["backward", "jacobian"])
+@each("engine", ["numpy", "numba", "json"])
 def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count, says):
     if engine == "numba":
         pytest.importorskip("numba")

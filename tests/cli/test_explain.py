@@ -6,6 +6,7 @@ import re
 
 import click
 import pytest
+from conftest import each
 
 from gradcli.cli.explain import explain
 from gradcli.guide.topics import topics
@@ -26,8 +27,8 @@ def test_topics_are_listed_with_a_line_each(cli):
     assert len(lines) == len(topics()) + 3 + 3 + 1  # headings, empty lines, what to type
 
 
-@pytest.mark.parametrize("topic", topics())
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@each("topic", topics())
+@each("columns", [60, 80, 120])
 def test_a_page_is_no_wider_than_others(cli, monkeypatch, topic, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     out = cli.done("explain", topic).out
@@ -36,7 +37,7 @@ def test_a_page_is_no_wider_than_others(cli, monkeypatch, topic, columns):
     assert all(cells(line) <= columns or " " not in line.strip() for line in out.splitlines())
 
 
-@pytest.mark.parametrize("heading", [s.heading for t in topics().values() for s in t.sections if s.messages])
+@each("heading", [s.heading for t in topics().values() for s in t.sections if s.messages])
 def test_a_message_is_explained_within_a_screen(cli, monkeypatch, heading):
     monkeypatch.setenv("COLUMNS", "60")
     lines = cli.done("explain", heading.replace("…", "7")).out.splitlines()

@@ -256,9 +256,8 @@ def contents(folder: str = ".") -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("old", [False, True], ids=["", "over an old file"])
 @pytest.mark.parametrize("mistake", FILES + COTANGENTS + OPTIONS, ids=name_of)
-def test_mistake(cli, tmp_path, monkeypatch, mistake, old):
+def test_mistake(cli, tmp_path, monkeypatch, mistake):
     for module in mistake.needs:
         pytest.importorskip(module)
     for module in mistake.without:
@@ -266,14 +265,14 @@ def test_mistake(cli, tmp_path, monkeypatch, mistake, old):
     monkeypatch.chdir(tmp_path)
     for name, text in mistake.files.items():
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    if old:
-        for name in {"r.csv", "r.npz", "r.parquet", "r.json"}:
+    for old in ((), ("r.csv", "r.npz", "r.parquet", "r.json")):
+        for name in old:
             (tmp_path / name).write_bytes(OLD)
-    before = contents()
-    err = cli.refused(*mistake.line, stdin=mistake.stdin)
-    assert err.startswith("error: ")
-    assert all(piece in said(err) for piece in mistake.says), err
-    assert contents() == before
+        before = contents()
+        err = cli.refused(*mistake.line, stdin=mistake.stdin)
+        assert err.startswith("error: ")
+        assert all(piece in said(err) for piece in mistake.says), err
+        assert contents() == before
 
 
 @pytest.mark.parametrize(

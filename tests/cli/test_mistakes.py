@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from conftest import said
+from conftest import each, said
 
 WAY_OUT = r"\n  \S"  # a line of advice below the message, or below the caret
 
@@ -357,7 +357,7 @@ def name_of(mistake: Mistake) -> str:
     return re.sub("[«»]", "", text).encode("ascii", "backslashreplace").decode()
 
 
-@pytest.mark.parametrize("mistake", LANGUAGE + OPTIONS, ids=name_of)
+@each("mistake", LANGUAGE + OPTIONS)
 def test_mistake(cli, mistake):
     clean = [mark[0] if (mark := marked(text)) else text for text in mistake.arguments]
     stdin = mistake.stdin

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from conftest import each
 from point_files import csv, read, refused
 
 from gradcli.data.csv import chunks as csv_chunks
@@ -17,7 +18,7 @@ from gradcli.errors import InputError
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b"\xef\xbb\xbfx0,x1\n1,2\n3,4\n",
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("own_folder")
         b"x0,x1,the \x1b date\n1,2,a\x1c\n3,4,b\n",
     ],
 )
-@pytest.mark.parametrize("chunk", [1, 7, 2**23])
+@each("chunk", [1, 7, 2**23])
 def test_csv_in_all_its_forms(monkeypatch, text, chunk):
     monkeypatch.setattr(csv_chunks, "CHUNK", chunk)
     monkeypatch.setattr(csv_chunks, "_FIRST", chunk)

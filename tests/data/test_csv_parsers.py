@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -190,7 +191,7 @@ def test_parsers_agree_about_one_column(path, lines, end, last):
     assert all(other == first for other in others)
 
 
-@pytest.mark.parametrize("cell", CELLS + ODD)
+@each("cell", CELLS + ODD)
 def test_each_cell_is_what_python_takes_for_a_number(path, cell):
     try:
         number = float(cell.strip('"') if cell.startswith('"') and cell.endswith('"') else cell)

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from conftest import each
 from point_files import npz, read, refused
 
 from gradcli.data.npz import members as npz_members
@@ -13,18 +14,18 @@ from gradcli.data.points import open_points
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@pytest.mark.parametrize("kind", ["?", "i1", ">i2", "<u8", "f2", ">f4", "<f8", "longdouble"])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("count", [2, 3])
+@each("kind", ["?", "i1", ">i2", "<u8", "f2", ">f4", "<f8", "longdouble"])
+@each("order", ["C", "F"])
+@each("count", [2, 3])
 def test_npz_of_any_numbers(kind, order, count):
     values = np.resize([0, 1, 1, 1, 0, 1, 1], (count, 5 - count)).astype(kind, order=order)
     found, _ = read(npz(x=values), size=1)
     np.testing.assert_array_equal(found["x"], values.T.astype(float))
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 23, 24, 25, 100])
-@pytest.mark.parametrize("tile", [1, 200, 2**24])
-@pytest.mark.parametrize("size", [1, 3, 1000])
+@each("count", [1, 2, 5, 23, 24, 25, 100])
+@each("tile", [1, 200, 2**24])
+@each("size", [1, 3, 1000])
 def test_fortran_order_of_any_number_of_points(monkeypatch, count, tile, size):
     monkeypatch.setattr(npz_members, "_TILE", tile)
     arrays = {f"x{k}": np.random.default_rng(k).standard_normal((count, *s)) for k, s in enumerate([(2, 3, 4), (24,)])}

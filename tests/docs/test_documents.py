@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 import click
 import numpy as np
 import pytest
+from conftest import each
 from documents import (
     GUIDE,
     INDEX,
@@ -97,7 +98,7 @@ def without_blocks(text):
     return re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES)
 def test_every_link_leads_to_a_page_and_a_heading(path):
     for link in re.findall(r"\]\(([^)]+)\)", re.sub(r"`[^`\n]*`", "", PAGES[path])):
         name, _, anchor = link.partition("#")
@@ -107,7 +108,7 @@ def test_every_link_leads_to_a_page_and_a_heading(path):
             assert anchor in anchors(PAGES[target]), link
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES)
 def test_every_file_and_folder_that_is_named_is_there(path):
     for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s]*)`", without_blocks(PAGES[path])):
         assert (ROOT / name.replace("TOPIC", "shapes")).exists(), name
@@ -136,7 +137,7 @@ def test_the_picture_stands_above_the_first_command():
     assert PAGES[README].index(f"](samples/{PICTURE.name})") < PAGES[README].index("```console")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES)
 def test_every_command_named_in_a_sentence_is_there(path):
     for said in re.findall(r"`([^`\n]*)`", without_blocks(PAGES[path])):
         for word in re.findall(r"(?:^|\| )gradcli (\S+)", said):

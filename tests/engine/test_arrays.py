@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_array_equal
 
 from gradcli.engine.arrays import load
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(), (6,), (2, 3), (3, 2), (1, 6), (2, 3, 4)])
-@pytest.mark.parametrize("kind", ["<f8", ">f8", "<f4", "<i4", ">i2", "u1", "?"])
+@each("order", ["C", "F"])
+@each("shape", [(), (6,), (2, 3), (3, 2), (1, 6), (2, 3, 4)])
+@each("kind", ["<f8", ">f8", "<f4", "<i4", ">i2", "u1", "?"])
 def test_every_element_stands_in_its_place(tmp_path, kind, shape, order):
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(kind, order=order)
     np.save(tmp_path / "x.npy", values)

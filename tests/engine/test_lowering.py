@@ -6,6 +6,7 @@ from math import erfc
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, parse, vjp
@@ -175,7 +176,7 @@ def test_no_composite_operation_is_forgotten():
     assert set(FORMULAS) == COMPOSITE
 
 
-@pytest.mark.parametrize(("op", "text", "formula"), [(op, *row) for op, rows in FORMULAS.items() for row in rows])
+@each(("op", "text", "formula"), [(op, *row) for op, rows in FORMULAS.items() for row in rows])
 def test_lowered_value_is_the_formulas(op, text, formula):
     for argument, inner in ARGUMENTS:
         with np.errstate(all="ignore"):
@@ -184,7 +185,7 @@ def test_lowered_value_is_the_formulas(op, text, formula):
         assert_allclose(found, expected, rtol=1e-13, atol=1e-15, err_msg=argument)
 
 
-@pytest.mark.parametrize("op", sorted(COMPOSITE - {"pow"}))
+@each("op", sorted(COMPOSITE - {"pow"}))
 def test_engines_need_no_composite_operation(op):
     for (text, _), (argument, _) in product(FORMULAS[op], ARGUMENTS):
         left = operations(graph_of(text, argument))

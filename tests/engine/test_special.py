@@ -7,7 +7,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from conftest import HANG, environment
+from conftest import HANG, each, environment
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -100,7 +100,7 @@ POLES = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "x", "value", "slope"), POLES)
+@each(("expression", "x", "value", "slope"), POLES)
 def test_poles_and_ends(expression, x, value, slope):
     (found,), (found_slope,) = values_of(expression, [x])
     assert_allclose(found, value, rtol=1e-12)

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from conftest import each
 
 from gradcli.explain.corners import CORNERS
 
@@ -37,8 +38,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "at", "where", "taken"), CASES)
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
+@each(("expression", "at", "where", "taken"), CASES)
+@each("command", ["backward", "jacobian"])
 def test_a_corner_is_noted(cli, command, expression, at, where, taken):
     told = [line for line in cli.done(command, f"y={expression}", "--at", at).err.splitlines() if "note" in line]
     assert told == [f"note: {where} has no derivative: PyTorch takes {taken}"]

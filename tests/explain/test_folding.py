@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import each
 
 from gradcli import parse
 from gradcli.explain import folding
@@ -32,7 +33,7 @@ def some_system(seed):
     return parse("\n".join([*lines, *odd, f"y = {last}"]), p=(rows,) if "p[" in body else ())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_each_operation_is_in_one_box_behind_what_it_needs(seed):
     graph = some_system(seed)
     parts = folds(graph, computed(graph))

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse
@@ -121,13 +122,13 @@ def gradient(text, leaf):
     return swept, swept.gradients[leaf], matrix_form(short, graph.labels, known)
 
 
-@pytest.mark.parametrize(("text", "leaf", "expected"), WRITTEN + SYSTEMS)
+@each(("text", "leaf", "expected"), WRITTEN + SYSTEMS)
 def test_it_is_written_as_in_a_textbook(text, leaf, expected):
     swept, _, form = gradient(text, leaf)
     assert Notation(swept.graph.labels, times="*", implicit=True).name(form) == expected
 
 
-@pytest.mark.parametrize(("text", "leaf"), SAME)
+@each(("text", "leaf"), SAME)
 def test_it_is_worth_the_gradient(text, leaf):
     swept, plain, form = gradient(text, leaf)
     random = np.random.default_rng(1)

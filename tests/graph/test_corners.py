@@ -8,6 +8,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -373,7 +374,7 @@ def differentiate(expression, values, order=1):
     return value[..., 0], [grad[..., 0] for grad in grads.values()]
 
 
-@pytest.mark.parametrize(("expression", "values", "value", "grads"), CORNERS)
+@each(("expression", "values", "value", "grads"), CORNERS)
 def test_as_pytorch(expression, values, value, grads):
     found, found_grads = differentiate(expression, values)
     assert_allclose(found, value, rtol=1e-9)
@@ -381,7 +382,7 @@ def test_as_pytorch(expression, values, value, grads):
         assert_allclose(grad, wanted, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("expression", "x", "wanted"), SECOND)
+@each(("expression", "x", "wanted"), SECOND)
 def test_second_derivative_as_pytorch(expression, x, wanted):
     _, (grad,) = differentiate(expression, [x], order=2)
     assert_allclose(grad, wanted, rtol=1e-9)

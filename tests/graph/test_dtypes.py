@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pytest
+from conftest import each
 from dtype_cases import REDUCTIONS, VALUES
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -38,7 +38,7 @@ def computed(text):
     return y.dtype, evaluate(Graph.of(leaves, {"y": y}), point)["y"][..., 0]
 
 
-@pytest.mark.parametrize("text", RECORDED)
+@each("text", RECORDED)
 def test_a_result_has_pytorchs_dtype_and_numbers(text):
     dtype, numbers = RECORDED[text]
     node_dtype, found = computed(text)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 from second_order_cases import CORNERS
 
@@ -74,7 +75,7 @@ def test_a_kind_that_is_linear_says_what_the_transpose_of_the_pullback_says(syst
         assert_allclose(found["rule"], found["transpose"], rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=lambda case: f"{case['expression']} at {case['inputs'][0]}")
+@each("case", RECORDED)
 def test_numbers_are_pytorchs(case):
     at = {name: np.array(value, dtype=float) for name, value in zip("xz", case["inputs"], strict=True)}
     graph = parse(f"y = {case['expression']}", **{name: value.shape for name, value in at.items()})

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
@@ -358,7 +359,7 @@ def test_elementwise(op, data):
     check_batch(graph, domains, rng)
 
 
-@pytest.mark.parametrize(("op", "text"), [(op, text) for op, texts in EXPRESSIONS.items() for text in texts])
+@each(("op", "text"), [(op, text) for op, texts in EXPRESSIONS.items() for text in texts])
 def test_expression(op, text):
     rng = np.random.default_rng(0)
     if isinstance(text, str):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy
+from conftest import each
 from numpy.testing import assert_allclose
 from test_operations import DOMAINS
 
@@ -79,7 +80,7 @@ def node_of(op, *args):
     return call(op, *args), 0
 
 
-@pytest.mark.parametrize("op", FORMS)
+@each("op", FORMS)
 def test_slopes_are_sympys(op):
     domains = DOMAINS[op]
     symbols = sympy.symbols(f"a0:{len(domains)}", real=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -80,7 +81,7 @@ def differences(graph, point, y, x, step=1e-6):
     return np.stack(columns, axis=-1).reshape((*columns[0].shape, *point[x].shape))
 
 
-@pytest.mark.parametrize(("text", "shapes"), SYSTEMS.values(), ids=SYSTEMS)
+@each(("text", "shapes"), SYSTEMS.values())
 def test_blocks_are_what_differences_say(text, shapes):
     graph = parse(text, **shapes)
     point = point_of(graph)
@@ -94,7 +95,7 @@ def test_blocks_are_what_differences_say(text, shapes):
     assert not found
 
 
-@pytest.mark.parametrize(("text", "shapes"), SYSTEMS.values(), ids=SYSTEMS)
+@each(("text", "shapes"), SYSTEMS.values())
 def test_single_entries_are_those_of_the_blocks(text, shapes):
     graph = parse(text, **shapes)
     point = point_of(graph, 1)
@@ -111,7 +112,7 @@ def test_single_entries_are_those_of_the_blocks(text, shapes):
 
 
 # A branch, an extremum, or an order may be another elsewhere than at these points.
-@pytest.mark.parametrize("name", sorted(set(SYSTEMS) - {"conditions", "extrema", "in order"}))
+@each("name", sorted(set(SYSTEMS) - {"conditions", "extrema", "in order"}))
 def test_the_sparsity_is_exact(name):
     """An entry is in the pattern if and only if it is not zero at some point."""
     text, shapes = SYSTEMS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import each
 
 from gradcli.guide.messages import find, nearest
 from gradcli.guide.topics import topics
@@ -13,12 +14,12 @@ LINES = (Path(__file__).parent / "messages.txt").read_text("utf-8").splitlines()
 RECORDED = [tuple(line.split(" | ", 1)) for line in LINES]
 
 
-@pytest.mark.parametrize(("topic", "message"), RECORDED)
+@each(("topic", "message"), RECORDED)
 def test_a_message_is_found(topic, message):
     assert find(message).topic.name == topic
 
 
-@pytest.mark.parametrize(("topic", "message"), RECORDED)
+@each(("topic", "message"), RECORDED)
 def test_a_message_is_found_in_a_traceback_and_in_lines(topic, message):
     traceback = 'Traceback (most recent call last):\n  File "train.py", line 12, in <module>\n    loss.backward()\n'
     words = message.split(" ")

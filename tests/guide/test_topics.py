@@ -9,6 +9,7 @@ import re
 import warnings
 
 import pytest
+from conftest import each
 
 from gradcli.guide.messages import find
 from gradcli.guide.topics import PARTS, topic_named, topics
@@ -68,6 +69,6 @@ def test_no_two_topics_have_one_place():
     assert len(places) == len(set(places))
 
 
-@pytest.mark.parametrize("topic", topics().values(), ids=lambda topic: topic.name)
+@each("topic", topics().values())
 def test_a_summary_is_a_sentence_that_fits_on_a_line(topic):
     assert re.fullmatch(r"\S.{10,51}[.?]", topic.summary)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import each
 from test_language import value
 
 from gradcli import InputError, parse
@@ -62,9 +63,7 @@ UNARY = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "numpy", "x"), [(name, numpy, x) for names, numpy, x in UNARY for name in names.split()]
-)
+@each(("name", "numpy", "x"), [(name, numpy, x) for names, numpy, x in UNARY for name in names.split()])
 def test_functions_of_one_number(name, numpy, x):
     expected = pytest.approx(float(numpy(x)), rel=1e-8 if name == "digamma" else 1e-14)
     assert value(f"y={name}(x)", x=x) == expected
@@ -163,7 +162,7 @@ STRUCTURAL = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), STRUCTURAL, ids=[text for text, _ in STRUCTURAL])
+@each(("text", "expected"), STRUCTURAL)
 def test_functions_of_arrays(text, expected):
     found = value(f"y={text}", A=A)
     assert found.shape == np.shape(expected)

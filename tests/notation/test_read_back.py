@@ -6,7 +6,7 @@ import ast
 import inspect
 
 import numpy as np
-import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 from vocabulary_calls import CALLS, POINT
 
@@ -59,7 +59,7 @@ def numbers(graph):
     return {"y": found[y]} | {name: found[node] for name, node in swept.gradients.items()}
 
 
-@pytest.mark.parametrize("call", EVERY)
+@each("call", EVERY)
 def test_text_is_read_back_as_the_same_function(call):
     text = written(call, times="*")
     again = read(text)
@@ -86,7 +86,7 @@ def typed(build, call):
     return set(given.arguments)
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name in FUNCTIONS])
+@each("name", [name for name in CALLS if name in FUNCTIONS])
 def test_every_setting_is_written(name):
     build = FUNCTIONS[name]
     calls = [call for call in CALLS[name] if f"{name}(" in call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import each
 
 from gradcli import parse
 from gradcli.graph.construct import factor
@@ -39,7 +40,7 @@ def written(system, **shapes):
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3), "N": (3, 3), "a": (), "b": (), "i": (), "e": (), "Gamma": (), "psi": ()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("expression", "latex"),
     [
         ("x @ x", r"x^{\top} x"),

@@ -21,13 +21,14 @@ def try_(function, *shapes, kind=np.float32, positive=False):
     show(y)
     y.backward(torch.from_numpy(numbers.standard_normal(tuple(y.shape)).astype(kind)))
     for x in tensors:
-        show(x.grad)
+        if x.grad is not None:
+            show(x.grad)
 """
 
 _PRODUCTS = ((8, 48, 24), (5, 200, 12), (4, 400, 16), (9, 7, 3), (3, 17, 1), (1, 20, 1))
 _NORMALIZE = """
 def batch(x, w, b):
-    mean, var = torch.zeros_like(w).detach(), torch.ones_like(w).detach()
+    mean, var = w.detach() / 3, b.detach() ** 2
     y = F.batch_norm(x, mean, var, w, b, True)
     show(mean)
     show(var)
@@ -80,10 +81,13 @@ try_(lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), (3, 4))
     "probabilities": """
 for kind in (np.float32, np.float64):
     try_(lambda x: F.log_softmax(x, 1), (5, 3), kind=kind)
+    try_(lambda x: F.softmax(x, 1), (9, 20), kind=kind)
+try_(lambda x: F.log_softmax(x, 1), (60, 4))
+try_(lambda x: F.log_softmax(x, 0), (3, 50))
 try_(lambda x: F.softmax(x, 1), (5, 8))
 try_(torch.sigmoid, (40,))
 try_(lambda x: F.mse_loss(x, torch.ones_like(x)), (9, 3), kind=np.float64)
-try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float()), (20,))
+try_(lambda x: F.binary_cross_entropy_with_logits(x, (x > 0).float(), reduction="none"), (200,))
 """,
     "activations": """
 for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, lambda x: F.celu(x, 1.3),
@@ -91,5 +95,21 @@ for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, 
     for n in (5, 32, 75):
         try_(f, (n,), positive=f is torch.log1p)
     try_(lambda x: f(x.t()), (3, 4), positive=f is torch.log1p)
+""",
+    "convolutions": """
+for n, c, out, size, more in (
+    (1, 1, 1, 5, {}), (1, 3, 4, 8, {"padding": 1}), (1, 2, 3, 6, {"stride": 2}), (2, 3, 8, 8, {"padding": 1}),
+):
+    call = lambda x, w, b: F.conv2d(x, w, b, **more)
+    with torch.no_grad():
+        numbers = np.random.RandomState(n)
+        arrays = [numbers.standard_normal(s).astype(np.float32) for s in ((n, c, size, size), (out, c, 3, 3), (out,))]
+        show(call(*map(torch.from_numpy, arrays)))
+    if n == 1:
+        try_(call, (n, c, size, size), (out, c, 3, 3), (out,))
+try_(lambda x, w: F.conv2d(x, w.detach()), (2, 20, 5, 5), (18, 20, 3, 3))
+try_(lambda x, w, b: F.conv2d(x, w, b), (1, 3, 8, 8), (6, 3, 5, 5), (6,))
+try_(lambda x, w, b: F.conv1d(x, w, b, padding=1), (1, 2, 9), (3, 2, 3), (3,))
+try_(lambda x: x.sum((0, 2)), (5, 3, 7))
 """,
 }

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import each
 from numba_source import in_tiles
 from numpy.testing import assert_allclose
 from smooth_cases import ARRAYS, ELEMENTWISE
@@ -55,12 +56,12 @@ def check_gradient(graph, point):
 ALL = [*ELEMENTWISE, *ARRAYS]
 
 
-@pytest.mark.parametrize("text", ALL)
+@each("text", ALL)
 def test_gradients_are_differences(text):
     check_gradient(graph_of(text), point_of(text))
 
 
-@pytest.mark.parametrize("text", ALL)
+@each("text", ALL)
 def test_second_derivatives_are_differences(text):
     """The gradients are the outputs of a graph like any other."""
     first = vjp(graph_of(text))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 
 from gradcli import InputError, evaluate, numeric_jacobian, parse, symbolic_jacobian, vjp
@@ -46,7 +47,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES)
+@each("text", MISTAKES)
 def test_a_mistake_is_told(text):
     with pytest.raises(InputError, match=MISTAKES[text]):
         parse(f"y = {text}", x=(3,), z=(3,))

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-import pytest
+from conftest import each
 from numpy.testing import assert_allclose
 from pytorch_cases import CASES
 from record_pytorch import RECORDED
@@ -20,7 +20,7 @@ def test_what_is_recorded_is_what_is_asked():
     assert repr([[row["expression"], row["at"]] for row in ROWS]) == repr(asked)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["expression"])
+@each("row", ROWS)
 def test_values_and_gradients_are_pytorchs(row):
     point = {name: np.array(value, dtype=float) for name, value in row["at"].items()}
     graph = parse(f"y = {row['expression']}", **{name: value.shape for name, value in point.items()})

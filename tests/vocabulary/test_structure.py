@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import each
 from numpy.testing import assert_allclose, assert_array_equal
 from structure_systems import SYSTEMS
 
@@ -29,7 +30,7 @@ def system(expression, values):
     return graph, {name: a[..., None] for name, a in inputs.items()}
 
 
-@pytest.mark.parametrize("case", RECORDED, ids=lambda case: f"{case['expression']} at {case['inputs'][0]}")
+@each("case", RECORDED)
 def test_numbers_are_pytorchs(case):
     graph, at = system(case["expression"], case["inputs"])
     y = evaluate(graph, at)["out"][..., 0]
@@ -46,7 +47,7 @@ def test_numbers_are_pytorchs(case):
         assert_allclose(second[f"{name}.grad"][..., 0], expected, rtol=1e-9, atol=1e-11)
 
 
-systems = pytest.mark.parametrize(("expression", "shapes"), SYSTEMS, ids=lambda part: str(part))
+systems = each(("expression", "shapes"), SYSTEMS)
 
 
 def points_of(graph, count, seed=0):
@@ -125,7 +126,7 @@ def test_structure_is_that_of_the_numbers(expression, shapes):
         assert_array_equal(np.array(known), seen)
 
 
-@systems
+@pytest.mark.parametrize(("expression", "shapes"), SYSTEMS)
 def test_formulas_are_the_numbers(expression, shapes):
     graph = parse(f"out = {expression}", **shapes)
     at = points_of(graph, 5)

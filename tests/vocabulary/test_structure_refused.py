@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import at_most
+from conftest import at_most, each
 
 from gradcli import InputError, parse
 
@@ -152,7 +152,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "said"), REFUSED, ids=lambda part: part[:60])
+@each(("expression", "said"), REFUSED)
 def test_it_is_refused(expression, said):
     shapes = {name: shape for name, shape in SHAPES.items() if re.search(rf"\b{name}\b", expression)}
     with at_most(10), pytest.raises(InputError, match=re.escape(said)) as caught:

@@ -216,3 +216,17 @@ for t in (torch.ones(3), torch.ones(3, requires_grad=True)):
 tried(lambda: torch.add(torch.ones(3), np.ones(3)))
 tried(lambda: torch.ones(3) == [1, 2, 3])
 tried(lambda: torch.ones(3) != None)
+# --- Python's types as dtypes
+x = torch.tensor([2.3], dtype=float)
+print(x, x.tolist(), torch.tensor([2.7, 0.0], dtype=int), torch.tensor([2.7, 0.0], dtype=bool))
+for y in (torch.zeros(2, dtype=float), torch.rand(1, dtype=float), torch.ones(1).to(float), torch.eye(2, dtype=int)):
+    print(y.dtype)
+print(torch.ones(2, dtype=int), torch.arange(3, dtype=float), torch.full((1,), 2.3, dtype=float).tolist())
+print(torch.ones(2).sum(dtype=float), torch.ones(2).to(dtype=int), nn.Linear(1, 1, dtype=float).weight.dtype)
+print(F.cross_entropy(torch.tensor([[5.0, 2.3, 0.3]], dtype=float), torch.tensor([0])).item())
+# --- many numbers in little memory
+print(torch.zeros(1).expand(5000, 5000).shape, torch.zeros(2, 1).expand(2, 2**26)[1, -1])
+try:
+    torch.randn(2**35, device="cuda")
+except AssertionError as error:
+    print(error)
