@@ -80,7 +80,8 @@ class Threads:
         """Yield what is to be changed of a node, if numbers went on alone in it or before it."""
         if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_lost(node):
             yield self._tail(node, "data"), end(node), ""
-        if not isinstance(node, ast.Call) or not self._is_lost(node):
+        # Of two tensors neither may go to NumPy, though only the one lost its thread.
+        if not isinstance(node, ast.Call) or not (called(node) == "numpy" or self._is_lost(node)):
             return
         name, inner = called(node), node.args[0] if node.args else None
         owner = self.text.text(node.func.value) if isinstance(node.func, ast.Attribute) else ""

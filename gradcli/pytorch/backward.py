@@ -16,7 +16,8 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import told, warn
+from gradcli.pytorch.handles import check_returned
+from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.modes import Mode, set_grad_enabled
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, script_line
 
@@ -138,6 +139,15 @@ class Sweep:
         """Return what a step passes on to each of its edges."""
         if g is None:
             return [None] * len(step.edges)
+        try:
+            return self.passed(step, g)
+        except Exception:
+            if Mode.anomaly:
+                _detected(step)
+            raise
+
+    def passed(self, step: Step, g: Any) -> Sequence[Any]:
+        """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
         if step.freed is not None:
             raise about(told("freed graph"), "second", step)
         if not step.is_own and (g.shape[:-1] if isinstance(g, np.ndarray) else g.shape) != step.shape:
@@ -167,6 +177,7 @@ class Sweep:
         for hook in list(edge._pres or ()):
             before = g
             if (found := hook(as_tensor(g))) is not None:
+                check_returned(hook, as_tensor(g), found)
                 g = _like(g, found)
                 self.changed(edge, hook, before, g)
         return g
@@ -177,7 +188,11 @@ class Sweep:
         for hook in list(step._posts or ()):
             before = given
             if (found := hook(given, (as_tensor(g),))) is not None:
-                given = tuple(found) if isinstance(found, tuple) else (found,)
+                if not isinstance(found, tuple):
+                    raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+                if len(found) != len(before):
+                    raise refusal("count of a hook's values", hook.__name__, len(found), len(before))
+                given = found
                 for edge, old, own in zip(step.edges, before, given, strict=False):
                     if edge is not None and old is not own:
                         self.changed(edge, hook, old, own)
@@ -217,8 +232,6 @@ def check_kept(step: Step, checks: Any) -> None:
     for memory, version, array, own, _ in checks:
         if memory.version != version:
             source = step if own is None else own._step
-            if Mode.anomaly:
-                _detected(step)
             raise about(changed_text(memory, version, array, source), "in place", step, memory, version)
 
 
@@ -304,6 +317,9 @@ def changed_text(memory: Any, version: int, array: Any, source: Edge | None) -> 
 def _detected(step: Step) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
     line = step.line
+    if not line.traced:
+        warn("error detected, untraced", step.name())
+        return
     code = linecache.getline(line.file, line).strip()
     name = line.code.co_name if line.code else ""
     warn("error detected", step.name(), f'\n  File "{line.file}", line {line}, in {name}\n    {code}' if name else "")
@@ -313,6 +329,5 @@ def _check_nan(step: Step, passed: Sequence[Any], seen: Seen | None) -> None:
     for i, p in enumerate(passed):
         a = None if p is None else p if isinstance(p, np.ndarray) else p._a
         if a is not None and np.isnan(a).any():
-            _detected(step)
             arose = seen.arose if seen is not None and seen.arose is not None else step
             raise about(f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", arose)

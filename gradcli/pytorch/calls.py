@@ -18,9 +18,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import warn_once
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of
@@ -33,6 +32,10 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None:
         raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
+    if isinstance(value, np.ndarray | list | tuple | str):
+        from gradcli.pytorch.module import typename
+
+        raise TypeError(f"{op}(): argument 'other' (position 2) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)
 
 
@@ -104,10 +107,8 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
     factor, count = _FACTORS.get(name.removesuffix("_"), ("", 0))
     if not factor or len(args) != count + 1 or not isinstance(args[0], Number):
         return args, kwargs
-    if "overload" not in Mode.warned:  # once, whichever it is
-        Mode.warned.add("overload")
-        tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
-        warn("factor in front", name, factor, tensors)
+    tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
+    warn_once("factor in front", name, factor, tensors)
     return args[1:], {**kwargs, factor: args[0]}
 
 

@@ -13,9 +13,8 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.conversion import SHORT, to
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.missing import missing
-from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
@@ -60,12 +59,13 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
         if data._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         tensors.add(data.dtype.name)
+        if data.requires_grad:
+            warn_once("scalar of what requires grad")
         cut_all(data, "torch.tensor([…])")
         return data._a.item()
     if isinstance(data, list | tuple | range):
-        if any(isinstance(e, np.ndarray) for e in data) and "arrays" not in Mode.warned:
-            Mode.warned.add("arrays")
-            warn("list of arrays")
+        if any(isinstance(e, np.ndarray) for e in data):
+            warn_once("list of arrays")
         listed: list[Any] = list(data)
         lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
         found = [_plain(e, tensors) for e in data]

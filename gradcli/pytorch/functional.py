@@ -23,6 +23,7 @@ from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.lookup import functional_named
 from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.normalization_order import statistics
 from gradcli.pytorch.products import addmm, einsum, matmul, mv
 from gradcli.pytorch.random import dropped
@@ -191,12 +192,21 @@ def _of_channels(axes: int) -> Callable[..., Tensor]:
 dropout1d, dropout2d, dropout3d = map(_of_channels, (1, 2, 3))
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **other: Any) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: Any = None,
+    norm_type: Any = 2,
+    **more: Any,
+) -> Tensor:
     own = input._a[..., 0]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
-    if any(other.values()):
-        raise MissingError(f"torch.nn.functional.embedding({next(k for k, v in other.items() if v)}=…)")
+    if any(more.values()):
+        raise MissingError(f"torch.nn.functional.embedding({next(k for k, v in more.items() if v)}=…)")
+    if max_norm is not None:
+        _shorten(weight, np.unique(own), max_norm, norm_type)
     places = Places.of(own)
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
 
@@ -206,6 +216,15 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **o
 
     mask = [] if padding is None else [(own == padding)[..., None, None]]
     return apply("embedding", build, (weight, *mask), places)
+
+
+def _shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
+    """Scale rows of a table in place that are longer than allowed."""
+    with no_grad():
+        for i in rows:
+            length = weight[i].norm(p).item()
+            if length > most:
+                weight[i] *= most / (length + 1e-7)
 
 
 def layer_norm(

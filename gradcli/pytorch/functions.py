@@ -72,7 +72,7 @@ class FunctionStep(Step):
         super().__init__(edges)
         self.cls, self.context = cls, context
         self.tensors: Sequence[int] = ()  # which of the arguments are
-        if Recorder.explains:
+        if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
         self.made = [y._a.copy() for y in outputs] if Recorder.explains else []
@@ -97,6 +97,10 @@ class FunctionStep(Step):
     def order(self) -> Sequence[int]:
         return self.tensors
 
+    def output(self, number: int) -> Step:
+        """Return what a gradient of an output flows into."""
+        return self if len(self.outputs) == 1 else OutputStep(self, number)
+
     def kept_tensors(self) -> list[Any]:
         """Return what was saved; a result leads back to this step.
 
@@ -104,16 +108,17 @@ class FunctionStep(Step):
         """
         found = []
         for i, (x, version) in enumerate(zip(self.context._kept, self.versions, strict=True)):
-            own = isinstance(x, Tensor) and x._fn is None and x.__dict__.get("_own_output")
+            own = x.__dict__.get("_own_output") if isinstance(x, Tensor) and x._fn is None else None
             if i in self.packed:
-                found.append(undone(self, i, self if own else edge_of(x) if x.requires_grad else None))
+                source = edge_of(x) if x.requires_grad else None
+                found.append(undone(self, i, source if own is None else self.output(own)))
                 continue
             if isinstance(x, Tensor) and x._memory.version != version:
-                text = changed_text(x._memory, version, x._a, self if own else x._step)
+                text = changed_text(x._memory, version, x._a, x._step if own is None else self)
                 raise about(text, "in place", self, x._memory, version)
-            if own:
+            if own is not None:
                 x = new(x._a)
-                x._fn = self
+                x._fn = self.output(own)
             found.append(x)
         return found
 
@@ -254,10 +259,10 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
         if any(y is x for x in args) and not any(y is x for x in context._dirty):
             made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
         if id(y) in kept:
-            y.__dict__["_own_output"] = True
+            y.__dict__["_own_output"] = number
             made = alias(y)
         if id(y) not in context._whole and y._a.dtype.kind == "f":
-            made._fn = step if len(tensors) == 1 else OutputStep(step, number)
+            made._fn = step.output(number)
             made._requires = False
         number += 1
         found.append(made)

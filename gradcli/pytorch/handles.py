@@ -32,4 +32,17 @@ class Handle:
 
 def first(found: Any) -> Any:
     """Return what stands first where a hook has returned several."""
-    return found[0] if isinstance(found, tuple) else found
+    if found is not None and not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    return found and found[0]
+
+
+def check_returned(hook: Any, before: Any, found: Any) -> None:
+    """Refuse what a hook returns if it cannot stand in the place of the gradient."""
+    if not isinstance(found, type(before)):
+        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+    what = f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the"
+    if found.dtype != before.dtype:
+        raise RuntimeError(f"{what} type of value (was {before.type()} got {found.type()})")
+    if found.shape != before.shape:
+        raise RuntimeError(f"{what} size of value")

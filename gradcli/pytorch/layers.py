@@ -145,7 +145,7 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    calls = "embedding weight padding_idx"
+    calls = "embedding weight padding_idx max_norm norm_type"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -158,9 +158,8 @@ class Embedding(_Layer):
             if not -rows <= self.padding_idx < rows:
                 raise AssertionError("Padding_idx must be within num_embeddings")
             self.padding_idx = self.padding_idx % rows
-        for name in ("max_norm", "scale_grad_by_freq", "sparse"):
-            if getattr(self, name):
-                raise MissingError(f"torch.nn.Embedding({name}=…)")
+        if self.scale_grad_by_freq or self.sparse:
+            raise MissingError("torch.nn.Embedding(scale_grad_by_freq=…, sparse=…)")
         self.weight = init.normal_(empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
@@ -172,7 +171,8 @@ class Embedding(_Layer):
         return found
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}{self._unusual(padding_idx=None)}"
+        more = self._unusual(padding_idx=None, max_norm=None, norm_type=2)
+        return f"{self.num_embeddings}, {self.embedding_dim}{more}"
 
 
 class Upsample(_Layer):

@@ -46,7 +46,9 @@ def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line."""
+    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line, or works in place."""
+    if name.endswith("_") and name in pytorch_names()["torch"]:
+        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
     found = _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
     return found and with_out(found, name)
 

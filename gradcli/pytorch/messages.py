@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gradcli.pytorch.modes import Mode
+
 
 @cache
 def _table() -> dict[str, tuple[str, str]]:
@@ -37,8 +39,16 @@ def refusal(name: str, *values: Any) -> Exception:
 
 
 def warn(name: str, *values: Any) -> None:
-    """Warn of the line of the script that is running."""
-    level, frame = 2, sys._getframe(1)
+    """Warn, at the line of the script that is running."""
+    frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(told(name, *values), getattr(builtins, _table()[name][0]), stacklevel=level)
+        frame, level = frame.f_back, level + 1
+    kind: type[Warning] = getattr(builtins, _table()[name][0])
+    warnings.warn(told(name, *values), kind, stacklevel=level)
+
+
+def warn_once(name: str, *values: Any) -> None:
+    """Warn as PyTorch does of what it tells once, wherever it is."""
+    if name not in Mode.warned:
+        Mode.warned.add(name)
+        warn(name, *values)

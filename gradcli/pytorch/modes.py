@@ -118,7 +118,10 @@ class detect_anomaly(_Switch):
     """Look for nan in gradients in a block."""
 
     def __init__(self, check_nan: bool = True) -> None:
+        from gradcli.pytorch.messages import warn
+
         super().__init__(anomaly=True, check_nan=bool(check_nan))
+        warn("anomaly detection")
 
 
 def is_grad_enabled() -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 
@@ -46,7 +47,14 @@ class _Incompatible(tuple[Any, Any]):
 
 def _hooking(kind: str) -> Callable[..., Handle]:
     """Return a method that has a function called, before or after the forward or the backward."""
-    return lambda self, hook, prepend=False, **_: Handle(self.__dict__["_hooks"][kind], hook, object())
+
+    def register(self: Module, hook: Callable[..., Any], prepend: bool = False, **_: Any) -> Handle:
+        hooks = self.__dict__["_hooks"]
+        if (kind == "backward" and hooks["old"]) or (kind == "old" and hooks["backward"]):
+            raise refusal("two kinds of backward hooks")
+        return Handle(hooks[kind], hook, object())
+
+    return register
 
 
 _OWN = ("_parameters", "_buffers", "_modules")
@@ -65,7 +73,7 @@ class Module:
         put("training", True)
         for name in _OWN:
             put(name, {})
-        put("_hooks", {"pre": {}, "forward": {}, "backward": {}, "backward_pre": {}})
+        put("_hooks", {"pre": {}, "forward": {}, "backward": {}, "backward_pre": {}, "old": {}})
         put("_transient", set())
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -155,6 +163,10 @@ class Module:
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
+        if hooks["old"]:
+            from gradcli.pytorch.module_hooks import watch_step
+
+            watch_step(self, list(hooks["old"].values()), args, result)
         return result if watched is None else watched.outputs(result)
 
     def _owned(self, result: Any) -> Any:
@@ -166,7 +178,7 @@ class Module:
 
     register_forward_hook, register_forward_pre_hook = _hooking("forward"), _hooking("pre")
     register_full_backward_hook, register_full_backward_pre_hook = _hooking("backward"), _hooking("backward_pre")
-    register_backward_hook = _hooking("backward")
+    register_backward_hook = _hooking("old")
 
     # What there is in it
 

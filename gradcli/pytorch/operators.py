@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed, vocabulary_call
+from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
 from gradcli.pytorch.creation import as_tensor
-from gradcli.pytorch.definitions import ELEMENTWISE
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
@@ -171,9 +170,8 @@ _COMPARED = {op: both(op, word)(_comparison(op)) for op, word in _COMPARISONS.it
 
 
 def _equal(self: Tensor, other: Any) -> Any:
-    if not tensor_like(other):
-        return NotImplemented if not isinstance(other, list | tuple | str | type(None)) else False
-    return _COMPARED["eq"](self, other)
+    other = as_tensor(other) if isinstance(other, np.ndarray) else other
+    return _COMPARED["eq"](self, other) if tensor_like(other) else NotImplemented
 
 
 def _unequal(self: Tensor, other: Any) -> Any:
@@ -233,11 +231,7 @@ def bitwise_not(self: Tensor) -> Tensor:
 
 def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
     def operate(self: Tensor, other: Any) -> Any:
-        if not tensor_like(other):
-            if not isinstance(other, np.ndarray):
-                return NotImplemented
-            other = as_tensor(other)
-        return made(self, other)
+        return made(self, other) if tensor_like(other) else NotImplemented
 
     operate.__name__ = name
     setattr(Tensor, name, operate)
@@ -251,7 +245,6 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "mul": mul,
     "rmul": lambda a, b: pointwise("mul", b, a, recorded="rmul"),
     "truediv": div,
-    "rtruediv": lambda a, b: vocabulary_call("reciprocal", ELEMENTWISE["reciprocal"], (a,), {}) * b,
     "floordiv": floor_divide,
     "rfloordiv": lambda a, b: floor_divide(b, a),
     "mod": remainder,
@@ -265,6 +258,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 for _name, _made in OPERATORS.items():
     _operator(f"__{_name}__", _made)
+method("__rtruediv__")(lambda self, other: self.reciprocal() * other)
 method("__eq__")(_equal)
 method("__ne__")(_unequal)
 method("__neg__")(neg)

@@ -85,6 +85,10 @@ class Program:
         return [a if a.dtype == d else a.astype(d) for a, d in zip(found, self._dtypes, strict=True)]
 
 
+# Whose gradients PyTorch computes by other operations where they are to have gradients themselves.
+_AGAIN = frozenset(("silu", "mish", "group_norm"))
+
+
 class Pull:
     """What a recipe passes on to those of its inputs that require gradients.
 
@@ -92,7 +96,7 @@ class Pull:
     program are the result and its gradient.
     """
 
-    __slots__ = ("active", "nodes", "program", "reads", "reads_result", "swept")
+    __slots__ = ("active", "nodes", "program", "reads", "reads_result", "rounded", "swept")
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
@@ -112,12 +116,23 @@ class Pull:
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
         own = own_rules(recipe.op, recipe.settings, recipe.inputs)
+        self.rounded: list[int] = []  # which of what is passed on have the roundings of PyTorch's kernels
         if own is not None and (places := [i for i in active if i in own.places]):
             rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in own.places]
             self.program = _joined(own, places, Program(self.nodes[0], rest), active)
+            self.rounded = [k for k, i in enumerate(active) if i in own.places and recipe.op not in _AGAIN]
             reads |= {count if i == RESULT else i for i in own.reads}
         self.reads = frozenset(i for i in reads if i < count)
         self.reads_result = count in reads
+
+    def round(self, given: Sequence[Any], passed: Sequence[Any]) -> Sequence[Any]:
+        """Give the tensors that operations have passed on the numbers of PyTorch's kernels."""
+        if self.rounded:
+            numbers = self.program([None if x is None else x._a for x in given])
+            for k in self.rounded:
+                if not any(passed[k] is x for x in given):
+                    passed[k]._a[...] = numbers[k]
+        return passed
 
 
 def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:

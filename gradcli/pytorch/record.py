@@ -56,6 +56,7 @@ class Line(int):
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
     code: CodeType | None = None  # of the frame
+    traced = False  # whether anomaly detection was on
     inside = False  # whether a module called the operation, and the script the module
 
 
@@ -70,6 +71,7 @@ def script_line() -> Line:
         return Line(0)
     found = Line(frame.f_lineno or 0)
     found.file, found.code = frame.f_code.co_filename, frame.f_code
+    found.traced = Mode.anomaly
     found.call, found.inside = (id(frame), frame.f_lasti), inside
     return found
 
@@ -209,7 +211,8 @@ class Step(Edge):
             from gradcli.pytorch.saved import unpacked
 
             kept = unpacked(self, kept)
-        passed = replayed(self.pull, self._tensors(kept, g)) if create else self.pull.program([*kept, g])
+        given = self._tensors(kept, g) if create else [*kept, g]
+        passed = self.pull.round(given, replayed(self.pull, given)) if create else self.pull.program(given)
         for i, own in zip(self.pull.active, passed, strict=True):
             found[i] = own
         return found

@@ -38,8 +38,8 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
         if out is None:
             try:
                 return made(*args, **kwargs)
-            except AttributeError:
-                check_tensors(made, name, args)
+            except AttributeError as error:
+                check_tensors(made, name, args, str(error))
                 raise
         from gradcli.pytorch.inplace import into
 
@@ -48,10 +48,12 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any]) -> None:
-    """Refuse a list, a number or an array in the place of the first operand, or a list in that of another."""
+def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], error: str = "") -> None:
+    """Refuse what is no tensor in the place of the first operand; of another, a list or what an error is about."""
     for i, (given, parameter) in enumerate(zip(args, signature(made).parameters, strict=False)):
-        if not isinstance(given, Tensor) and (not i or isinstance(given, list | np.ndarray)):
+        if not isinstance(given, Tensor) and (
+            not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
+        ):
             kind = type(given).__name__ if not isinstance(given, np.ndarray) else "numpy.ndarray"
             raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
 

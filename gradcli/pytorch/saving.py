@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import zipfile
 from collections import OrderedDict
@@ -30,6 +31,9 @@ def save(obj: Any, f: Any, **_: Any) -> None:
 
     Errors: `MissingError` for anything else, such as a whole module.
     """
+    folder = os.path.dirname(f) if isinstance(f, str | os.PathLike) else ""
+    if folder and not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
     arrays: list[Any] = []
     structure = _described(obj, arrays)
     with zipfile.ZipFile(f, "w") as archive:

@@ -21,6 +21,9 @@ from typing import Any
 from gradcli.graph import shapes
 from gradcli.pytorch.missing import MissingError, missing
 
+# The modules of `torch.nn.modules`, whose classes `torch.nn` has.
+NN_HOMES = "activation batchnorm container conv dropout flatten linear loss normalization pooling rnn sparse".split()  # noqa: SIM905
+
 # Where gradcli has what a script imports.
 MODULES = {
     "torch": "torch",
@@ -34,6 +37,7 @@ MODULES = {
     "torch.backends": "utils",
     "torch.cuda": "cuda",
     "torch.func": "func",
+    "torch.functional": "torch",
     "torch.linalg": "linalg",
     "torch.mps": "cuda",
     "torch.nn": "nn",
@@ -41,16 +45,19 @@ MODULES = {
     "torch.nn.init": "init",
     "torch.nn.modules": "nn",
     "torch.nn.modules.module": "module",
+    **{f"torch.nn.modules.{home}": "nn" for home in NN_HOMES},
     "torch.nn.parameter": "module",
     "torch.nn.utils": "nn_utils",
     "torch.nn.utils.rnn": "sequences",
     "torch.optim": "optim",
+    **dict.fromkeys((f"torch.optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
     "torch.optim.lr_scheduler": "schedules",
     "torch.random": "random",
     "torch.special": "special",
     "torch.testing": "testing",
     "torch.utils": "utils",
     "torch.utils.data": "data",
+    "torch.version": "version",
 }
 
 

@@ -13,7 +13,7 @@ from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
 from gradcli.pytorch.handles import Handle
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, shown
@@ -178,6 +178,11 @@ class Tensor:
             step.retained = weakref.ref(self)
 
     @property
+    def output_nr(self) -> int:
+        number = self._made.partition(" ")[0]
+        return int(number) if number.isdigit() else getattr(self._step, "number", 0)
+
+    @property
     def retains_grad(self) -> bool:
         return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
 
@@ -232,7 +237,11 @@ class Tensor:
         return self._a.item()
 
     def __float__(self) -> float:
-        return float(self._scalar())
+        self._check_single()
+        if self.requires_grad:
+            warn_once("scalar of what requires grad")
+        cut(self, "float()")
+        return float(self._a.item())
 
     def __int__(self) -> int:
         self._check_single()
@@ -242,14 +251,6 @@ class Tensor:
     def _check_single(self) -> None:
         if self._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-
-    def _scalar(self) -> Any:
-        self._check_single()
-        if "scalar" not in Mode.warned and self.requires_grad:  # once, as PyTorch warns
-            Mode.warned.add("scalar")
-            warn("scalar of what requires grad")
-        cut(self, "float()")
-        return self._a.item()
 
     def __index__(self) -> int:
         if self._a.dtype.kind not in "iu" or self._a.size != 1:
@@ -294,6 +295,10 @@ class Tensor:
         return found if dtype is None else found.astype(dtype)
 
     __array_priority__ = 1000
+
+    def __array_wrap__(self, array: Array) -> Tensor:
+        found = np.asarray(array)
+        return of_array(found.astype(np.uint8) if found.dtype == bool else found)
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any().item())

@@ -25,8 +25,8 @@ from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.version import __version__
 
-__version__ = "2.13.0+cpu"
 __all__ = ["Tensor", "__version__"]  # the rest is found by name
 
 TORCH.update(
@@ -51,6 +51,7 @@ TORCH.update(
         "set_num_threads": lambda n: setattr(modes.Mode, "threads", n),
         "get_num_threads": lambda: modes.Mode.threads,
         "is_anomaly_enabled": lambda: modes.Mode.anomaly,
+        "is_anomaly_check_nan_enabled": lambda: modes.Mode.check_nan,
         "use_deterministic_algorithms": lambda *_, **__: None,
         "set_float32_matmul_precision": lambda *_: None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +16,8 @@ from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.indexing import taken
-from gradcli.pytorch.messages import refusal, warn
-from gradcli.pytorch.modes import Mode, enable_grad
+from gradcli.pytorch.messages import refusal, told, warn, warn_once
+from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
@@ -132,10 +133,19 @@ def t(input: Tensor) -> Tensor:
 
 def _reversed(self: Tensor) -> Tensor:
     rank = self.dim()
-    if rank != 2 and min(rank, 1) not in Mode.warned:  # once for each kind, as PyTorch warns
-        Mode.warned.add(min(rank, 1))
-        warn("T of another rank" if rank else "T of a number")
+    if rank != 2:
+        warn_once("T of another rank" if rank else "T of a number")
     return _permuted(self, range(rank)[::-1], "PermuteBackward0")
+
+
+@method("resize")
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    warn("old resize")
+    count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
+    if count != self.numel():
+        text, own = ("x".join(map(str, n)) for n in (sizes, self.shape))
+        raise RuntimeError(told("size of an old resize", text, count, own, self.numel()) + " ")
+    return _reshaped(self, tuple(sizes), "ResizeBackward")
 
 
 def _turned(name: str, what: str) -> property:

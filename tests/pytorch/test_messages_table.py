@@ -14,6 +14,9 @@ PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
 TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
 
 
+TELLING = ("refusal", "told", "warn", "warn_once")
+
+
 def names(node):
     if isinstance(node, ast.IfExp):
         return names(node.body) + names(node.orelse)
@@ -27,7 +30,7 @@ def calls():
     for path in HERE.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             own = getattr(node, "func", None)
-            if getattr(own, "id", "") in ("refusal", "told", "warn") and not isinstance(node.args[0], ast.Name):
+            if getattr(own, "id", "") in TELLING and not isinstance(node.args[0], ast.Name):
                 several = any(isinstance(a, ast.Starred) for a in node.args)
                 yield from ((name, 99 if several else len(node.args) - 1) for name in names(node.args[0]))
 

@@ -382,6 +382,75 @@ parts = [torch.ones(2, requires_grad=True), torch.arange(3.0)]
 print(pad_sequence(parts), pad_sequence(parts, batch_first=True, padding_value=-1.0))
 pad_sequence([p * 2 for p in parts]).pow(3).sum().backward()
 print(parts[0].grad, pad_sequence([torch.ones(2, 2), torch.zeros(1, 2)]), pad_sequence([torch.tensor([1, 2]), torch.tensor([3])]))
+# --- old backward hooks
+def told(m, gi, go):
+    print(type(m).__name__, [g if g is None else tuple(g.shape) for g in gi], [tuple(g.shape) for g in go], type(gi))
+class Several(nn.Module):
+    def __init__(self, made):
+        super().__init__()
+        self.made = made
+    def forward(self, x): return self.made(x)
+torch.manual_seed(0)
+x = torch.randn(4, 3, requires_grad=True)
+layer = nn.Linear(3, 2)
+handle = layer.register_backward_hook(told)
+layer(x).sum().backward()
+layer(x.detach()).sum().backward()
+handle.remove()
+layer(x).sum().backward()
+for module, given in ((nn.Conv2d(1, 2, 3), torch.randn(1, 1, 5, 5)), (nn.ReLU(), x * 1), (nn.Sequential(nn.Linear(3, 2), nn.ReLU()), x)):
+    module.register_backward_hook(told)
+    module(given).sum().backward()
+for made, one in ((lambda x: (x * 2, x * 3), lambda y: y[0] + y[1]), (lambda x: {"a": x * 2}, lambda y: y["a"]), (lambda x: [x * 2], lambda y: y[0])):
+    for register in ("register_backward_hook", "register_full_backward_hook"):
+        module = Several(made)
+        getattr(module, register)(told)
+        one(module(x)).sum().backward()
+x.grad = None
+relu = nn.ReLU()
+relu.register_backward_hook(lambda m, gi, go: (gi[0] * 2,))
+relu(x).sum().backward()
+print(x.grad)
+scaled = nn.Sequential(nn.Identity())
+scaled.register_full_backward_hook(lambda m, gi, go: [g * 42 for g in gi])
+scaled(x).sum().backward()
+print(x.grad)
+try: scaled.register_backward_hook(told)
+except RuntimeError as e: print(e)
+for wrong in (lambda m, gi, go: gi[0], lambda m, gi, go: gi[:1]):
+    layer = nn.Linear(3, 2)
+    layer.register_backward_hook(wrong)
+    try: layer(x).sum().backward()
+    except (TypeError, RuntimeError) as e: print(e)
+# --- an optimizer of a script's own
+from torch.optim.optimizer import Optimizer
+from torch.nn.modules.activation import PReLU
+import torch.functional
+class Slow(Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, dict(lr=lr))
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["m"] = torch.zeros_like(p, memory_format=torch.preserve_format)
+                p.add_(state["m"].mul_(0.9).add_(p.grad, alpha=0.1), alpha=-group["lr"])
+w = nn.Parameter(torch.ones(3))
+slow = Slow([w])
+for _ in range(3):
+    slow.zero_grad()
+    (w**2).sum().backward()
+    slow.step()
+print(slow, w, slow.state_dict()["param_groups"], PReLU(), torch.functional.einsum("i,i->", w, w), torch.version.cuda)
+# --- rows of a table that are no longer than allowed
+torch.manual_seed(0)
+i = torch.tensor([[0, 1], [3, 3]])
+for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, norm_type=1.0, padding_idx=0)):
+    y = table(i)
+    y.sum().backward()
+    print(table, y, table.weight, table.weight.grad)
 # --- transposed convolutions
 torch.manual_seed(0)
 for given in ((2, 3, 3, 2), (4, 2, 4, 2, 1), (2, 2, 3, 2, 1, 1), (4, 4, 3, 1, 0, 0, 2), (2, 2, 3, 1, 1, 0, 1, False, 2)):

@@ -286,6 +286,34 @@ for sizes in ((5, 4), (-1, 2, 3), (3,)):
         print(torch.ones(2, 3).expand(*sizes))
     except RuntimeError as error:
         print(error)
+# --- anomaly detection warns
+class Broken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.clone()
+    @staticmethod
+    def backward(ctx, g): raise RuntimeError("no way back")
+x = torch.ones(2, requires_grad=True)
+y = x.exp()
+y += 1
+z = Broken.apply(x)
+with torch.autograd.detect_anomaly():
+    print(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+    for out in (z, y, Broken.apply(x)):
+        try: out.sum().backward()
+        except RuntimeError as e: print(e)
+# --- numbers of what requires grad
+x = torch.ones(2, requires_grad=True)
+print(torch.tensor([x.sum(), x.mean()]), [t.output_nr for t in x.unbind()], x.output_nr)
+# --- an old variable, an old resize
+x = torch.autograd.Variable(torch.arange(3.0), volatile=True).requires_grad_()
+y = x.resize(3, 1)
+(y * y).sum().backward()
+print(y, x.grad)
+for size in ((5,), ((3, 1),)):
+    try: x.resize(*size)
+    except RuntimeError as e: print(e)
+try: torch.save(x, "./nowhere/x.pt")
+except RuntimeError as e: print(e)
 # --- names and settings that were given up
 x = torch.autograd.Variable(torch.ones(2, 2), volatile=True)
 print(nn.init.eye(x), nn.init.constant(x, 3.0), nn.init.uniform(torch.zeros(3)).shape, x.ndimension())
@@ -331,3 +359,21 @@ for size, target in (
                 print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
             except Exception as error:
                 print(size, target, type(error).__name__, error)
+# --- what hooks may not return
+def told(g): return torch.ones(5)
+for r in (told, lambda g: 3, lambda g: [g], lambda g: (g,), lambda g: g.double(), lambda g: torch.ones(1)):
+    for made in (lambda x: x * 2, lambda x: x):
+        x = torch.ones(3, requires_grad=True)
+        y = made(x)
+        y.register_hook(r)
+        try: print(y.sum().backward())
+        except Exception as e: print(type(e).__name__, e)
+y = x * 2
+y.grad_fn.register_prehook(lambda g: torch.ones(3))
+try: y.sum().backward()
+except TypeError as e: print(e)
+a = torch.ones(2)
+print(torch.sin_(a) is a, torch.relu_(torch.tensor([-1.0, 2.0])), torch.fill_(a, 3), torch.zero_(a))
+for wrong in (lambda: torch.sin_(x), lambda: torch.equal(..., a), lambda: torch.equal(a, 3), lambda: torch.allclose(a, 3)):
+    try: wrong()
+    except Exception as e: print(type(e).__name__, e)

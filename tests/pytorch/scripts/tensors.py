@@ -213,6 +213,20 @@ y.storage()[0] = 9.0
 print(x, y.contiguous().storage().tolist(), x[0].expand(2, 3).storage().tolist(), type(x.storage()))
 z = torch.tensor([1, 2, 3])
 print(z[1:].storage(), z[1:].storage_offset(), z.detach()[2:].storage_offset(), z.unbind()[1].storage_offset())
+# --- arrays as operands
+import numpy as np
+def tried(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+for t in (torch.ones(3), torch.ones(3, requires_grad=True)):
+    for a in (np.ones(3), np.array(2.0), np.float64(2)):
+        for f in (lambda: t * a, lambda: a * t, lambda: t + a, lambda: t / a, lambda: a / t, lambda: t - a, lambda: a - t, lambda: t**a, lambda: t > a, lambda: t == a, lambda: t != a):
+            tried(f)
+    for f in (np.sin, np.isnan, np.floor, np.maximum.reduce):
+        tried(lambda: f(t))
+tried(lambda: torch.add(torch.ones(3), np.ones(3)))
+tried(lambda: torch.ones(3) == [1, 2, 3])
+tried(lambda: torch.ones(3) != None)
 # --- Python's types as dtypes
 x = torch.tensor([2.3], dtype=float)
 print(x, x.tolist(), torch.tensor([2.7, 0.0], dtype=int), torch.tensor([2.7, 0.0], dtype=bool))
