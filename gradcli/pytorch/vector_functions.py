@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from collections.abc import Callable
 from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,20 @@ from gradcli.pytorch.rounding import fused
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
 
-VECTOR = 64  # bytes, of a processor with AVX-512
+
+def vector_bytes(asked: str | None) -> int:
+    """Return the bytes of a vector in PyTorch's loops: what is asked for, else of this processor.
+
+    >>> vector_bytes("avx2"), vector_bytes("avx512")
+    (32, 64)
+    """
+    if asked:
+        return 64 if asked == "avx512" else 32
+    core = "numpy._core" if np.__version__ >= "2" else "numpy.core"
+    return 64 if import_module(f"{core}._multiarray_umath").__cpu_features__.get("AVX512_SKX") else 32
+
+
+VECTOR = vector_bytes(os.environ.get("ATEN_CPU_CAPABILITY"))
 _LOG2_E = 1 / math.log(2)
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
 
