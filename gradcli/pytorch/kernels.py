@@ -17,6 +17,7 @@ from gradcli.pytorch.activation_order import activation
 from gradcli.pytorch.convolution_order import Convolution
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
+from gradcli.pytorch.roots import sqrt
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
 from gradcli.pytorch.vector_functions import OneByOne, exp, log1p
@@ -174,7 +175,13 @@ def _convolution(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
     return None if call is None else call.forward
 
 
+def _power(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+    return sqrt if settings and settings[-1] == "0.5" else None
+
+
 _KERNELS: dict[str, Callable[..., Kernel | None]] = {
+    "sqrt": lambda settings, shapes: sqrt,
+    "pow": _power,
     "add": _scaled(1),
     "sub": _scaled(-1),
     "addmm": _addmm,

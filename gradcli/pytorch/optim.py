@@ -12,6 +12,7 @@ from gradcli.pytorch.messages import warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.module import forget, typename
 from gradcli.pytorch.record import Recorder, script_line
+from gradcli.pytorch.roots import sqrt
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -192,7 +193,7 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             most = self._kept(p, "max_exp_avg_sq")
             square = np.maximum(most, square, out=most)
-        root = np.sqrt(square) / kind((1 - beta2**t) ** 0.5) + kind(group["eps"])
+        root = sqrt(square) / kind((1 - beta2**t) ** 0.5) + kind(group["eps"])
         p._a += kind(-lr / (1 - beta1**t)) * mean / root
 
 
@@ -226,7 +227,7 @@ class RMSprop(Optimizer):
             mean = self._kept(p, "grad_avg")
             mean[...] = fused(kind(1 - alpha), g - mean, mean)
             spread = fused(-mean, mean, square)
-        root, rate = np.sqrt(spread) + kind(group["eps"]), kind(-float(group["lr"]))
+        root, rate = sqrt(spread) + kind(group["eps"]), kind(-float(group["lr"]))
         if group["momentum"]:
             velocity[...] = velocity * kind(group["momentum"]) + g / root
             p._a[...] = fused(rate, velocity, p._a)
@@ -248,7 +249,7 @@ class Adagrad(Optimizer):
         rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
         total = self._kept(p, "sum", group["initial_accumulator_value"])
         total[...] = fused(g, g, total)
-        p._a += kind(-rate) * g / (np.sqrt(total) + kind(group["eps"]))
+        p._a += kind(-rate) * g / (sqrt(total) + kind(group["eps"]))
 
 
 _ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)

@@ -116,6 +116,21 @@ try_(lambda x, w, b: F.conv2d(x, w, b), (1, 3, 8, 8), (6, 3, 5, 5), (6,))
 try_(lambda x, w, b: F.conv1d(x, w, b, padding=1), (1, 2, 9), (3, 2, 3), (3,))
 try_(lambda x: x.sum((0, 2)), (5, 3, 7))
 """,
+    "square roots": """
+numbers = np.random.RandomState(0)
+show(torch.sqrt(torch.from_numpy((10 ** numbers.uniform(-40, 38, 300)).astype(np.float32))))
+show(torch.arange(200.0).sqrt())
+show(torch.arange(200.0) ** 0.5)
+show(torch.tensor([0.0, -0.0, np.inf, 1e-45]).sqrt())
+for kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad):
+    w = torch.from_numpy(numbers.standard_normal(30).astype(np.float32)).requires_grad_()
+    own = kind([w], lr=0.01)
+    for _ in range(20):
+        own.zero_grad()
+        (w**4).sum().backward()
+        own.step()
+    show(w)
+""",
     "rows that are taken several times": """
 ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
 try_(lambda w: F.embedding(ids, w), (4, 3))
