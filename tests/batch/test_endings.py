@@ -320,7 +320,9 @@ def test_a_full_disk_is_told(command, ending, old):
     with start(command, "y=a*b", *given, "--output", output, **full) as process:
         _, err = process.communicate(timeout=HANG)
     assert process.returncode == 2
-    assert err.decode() == f"error: `{output}` cannot be written: file too large\n"
+    said, *below = err.decode().splitlines()
+    assert said == f"error: `{output}` cannot be written: file too large"
+    assert below[-1].strip() == "^" * len(output)
     assert {*os.listdir()} == {"p.npz", *old_files}
     assert all(contents(name) == OLD for name in old_files)
 
