@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gradcli.graph.node import Node
 from gradcli.pytorch import record
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.handles import check_returned
@@ -278,7 +279,8 @@ def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
     """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
     if before is None:
         if create and own.requires_grad:
-            return record.copied(own)
+            step = "torch::autograd::CopyBackwards"  # a copy, recorded: the gradient has a history
+            return record.apply("copied", lambda n: Node("identity", (n,), n.shape), (own,), (), step)
         return record.Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
     if create:
         return before + own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from gradcli.pytorch.autograd_functional import derivatives, pushed, variable
 from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.creation import zeros_like
+from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
@@ -166,7 +168,10 @@ def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
         raise refusal("no tensor to map over", call, dim, type(x))
     if not -x.dim() <= dim < x.dim():
         raise refusal("no axis to map over", call, dim, x.dim())
-    return unbind(x, dim)
+    lanes = unbind(x, dim)
+    for lane in lanes:
+        lane._map = min(x._map, Mode.maps + 1)
+    return lanes
 
 
 def _counted(tensors: Sequence[Sequence[Tensor]]) -> int:
@@ -179,6 +184,8 @@ def _counted(tensors: Sequence[Sequence[Tensor]]) -> int:
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
+    if found._map > Mode.maps:
+        found._map = math.inf
     return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))  # type: ignore[no-any-return]
 
 
@@ -194,6 +201,9 @@ _OF_LANES |= {
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
@@ -202,12 +212,15 @@ def vmap(
         count = _counted([lanes for p in parts if p is not None for lanes in p])
         if not count:  # one lane of zeros tells the shapes
             some = map(_some, args, dims)
-            one = vmap(func, dims, out_dims)(*some, **kwargs)
+            one = vmap(func, dims, out_dims, randomness)(*some, **kwargs)
             return _filled(one, (y.narrow(out_dims, 0, 0) for y in _leaves(one)))
-        found = []
+        found: list[Any] = []
+        random = DEFAULT.get_state()
         for i in range(count):
             own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
-            with _Switch(mapped=Mode.mapped or i + 1 < count):
+            if randomness == "same":
+                DEFAULT.set_state(random)
+            with _Switch(mapped=Mode.mapped or i + 1 < count, maps=Mode.maps + 1, randomness=randomness):
                 found.append(func(*own, **kwargs))
             for y in _leaves(found[-1]):
                 if not isinstance(y, Tensor):

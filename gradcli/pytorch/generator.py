@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +58,8 @@ class Generator:
 
     def words(self, n: int) -> Array:
         """Return words of 32 bits."""
+        if Mode.randomness == "error":
+            raise refusal("random numbers in a map")
         return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
 
     def long_words(self, n: int) -> Array:

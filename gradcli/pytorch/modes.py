@@ -17,6 +17,8 @@ class _Mode(threading.local):
     anomaly = False
     check_nan = True
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
+    maps = 0  # how many `vmap` stand around what runs
+    randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
     no_hooks: str | None = None  # why there may be none
     mutable = False  # whether what is kept is a copy, which no change in place spoils

@@ -292,11 +292,6 @@ def _again(node: Node, fixed: Sequence[Node | None], operands: Sequence[Tensor])
     return apply(node.op, build, operands, (node.shape, node.settings, node.dtype, constants), grad_name(name))
 
 
-def copied(x: Tensor) -> Tensor:
-    """Return a copy, recorded: what a leaf keeps of a gradient that has a history."""
-    return apply("copied", lambda n: Node("identity", (n,), n.shape), (x,), (), "torch::autograd::CopyBackwards")
-
-
 def _constant(node: Node) -> Tensor:
     return Make.tensor(Program((), [node])(())[0])
 
@@ -317,6 +312,8 @@ def apply(
     if recipe.is_dense and not result.flags.c_contiguous:
         result = np.ascontiguousarray(result)
     out = Make.tensor(result)
+    if Mode.maps:
+        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
     if recipe.is_view:
         _show(out, operands, recipe)
     if Mode.grad:

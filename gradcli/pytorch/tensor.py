@@ -38,6 +38,7 @@ class Tensor:
     _seen = 0  # the version of its memory at which a view's step was made
     _grad: Tensor | None = None
     _leaf: Callable[[], Leaf | None] | None = None
+    _map = math.inf  # the outermost `vmap` of which it is one element, where all are one tensor to PyTorch
     _made = ""  # of a view: `no_grad`, or the name of what made several at once
     _inference = False
     _detached: Cut | None = None  # where it was cut off from what it came from
@@ -233,6 +234,7 @@ class Tensor:
     def item(self) -> Any:
         if self._a.size != 1:
             raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        check_unmapped("item of a map", self)
         cut(self, ".item()")
         return self._a.item()
 
@@ -251,10 +253,12 @@ class Tensor:
     def _check_single(self) -> None:
         if self._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        check_unmapped("item of a map", self)
 
     def __index__(self) -> int:
         if self._a.dtype.kind not in "iu" or self._a.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
+        check_unmapped("item of a map", self)
         return int(self._a.item())
 
     def __bool__(self) -> bool:
@@ -262,6 +266,7 @@ class Tensor:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         if self._a.size > 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        check_unmapped("control flow in a map", self)
         return bool(self._a.item())
 
     def __len__(self) -> int:
@@ -281,12 +286,14 @@ class Tensor:
         return object.__format__(self, spec)
 
     def tolist(self) -> Any:
+        check_unmapped("numbers of a map", self)
         cut(self, ".tolist()")
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
         if Mode.grad and self.requires_grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        check_unmapped("numbers of a map", self)
         cut(self, ".numpy()")
         return self._a[..., 0]
 
@@ -350,8 +357,14 @@ record.Make.tensor = new
 def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
     """Return a tensor that shows the same memory and has no history."""
     found = new(x._a, cls)
-    found._memory = x._memory
+    found._memory, found._map = x._memory, x._map
     return found
+
+
+def check_unmapped(why: str, x: Tensor) -> None:
+    """Refuse to tell the numbers of a tensor in a `vmap`, which has those of all elements at once."""
+    if x._map <= Mode.maps:
+        raise refusal(why)
 
 
 def of_array(values: Array) -> Tensor:

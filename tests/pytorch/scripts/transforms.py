@@ -61,6 +61,34 @@ print(torch.vmap(lambda v: torch.autograd.grad(b, a, v)[0])(torch.eye(3)))
 b = a.pow(2)
 print(torch.autograd.grad(b, a, torch.eye(3), is_grads_batched=True))
 torch.autograd.grad(b, a, torch.ones(3))
+# --- what vmap refuses
+from torch.func import vmap, grad
+import torch.nn.functional as F
+x = torch.arange(3.)
+def told(f, *args, **how):
+    try:
+        print(vmap(f, **how)(*(args or (x,))))
+    except RuntimeError as error:
+        print(error)
+for f in (lambda a: a.item(), lambda a: a * float(a), lambda a: a * int(a), lambda a: a if a > 1 else -a):
+    told(f)
+told(lambda a: a.tolist()); told(lambda a: torch.tensor(a.numpy()))
+told(lambda a: a + torch.rand(2)); told(lambda a: F.dropout(a)); told(lambda a: torch.randperm(3) + a)
+try:
+    vmap(lambda a: a, randomness="x")
+except RuntimeError as error:
+    print(error)
+torch.manual_seed(0)
+for how in ("different", "same"):
+    told(lambda a: a + torch.rand(2), randomness=how); told(F.dropout, randomness=how); told(torch.randn_like, randomness=how)
+y = torch.tensor(2.)
+told(lambda a: a * y.item() if y > 1 else a)
+told(lambda a: vmap(lambda b: b * 2)(torch.ones(2)).sum().item() * a)
+told(lambda a: vmap(lambda b: b * 2 * a)(torch.ones(2)).sum().item() * a)
+z = vmap(lambda a: a * 2)(x)
+told(lambda a: a * z.sum().item())
+print(z.sum().item(), bool(z[1] > 1))
+vmap(lambda a: a if a > 1 else -a)(x)
 # --- grad of a vector
 torch.func.grad(lambda x: x * 2)(torch.ones(2))
 # --- testing
