@@ -35,6 +35,8 @@ def _values(data: Any, wanted: Any = None) -> Array:
         return _fitting(found, default_dtype())
     if found.dtype.kind in "US" or found.dtype == object:
         raise _unreadable(data)
+    if found.dtype.kind == "c":
+        raise missing("complex64", (), "torch.")
     return found.astype(np.int64) if found.dtype.kind in "iu" else found
 
 

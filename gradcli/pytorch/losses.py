@@ -16,6 +16,7 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.joining import broadcast_tensors
 from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.module import typename
 from gradcli.pytorch.operators import where
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -42,10 +43,11 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     return reduction
 
 
-def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
     """Let a loss have the arguments that say how it is reduced; `places` are all that stand behind its operands.
 
     What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
+    `inner` is PyTorch's function in C++, which tells what is no tensor.
     """
 
     def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -59,8 +61,13 @@ def _reducing(*places: str, also: str = "") -> Callable[[Callable[..., Any]], Ca
             old = given.pop("size_average", None), given.pop("reduce", None)
             reduction = given.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
-            found: Tensor = loss(**given, how=how) if is_told else _one(loss(**given), how)
-            return found
+            try:
+                return loss(**given, how=how) if is_told else _one(loss(**given), how)  # type: ignore[no-any-return]
+            except AttributeError:
+                for i, x in enumerate(operands):
+                    if inner and not isinstance(given[x], Tensor):
+                        raise refusal("no tensor for a loss", inner, x, i + 1, typename(given[x])) from None
+                raise
 
         return call
 
@@ -100,7 +107,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -
 
 def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:
     """Return the loss of the vocabulary, weighted as PyTorch weights it."""
-    if input.shape != target.shape:
+    if target.size() != input.size():
         warn("size of the target", target.shape, input.shape)
     if weight is not None:
         return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
@@ -136,7 +143,7 @@ def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
 
 @_reducing("weight", *_OLD)
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    if target.shape != input.shape:
+    if target.size() != input.size():
         raise refusal("size of the target, refused", target.shape, input.shape)
     if target._a.dtype != input._a.dtype:
         found, wanted = target.dtype.word, input.dtype.word
@@ -151,7 +158,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    if target.shape != input.shape:
+    if target.size() != input.size():
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     name = "binary_cross_entropy_with_logits"
     if input._a.dtype.kind != "f":
@@ -170,7 +177,7 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-@_reducing(*_OLD, "log_target", also="batchmean")
+@_reducing(*_OLD, "log_target", also="batchmean", inner="kl_div")
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
@@ -258,7 +265,9 @@ def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
 # Of classes
 
 
-@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
+@_reducing(
+    "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing", inner="cross_entropy_loss"
+)
 def cross_entropy(
     input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
@@ -299,7 +308,7 @@ def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how:
     return apply("cross_entropy_soft", build, given, (how, smoothing), name)
 
 
-@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction")
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", inner="nll_loss_nd")
 def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
     return _of_classes(input, target, weight, ignore_index, how)
 

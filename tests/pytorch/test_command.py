@@ -65,6 +65,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
         ("import torchvision", "torchvision", None),
         ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),
         ("import torch\ntorch.full((2,), 1j)  # complex64", "torch.complex64", None),
+        ("import torch\ntorch.tensor(1 + 2j)  # complex64", "torch.complex64", None),
         ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
         ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
     ],

@@ -451,6 +451,22 @@ for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, n
     y = table(i)
     y.sum().backward()
     print(table, y, table.weight, table.weight.grad)
+# --- losses of what is no tensor
+import torch.nn.functional as F
+x = torch.tensor([0.5, 0.25, 0.75])
+names = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss kl_div"
+for name in names.split():
+    for target in (3.0, 1, [1.0, 2.0, 3.0], None, x.numpy()):
+        try:
+            getattr(F, name)(x, target)
+        except (AttributeError, TypeError) as error:
+            print(name, error)
+for f in (lambda: F.mse_loss(3.0, x), lambda: F.cross_entropy([1.0, 2.0], x), lambda: F.nll_loss(2.0, x), lambda: nn.MSELoss()(x, [1.0])):
+    try:
+        f()
+    except (AttributeError, TypeError) as error:
+        print(error)
+nn.CrossEntropyLoss()(x, 2)
 # --- transposed convolutions
 torch.manual_seed(0)
 for given in ((2, 3, 3, 2), (4, 2, 4, 2, 1), (2, 2, 3, 2, 1, 1), (4, 4, 3, 1, 0, 0, 2), (2, 2, 3, 1, 1, 0, 1, False, 2)):
