@@ -14,7 +14,7 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, method, tensor_like
+from gradcli.pytorch.registry import Number, both, method, no_overload, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -269,10 +269,22 @@ method("__invert__")(bitwise_not)
 # Choices
 
 
+_WHERE = (
+    "Tensor condition",
+    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor condition, Number self, Tensor other",
+    "Tensor condition, Tensor input, Number other",
+    "Tensor condition, Number self, Number other",
+)
+
+
 @both("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+    given = (condition, input) if other is None else (condition, input, other)
+    if len(given) < 3 or not isinstance(condition, Tensor) or not all(isinstance(x, (Tensor, *Number)) for x in given):
+        raise no_overload("where", given, _WHERE)
     if condition._a.dtype not in (bool, np.uint8):
         raise refusal("condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
@@ -283,7 +295,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     return apply("where", build, (condition, *operands(dtype, input, other)), dtype.name)
 
 
-method("where")(lambda self, condition, other: where(condition, self, other))
+@method("where")
+def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
+    if not isinstance(condition, Tensor) or not isinstance(other, (Tensor, *Number)):
+        raise no_overload(
+            "where", (condition, other), ("Tensor condition, Tensor other", "Tensor condition, Number other")
+        )
+    return where(condition, self, other)
 
 
 @both("masked_fill")

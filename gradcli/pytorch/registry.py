@@ -58,6 +58,31 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
             raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
 
 
+def no_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> TypeError:
+    """Return the error of a function for arguments that fit none of its ways to be called; numbers fit no `Number`."""
+    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(map(_kind, given))})"]
+    lines[0] += ", but expected one of:"
+    for overload in overloads:
+        lines.append(f" * ({overload})")
+        wanted = [parameter.split()[0] for parameter in overload.split(", ")]
+        if len(wanted) == len(given):
+            fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(given, wanted, strict=True)]
+            kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(given, fits, strict=True)]
+            lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
+    return TypeError("\n".join([*lines, ""]))
+
+
+def _kind(x: Any, inside: bool = False) -> str:
+    """Return the type of an argument, with the types of what is in it."""
+    from gradcli.pytorch.module import typename
+
+    kind = type(x).__name__ if isinstance(x, Tensor) else typename(x)
+    if not inside or not isinstance(x, list | tuple):
+        return kind
+    inner = ", ".join(map(_kind, x))
+    return f"{kind} of [{inner}]" if isinstance(x, list) else f"{kind} of ({inner})"
+
+
 def method(*names: str) -> Callable[[F], F]:
     """Register a method of tensors."""
 

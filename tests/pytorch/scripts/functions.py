@@ -1,3 +1,15 @@
+# --- where of what is no tensor
+import numpy as np
+x = torch.arange(3.)
+yes = x > 1
+cases = [(yes, [1.0], x), (yes, x, (1, 2)), ([True], x, x), (yes, None, x), (yes, 1.0, "a"), (yes, x, np.ones(3)), (yes, x)]
+cases += [(yes, [1], [2.0]), (yes, [], x), (yes, [x], x), (yes, [1, [2]], x), (1, x, x), (yes, True, np.float32(1))]
+for case in cases:
+    try:
+        print(torch.where(*case))
+    except TypeError as error:
+        print(error)
+x.where(yes, [1.0])
 # --- several arguments
 class Mul(torch.autograd.Function):
     @staticmethod
