@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places
+from gradcli.pytorch import mkl
 from gradcli.pytorch.activation_order import sigmoid, silu
 from gradcli.pytorch.product_order import product
 from gradcli.pytorch.sum_order import LANES, in_lanes, sums
@@ -55,7 +56,7 @@ def wide(function: Callable[..., Array], *arrays: Array) -> Array:
 
 # Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
 _WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log10"))
-_WIDE32 = _WIDE64 | {"exp", "log", "sin", "cos", "log2", "pow", "cumsum", "cumprod", "asin", "acos"}
+_WIDE32 = _WIDE64 | {"log", "log2", "pow", "cumsum", "cumprod", "asin", "acos"}
 _WIDE32 |= {"asinh", "acosh", "atan", "atan2", "tan"}
 
 
@@ -97,8 +98,11 @@ _OWN: dict[str, Callable[..., Array]] = {
     "identity": np.copy,
     "mod": _remainder,
     "matmul": _matmul,
+    "cos": mkl.cos,
+    "exp": mkl.exp,
     "expm1": Vectors.expm1,
     "log1p": Vectors.log1p,
+    "sin": mkl.sin,
 }
 _WHOLE: dict[str, Callable[..., Array]] = {
     "softmax": _softmax,

@@ -131,6 +131,17 @@ for kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.opt
         own.step()
     show(w)
 """,
+    "powers of e, sines and cosines": """
+numbers = np.random.RandomState(0)
+for f, furthest in ((torch.exp, 110), (torch.sin, 9999), (torch.cos, 9999)):
+    for far in (0.1, 4, furthest):
+        x = torch.from_numpy(numbers.uniform(-far, far, 3000).astype(np.float32)).requires_grad_()
+        f(x).sum().backward()
+        show(f(x))
+        show(x.grad)
+    show(f(torch.tensor([0.0, -0.0, np.inf, 1e-45])))
+    show(f(torch.tensor([0.5, 100.0, 1e9], dtype=torch.float64)))
+""",
     "rows that are taken several times": """
 ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
 try_(lambda w: F.embedding(ids, w), (4, 3))
