@@ -167,7 +167,7 @@ class Sweep:
             self.seen.passed(step, g, passed)
         if Mode.anomaly and Mode.check_nan:
             _check_nan(step, passed, self.seen)
-        if step._posts is not None:
+        if step._posts:
             passed = self.called_after(step, passed, g)
         if not self.retain:
             step.free(self.line)

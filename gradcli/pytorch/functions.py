@@ -169,7 +169,8 @@ class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
     is_own = True
-    __slots__ = ("number", "whole")
+    __slots__ = ()
+    whole: FunctionStep
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
         super().__init__((whole,))

@@ -33,8 +33,12 @@ def _selected(x: Tensor, axis: int, i: int, name: str = "SelectBackward0") -> Te
 
 
 def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
+    """Return the parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
+    hooks: list[Any] = []
     for i, part in enumerate(parts):
         part._made = f"{i} {name}"
+        if part._fn is not None:
+            part._fn.whole, part._fn.number, part._fn._posts = parts[0]._fn, i, hooks
     return tuple(parts)
 
 

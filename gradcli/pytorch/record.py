@@ -151,10 +151,12 @@ class Step(Edge):
     recipe: Recipe
     pull: Pull
     is_own: ClassVar[bool] = False  # whether a script's own function made it
+    whole: Any  # of one of several outputs: the step that scripts see
+    number: int
 
     __slots__ = (
-        "arose", "checks", "edges", "freed", "keeps", "line", "module", "operands", "packed", "pull", "recipe",
-        "result", "retained", "values",
+        "arose", "checks", "edges", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull",
+        "recipe", "result", "retained", "values", "whole",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
@@ -229,8 +231,7 @@ class Step(Edge):
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.values = self.result = None
-        self.checks, self.packed = [], {}
+        self.values, self.result, self.checks, self.packed = None, None, [], {}
 
 
 _CLASSES: dict[str, type] = {}
@@ -334,9 +335,8 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     if out._a.size and not np.may_share_memory(out._a, x._a):
         return
     out._memory = x._memory
-    base = x._base
-    out._base = x if base is None else base
-    out._how = (*x._how, recipe) if base is not None else (recipe,)
+    out._base = x if x._base is None else x._base
+    out._how = (recipe,) if x._base is None else (*x._how, recipe)
     out._seen = out._memory.version
     if x._inference:
         out._inference = True

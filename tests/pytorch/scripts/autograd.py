@@ -8,6 +8,32 @@ x.grad = None
 print(x.grad)
 x.grad.zero_()
 print(x.grad)
+# --- outputs that share a step
+a = torch.arange(1., 5).requires_grad_()
+y = a * 2
+p, q = y.split(2)
+print(p.grad_fn is q.grad_fn, p.output_nr, q.output_nr, p.grad_fn.name())
+u = y.unbind(); print(u[0].grad_fn is u[3].grad_fn, [v.output_nr for v in u])
+c = y.chunk(2); print(c[0].grad_fn is c[1].grad_fn, c[0].grad_fn is p.grad_fn)
+s = y.split([1, 3]); print(s[0].grad_fn is s[1].grad_fn)
+z = p * q
+print([(f.name(), i) for f, i in z.grad_fn.next_functions], z.grad_fn.next_functions[0][0] is z.grad_fn.next_functions[1][0])
+print([(f.name(), i) for f, i in q.grad_fn.next_functions])
+seen = set()
+def walk(f, depth=0):
+    print("  " * depth + f.name(), f in seen)
+    seen.add(f)
+    for g, _ in f.next_functions:
+        if g is not None: walk(g, depth + 1)
+walk(z.sum().grad_fn)
+b, d = a.unsqueeze(0).unbind()[0].split(2)
+(b * d.detach()).sum().backward(); print(a.grad)
+q.sum().backward(); print(a.grad)
+m, n = torch.max(a.view(2,2)*1, 0)
+i, j = (a*1).tensor_split(2); print(i.grad_fn is j.grad_fn)
+p, q = (a * 2).split(2)
+q.grad_fn.register_hook(lambda given, taken: print(given))
+q.sum().backward()
 # --- leaves
 x = torch.tensor(3., requires_grad=True)
 y = x * 2
