@@ -36,7 +36,10 @@ def _filled(tree: Any, values: Iterator[Any]) -> Any:
     """Return lists, tuples and dicts like others, with other values in them."""
     if isinstance(tree, dict):
         return {key: _filled(inner, values) for key, inner in tree.items()}
-    return type(tree)(_filled(x, values) for x in tree) if isinstance(tree, list | tuple) else next(values)
+    if not isinstance(tree, list | tuple):
+        return next(values)
+    found = [_filled(x, values) for x in tree]
+    return type(tree)(*found) if hasattr(tree, "_fields") else type(tree)(found)
 
 
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
@@ -151,11 +154,17 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
             tangents = [zeros_like(other.detach()) for other in xs]
             tangents[k]._a.reshape(-1)[i] = 1
             columns.append(pushed(y, xs, tuple(tangents)))
-        found = reshape(stack(columns, -1), (*y.shape, *x.shape))
+        shape = (*y.shape, *x.shape)
+        found = reshape(stack(columns, -1), shape) if columns else y.new_zeros(shape)
         yield found if x.dim() else called(found, "SqueezeBackward1")
 
 
-jacrev = _jacobians(lambda y, xs: derivatives(y, xs, True))
+def _rows(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
+    """Return the Jacobians of a tensor by others, a row at a time."""
+    return derivatives(y, xs, True) if y.numel() else (x.new_zeros((*y.shape, *x.shape)) for x in xs)
+
+
+jacrev = _jacobians(_rows)
 jacfwd = _jacobians(_columns)
 
 

@@ -144,7 +144,10 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    found = einsum("bi,oij,bj->bo", input1, weight, input2)
+    one, other = (x if x.dim() == 2 else x.reshape(-1, x.shape[-1]) for x in (input1, input2))
+    found: Any = einsum("bi,oij,bj->bo", one, weight, other)
+    if input1.dim() != 2:
+        found = found.view(*input1.shape[:-1], weight.shape[0])
     return found if bias is None else found + bias  # type: ignore[no-any-return]
 
 

@@ -51,12 +51,15 @@ def capitals(op: str) -> str:
 
 # For each order of a step's operands in which PyTorch has its edges, the steps that have it; the rest have all.
 _ORDERS = {
-    "0": "FmodBackward0 RemainderBackward0 MaskedFillBackward0 IndexFillBackward0 NllLossBackward0",
+    "0": "FillBackward2 FmodBackward0 IndexFillBackward0 MaskedFillBackward0 NllLossBackward0 RemainderBackward0 "
+    "ScatterBackward1",
     "1": "RsubBackward1 PowBackward2 remainder",
     "10": "RsubBackward0 rmul",
+    "01": "BinaryCrossEntropyWithLogitsBackward0",
     "02": "MaskedFillBackward1",
     "12": "WhereBackward0",
-    "012": "ClampBackward0 ConvolutionBackward0 NativeBatchNormBackward0 NativeLayerNormBackward0",
+    "012": "ClampBackward0 ConvolutionBackward0 NativeBatchNormBackward0 NativeGroupNormBackward0 "
+    "NativeLayerNormBackward0",
 }
 _EDGES = {name: [int(i) for i in order] for order, names in _ORDERS.items() for name in names.split()}
 
@@ -72,12 +75,12 @@ _RESULT = "y"
 # kept, a change in place is an error.  For each input that requires a gradient, its own part, between commas; `-` is
 # something that no script can change.
 _KEPT = {
-    "": "cumsum mean sum", "0": "cummax cummin var", "y": "relu sigmoid tanh tan exp expm1 sqrt rsqrt softmax "
-    "log_softmax cross_entropy ReciprocalBackward0",
+    "": "cumsum mean sum", "0": "avg_pool1d cummax cummin gather var",
+    "y": "relu sigmoid tanh tan exp exp2 expm1 sqrt rsqrt softmax log_softmax cross_entropy ReciprocalBackward0",
     "0y": "norm std logsumexp prod amax amin max min median cumprod", "1,01": "div",
-    "01,01": "logaddexp", "1,0": "matmul", ",2,1": "addmm", "01y": "PowBackward1", "01y,01y": "hypot",
-    ",1y": "PowBackward2",
-    "-": "max_dim min_dim median_dim sort topk index_places index_select gather masked_select take_flat embedding "
+    "01,01": "logaddexp binary_cross_entropy binary_cross_entropy_with_logits", "1,0": "matmul", ",2,1": "addmm",
+    "0y,y": "copysign", "01y": "PowBackward1", "0y,1y": "hypot", ",1y": "PowBackward2", "01,0,": "layer_norm",
+    "-": "max_dim min_dim median_dim sort topk index_places index_select masked_select take_flat embedding "
     "tanhshrink l1_loss",
 }  # fmt: skip
 _SAVED = {op: kept.split(",") for kept, ops in _KEPT.items() for op in ops.split()}
@@ -89,6 +92,5 @@ def saved(recipe: Recipe, pull: Pull) -> tuple[list[int], bool, bool]:
     if own is None:
         return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
     found = "".join(own[min(i, len(own) - 1)] for i in pull.active)
-    if any(c.isdigit() and int(c) >= len(recipe.inputs) for c in found):  # of constants, which are no inputs
-        return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
-    return sorted({int(c) for c in found if c.isdigit()}), _RESULT in found, bool(found)
+    count = len(recipe.inputs)  # constants are none of them
+    return sorted({int(c) for c in found if c.isdigit() and int(c) < count}), _RESULT in found, bool(found)

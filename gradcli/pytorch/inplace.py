@@ -75,8 +75,8 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     x._memory.version += 1
     if Recorder.explains:
         x._memory.changed = (script_line(), name)
-    if step is not None and step.result is not None and step.result is found._a:
-        step.result = x._a
+    if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
+        step.result = None if step.result is None else x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
         step.checks.append((x._memory, x._memory.version, x._a, None, -1))
     if not Mode.grad or not (step is not None or history):

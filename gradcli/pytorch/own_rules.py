@@ -81,23 +81,26 @@ def _bell(x: Array) -> Array:
     return x.dtype.type(2 / math.sqrt(math.pi)) * wide(np.exp, -(x * x))  # type: ignore[no-any-return]
 
 
-_OF_ELEMENTS: dict[str, Callable[..., Array]] = {
+# By whether a rule reads what an operation was given, or its result: the other may change in place.
+_OF_INPUT: dict[str, Callable[..., Array]] = {
     "acos": lambda x, y, g: g * -(1 / np.sqrt(1 - x * x)),
     "asin": lambda x, y, g: g * (1 / np.sqrt(1 - x * x)),
     "asinh": lambda x, y, g: g * (1 / np.sqrt(x * x + 1)),
     "erf": lambda x, y, g: _bell(x) * g,
     "erfc": lambda x, y, g: -_bell(x) * g,
-    "exp2": lambda x, y, g: g * y * math.log(2),
-    "expm1": lambda x, y, g: g * (y + 1),
     "hardsigmoid": lambda x, y, g: np.where(abs(x) < 3, g * x.dtype.type(np.float32(1 / 6)), 0),
     "log10": lambda x, y, g: g / (x * 2.3025850929940456),
     "log2": lambda x, y, g: g / (x * 0.6931471805599453),
+    "softsign": _softsign,
+    "tanhshrink": lambda x, y, g: g + -g * fused(-(t := wide(np.tanh, x)), t, 1),
+}
+_OF_RESULT: dict[str, Callable[..., Array]] = {
+    "exp2": lambda x, y, g: g * y * math.log(2),
+    "expm1": lambda x, y, g: g * (y + 1),
     "reciprocal": lambda x, y, g: -g * (y * y),
     "rsqrt": lambda x, y, g: -0.5 * g * (y * y * y),
     "sigmoid": lambda x, y, g: g * (1 - y) * y,
-    "softsign": _softsign,
     "tanh": lambda x, y, g: g * fused(-y, y, 1),
-    "tanhshrink": lambda x, y, g: g + -g * fused(-(t := wide(np.tanh, x)), t, 1),
 }
 
 
@@ -259,7 +262,8 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "conv2d": _convolution,
     "batch_norm": lambda settings, shapes: _of_call(Batch.of(settings)),
     "layer_norm": lambda settings, shapes: _of_call(Layer.of(settings, shapes[0])),
-    **{op: _plain((0, RESULT), rule) for op, rule in _OF_ELEMENTS.items()},
+    **{op: _plain((0,), rule) for op, rule in _OF_INPUT.items()},
+    **{op: _plain((RESULT,), rule) for op, rule in _OF_RESULT.items()},
     "mse_loss": _squares,
     "smooth_l1_loss": _near("beta"),
     "huber_loss": _near("delta"),

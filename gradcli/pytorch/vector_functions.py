@@ -80,14 +80,15 @@ _EXP_OF_DOUBLE = (
 )
 
 
-def _exp_in_pairs(x: Array) -> Array:
-    """Return powers of e with some digits more."""
+def _exp_in_pairs(x: Array, less: float = 0.0) -> Array:
+    """Return powers of e, less 0 or 1, with some digits more."""
     power = np.nan_to_num(np.rint(x * np.float32(_LOG2_E)))
     rest = x.astype(np.float64) - power.astype(np.float64) * _LN2_HIGH + power * np.float32(_LN2_LOW)
     high = rest.astype(np.float32)
     found = _polynomial(high, 0.1980960224e-3, 0.1394256484e-2, 0.8333456703e-2, 0.4166637361e-1)
     found = rest * (rest * found + 0.1666666567325592) + 0.5
-    return np.ldexp(1 + (rest + rest * rest * found), power.astype(np.int32))  # type: ignore[no-any-return]
+    scale = np.ldexp(1.0, power.astype(np.int32))
+    return scale * (rest + rest * rest * found) + (scale - less)  # type: ignore[no-any-return]
 
 
 def _tanh(x: Array) -> Array:
@@ -101,7 +102,8 @@ def _tanh(x: Array) -> Array:
 def _expm1(x: Array) -> Array:
     if x.dtype != np.float32:
         return np.expm1(x.astype(np.longdouble)).astype(x.dtype)  # type: ignore[no-any-return]
-    return (_exp_in_pairs(np.clip(x, -104, 104)) - 1).astype(np.float32)
+    found = np.where(x == 0, x, _exp_in_pairs(np.clip(x, -104, 104), 1.0).astype(np.float32))
+    return np.where(x < np.float32(-16.63553233), np.float32(-1), found)
 
 
 def log1p(x: Array) -> Array:
@@ -110,7 +112,8 @@ def log1p(x: Array) -> Array:
         return np.log1p(x.astype(np.longdouble)).astype(x.dtype)  # type: ignore[no-any-return]
     power = np.frexp((x + np.float32(1)) * np.float32(1 / 0.75))[1] - 1
     scale = np.ldexp(np.float32(1), -power)
-    return np.where(np.isfinite(x), _logarithm(power, fused(x, scale, scale - 1)), x)
+    ordinary = (x > -1) & (x < np.inf) & (x != 0)
+    return np.where(ordinary, _logarithm(power, fused(x, scale, scale - 1)), np.log1p(x))
 
 
 def log(x: Array) -> Array:

@@ -173,3 +173,8 @@ class Twice(torch.autograd.Function):
 
 y = Twice.apply(torch.ones(2, requires_grad=True))
 print(str(y.grad_fn).split(" object")[0], y)
+# --- log1p and expm1 at their ends
+x = torch.tensor([-1.0, -1.5, -0.0, 1e-30, 1e-9, -17.0, float("inf"), -float("inf"), 2e-4])
+print(x.log1p(), x.expm1())
+x = x.repeat(8)
+print(x.log1p()[:9], x.expm1()[:9], F.elu(x)[:9].tolist())

@@ -183,3 +183,23 @@ x.view(4).add_(1)
 # --- out of a shape
 m = torch.zeros(2, 2)
 m[0] = torch.ones(3)
+# --- what a result was made of is kept, not the result
+x = torch.tensor([0.25, 0.5], requires_grad=True)
+for f in (torch.asin, torch.acos, torch.erf, torch.erfc, torch.log2, torch.log10, F.hardsigmoid, F.softsign):
+    y = f(x * 1)
+    y += 1
+    print(torch.autograd.grad(y.sum(), x))
+net = nn.Sequential(nn.LayerNorm(2), nn.ReLU(inplace=True))
+y = net(x)
+y *= 2
+print(y.grad_fn.next_functions)
+# --- a result changed again
+y = torch.tensor([0.25, 0.5], requires_grad=True) * 1
+y.relu_()
+y -= 0.1
+y.sum().backward()
+# --- a choice of numbers changed
+x = torch.tensor([0.25, 0.5], requires_grad=True) * 1
+y = x.gather(0, torch.tensor([0]))
+x *= 2
+y.backward()

@@ -106,3 +106,9 @@ try:
     torch.linalg.matrix_norm(A, 3)
 except RuntimeError as error:
     print(error)
+# --- lanes of several results, and Jacobians of nothing
+x = torch.tensor([[1.0, 3.0], [4.0, 2.0]])
+print(*torch.vmap(lambda r: r.min(0))(x))
+empty = torch.zeros(2, 0)
+print(torch.func.jacrev(torch.sin)(empty), torch.func.jacfwd(torch.sin)(empty))
+print(F.bilinear(x[None], x[None], torch.ones(1, 2, 2)), F.bilinear(x[0], x[1], torch.ones(1, 2, 2)))
