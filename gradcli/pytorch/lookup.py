@@ -63,13 +63,14 @@ def method_named(name: str) -> Callable[..., Any] | None:
     return _named(name, METHODS, _FOREIGN | _NO_METHOD)
 
 
-def method(x: Tensor, name: str) -> Any:
+def method(x: Tensor | type[Tensor], name: str) -> Any:
     """Return a method that is found by its name, and keep it where it is found from now on.
 
     Errors: `MissingError` for one that there is not; `AttributeError` for what Python asks for by itself.
     """
+    owner = f"type object '{x.__name__}'" if isinstance(x, type) else f"'{type(x).__name__}' object"
     if name.startswith("__") or name in _QUIET:
-        raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
+        raise AttributeError(f"{owner} has no attribute '{name}'")
     found = method_named(name)
     if found is None and name.endswith("_") and not name.startswith("_"):
         from gradcli.pytorch.inplace import in_place
@@ -77,7 +78,7 @@ def method(x: Tensor, name: str) -> Any:
         found = in_place(name)
     if found is None:
         if name not in pytorch_names()["Tensor"]:
-            raise AttributeError(f"'{type(x).__name__}' object has no attribute '{name}'")
+            raise AttributeError(f"{owner} has no attribute '{name}'")
         raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(METHODS), "Tensor.")
     setattr(Tensor, name, found)
     return getattr(x, name)

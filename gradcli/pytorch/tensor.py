@@ -21,7 +21,12 @@ from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, show
 Array = np.ndarray[Any, Any]
 
 
-class Tensor:
+class _Methods(type):
+    def __getattr__(cls, name: str) -> Any:
+        return Tensor.__getattr__(cls, name)  # type: ignore[arg-type]
+
+
+class Tensor(metaclass=_Methods):
     """Numbers with a shape and a dtype, and the step that made them.
 
     `_a` holds the numbers as the engine wants them, with a last axis of one point.

@@ -241,3 +241,9 @@ try:
     torch.randn(2**35, device="cuda")
 except AssertionError as error:
     print(error)
+# --- methods of the class
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+print(torch.Tensor.exp(x), torch.Tensor.sum(x), list(map(torch.Tensor.item, x)), torch.Tensor.add(x, 1).grad_fn.name())
+print(hasattr(torch.Tensor, "nothing"), hasattr(x, "nothing"), torch.Tensor.tanh_(torch.ones(1)), callable(torch.Tensor.relu))
+try: torch.Tensor.nothing
+except AttributeError as error: print(error)
