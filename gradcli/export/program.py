@@ -242,13 +242,16 @@ def identifier(name: str) -> str:
 
 def _called(outputs: Iterable[str], reserved: Iterable[str]) -> dict[str, str]:
     """Return an identifier for each result, its own."""
-    taken, found = set(reserved), {}
-    for name in outputs:
-        own = identifier(name)
-        while own in taken:
-            own += "_"
-        taken.add(own)
-        found[name] = own
+    taken = set(reserved)
+    return {name: _own(name, taken) for name in outputs}
+
+
+def _own(name: str, taken: set[str]) -> str:
+    """Return an identifier for a name that none has taken, and take it."""
+    found = identifier(name)
+    while found in taken:
+        found += "_"
+    taken.add(found)
     return found
 
 
@@ -264,11 +267,7 @@ def _names(
         fixed = not node.args or (not node.shape and node.op == "index" and node.args[0] in leaves)
         if node in found or (node not in leaves and (node not in nodes or fixed)):
             continue
-        own = identifier(name)
-        while own in taken:
-            own += "_"
-        taken.add(own)
-        found[node] = own
+        found[node] = _own(name, taken)
     return found
 
 

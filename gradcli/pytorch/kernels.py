@@ -15,9 +15,9 @@ import numpy as np
 from gradcli.graph.node import Node
 from gradcli.pytorch.activation_order import activation
 from gradcli.pytorch.convolution_order import Convolution
+from gradcli.pytorch.mkl import sqrt
 from gradcli.pytorch.normalization_order import Batch, Layer
 from gradcli.pytorch.product_order import products_of_stacks, sum_with_product
-from gradcli.pytorch.roots import sqrt
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.sum_order import sums
 from gradcli.pytorch.vector_functions import OneByOne, exp, log1p

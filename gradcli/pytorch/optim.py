@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.messages import warn
+from gradcli.pytorch.mkl import sqrt
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.module import forget, typename
 from gradcli.pytorch.record import Recorder, script_line
-from gradcli.pytorch.roots import sqrt
 from gradcli.pytorch.rounding import fused
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
