@@ -15,7 +15,8 @@ MAY_IMPORT = {
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
     "engine": {"graph"},
-    "pytorch": {"graph", "vocabulary", "engine"},
+    "kernels": {"graph", "engine"},
+    "pytorch": {"graph", "vocabulary", "engine", "kernels"},
     "data": {"graph"},
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
@@ -23,6 +24,7 @@ MAY_IMPORT = {
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
+    "script": {"graph", "vocabulary", "engine", "notation", "explain", "guide", "pytorch"},
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.script_sums import Sums
 from gradcli.cli.streams import flush, tell
+from gradcli.script.sums import Sums
 
 if TYPE_CHECKING:
-    from gradcli.cli.script_check import Calls
     from gradcli.cli.script_document import Document
-    from gradcli.cli.script_told import Told
     from gradcli.pytorch.autograd import Call
     from gradcli.pytorch.session import Ending, Script
+    from gradcli.script.check import Calls
+    from gradcli.script.told import Told
 
 _WIDTH = 80
 _ROOM = 3000  # calls inside of calls
@@ -113,8 +113,8 @@ class Explainer:
     @contextmanager
     def _checking(self) -> Iterator[None]:
         """Take down the calls of own functions while the script runs."""
-        from gradcli.cli.script_check import Calls
         from gradcli.pytorch.record import Recorder
+        from gradcli.script.check import Calls
 
         self.calls = Calls()
         Recorder.applied = self.calls.add
@@ -130,11 +130,11 @@ class Explainer:
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""
-        from gradcli.cli.script_calls import spans_of_calls
-        from gradcli.cli.script_told import Told
         from gradcli.errors import InputError
-        from gradcli.pytorch.naming import names_of, script_frame
-        from gradcli.pytorch.trace import recorded
+        from gradcli.script.calls import spans_of_calls
+        from gradcli.script.naming import names_of, script_frame
+        from gradcli.script.told import Told
+        from gradcli.script.trace import recorded
 
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame = script_frame()
@@ -170,9 +170,9 @@ class Explainer:
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        from gradcli.cli.script_pages import page
-        from gradcli.cli.script_rows import row
-        from gradcli.pytorch.naming import script_frame
+        from gradcli.script.naming import script_frame
+        from gradcli.script.pages import page
+        from gradcli.script.rows import row
 
         told = self.waiting.pop(id(call), None)
         if told is None:
@@ -199,9 +199,9 @@ class Explainer:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
         import numpy as np
 
-        from gradcli.cli.script_gradients import not_finite
-        from gradcli.cli.script_told import Told
-        from gradcli.pytorch.naming import names_of, script_frame
+        from gradcli.script.gradients import not_finite
+        from gradcli.script.naming import names_of, script_frame
+        from gradcli.script.told import Told
         from gradcli.wrapping import wrapped
 
         if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
@@ -217,14 +217,14 @@ class Explainer:
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Tell what an optimizer did with the gradients."""
-        from gradcli.pytorch.naming import names_of, script_frame
+        from gradcli.script.naming import names_of, script_frame
 
         if self.wishes.style == "json":
             return
         frame = script_frame()
         line = self._line(frame)
         if self._is_wanted(line):
-            from gradcli.cli.script_steps import left_out, optimizers_of, step_lines
+            from gradcli.script.steps import left_out, optimizers_of, step_lines
 
             names = names_of(frame)
             lines = step_lines(optimizer, done, lambda p: names.get(id(p), "p"))
@@ -233,7 +233,7 @@ class Explainer:
 
     def _show(self, line: int, lines: Sequence[str], brief: bool = False) -> None:
         """Show a page below its line, or a few lines behind it."""
-        from gradcli.cli.script_places import code_at
+        from gradcli.script.places import code_at
 
         code = code_at(self.script, line)
         if self.document is not None:
@@ -300,7 +300,7 @@ class Explainer:
             else:  # the script shows errors itself
                 ending.hook(type(ending.error), ending.error, ending.error.__traceback__)
             if not self.wishes.quiet:
-                from gradcli.cli.script_errors import why
+                from gradcli.script.errors import why
 
                 try:
                     told = why(ending.error, self.script)

@@ -1,19 +1,14 @@
 """PyTorch scripts, run without PyTorch: its tensors and its autograd, recorded as graphs while they run.
 
-A script's `import torch` finds the modules that `session` lists.  Who reads on may begin with
+A script's `import torch.nn.functional` finds `nn/functional.py` here, and so on; `session` knows the modules.  Who
+reads on may begin with
 
 - `tensor`, `record`, `recipes`: a tensor, the step that made it, and what a step computes and passes on;
-- `backward`, `autograd`, `functions`: the sweep over the steps, how it is called, and a script's own steps;
-- `calls`, `registry`, `lookup`: how a name finds its row in the vocabulary, or in `definitions` and `compositions`.
+- `backward`, `autograd`, `autograd/function`: the sweep over the steps, how it is called, and a script's own steps;
+- `calls`, `registry`, `lookup`: how a name finds its row in the vocabulary, or in `operations`.
 
-Operations: `operators`, `reductions`, `products`, `linalg`, `order`; `views`, `indexing`, `gathering`, `joining`;
-`creation`, `conversion`, `random` with its `generator`; `inplace`; `storage`.  Derivatives of functions: `func`,
-`gradcheck`, `autograd_functional`; what steps keep, and hooks on it: `saved`, `autograd_graph`.  `torch.nn`: `module`,
-`containers`, `layers`, `convolutions`, `weightless`; `functional`, `losses`, `patches`, `init`; and what trains it:
-`optim`, `schedules`, `data`, `saving`.
-
-Facts about PyTorch stand in tables: what it calls each step in `gradnames` and `twice`, what it says in `messages.txt`,
-which names it has in `names.txt`.  What it prints, to the character, is in `printing`; to the last digit, in `digits`,
-`rounding`, `kernels`, `own_rules` and the files named after an order.  `cuts`, `naming`, `written`, `trace`, `replay`
-read back what was recorded, for who explains it.
+`operations` has what is more than a row; `autograd`, `func`, `nn`, `optim`, `utils`, `linalg` are PyTorch's modules of
+these names.  Facts about PyTorch stand in tables: what it calls each step in `gradnames` and `twice`, what it says in
+`messages.txt`, which names it has in `names.txt`.  What it prints, to the character, is in `printing`; to the last
+digit, in the room `kernels`.  What was recorded is read back and explained in the room `script`.
 """

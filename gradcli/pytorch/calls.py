@@ -33,7 +33,7 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     if value is None:
         raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
     if isinstance(value, np.ndarray | list | tuple | str):
-        from gradcli.pytorch.module import typename
+        from gradcli.pytorch.nn.module import typename
 
         raise TypeError(f"{op}(): argument 'other' (position 2) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)

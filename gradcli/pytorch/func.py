@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
-from gradcli.pytorch.autograd_functional import derivatives, pushed, variable
+from gradcli.pytorch.autograd.functional import derivatives, parameters_of, pushed, variable
 from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.creation import zeros_like
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.joining import stack, unbind
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
-from gradcli.pytorch.naming import parameters_of
+from gradcli.pytorch.operations.creation import zeros_like
+from gradcli.pytorch.operations.joining import stack, unbind
+from gradcli.pytorch.operations.views import reshape
 from gradcli.pytorch.record import Leaf, edge_of
 from gradcli.pytorch.tensor import Tensor
-from gradcli.pytorch.views import reshape
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
 __all__ += ["vjp", "vmap"]

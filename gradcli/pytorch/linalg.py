@@ -9,13 +9,13 @@ import numpy as np
 from gradcli.pytorch.calls import named
 from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.reductions import norm as _norm
+from gradcli.pytorch.operations.reductions import norm as _norm
+from gradcli.pytorch.operations.views import diagonal as _diagonal
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.pytorch.views import diagonal as _diagonal
 
 __all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
-ELSEWHERE = {"matmul": "products"}
+ELSEWHERE = {"matmul": "operations.products"}
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.definitions import ELEMENTWISE
 from gradcli.pytorch.missing import missing
+from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.registry import with_out
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS, METHODS
@@ -73,7 +73,7 @@ def method(x: Tensor | type[Tensor], name: str) -> Any:
         raise AttributeError(f"{owner} has no attribute '{name}'")
     found = method_named(name)
     if found is None and name.endswith("_") and not name.startswith("_"):
-        from gradcli.pytorch.inplace import in_place
+        from gradcli.pytorch.operations.inplace import in_place
 
         found = in_place(name)
     if found is None:

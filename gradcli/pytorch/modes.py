@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -23,7 +22,6 @@ class _Mode(threading.local):
     no_hooks: str | None = None  # why there may be none
     mutable = False  # whether what is kept is a copy, which no change in place spoils
     warned: ClassVar[set[Any]] = set()  # what is told once
-    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)  # that PyTorch would share work among
 
 
 Mode = _Mode()

@@ -23,10 +23,10 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import Sweep, sweep
-from gradcli.pytorch.digits import function_of, is_whole
-from gradcli.pytorch.kernels import kernel
+from gradcli.kernels.backward import RESULT, Own, own_rules
+from gradcli.kernels.forward import kernel
+from gradcli.kernels.nodes import function_of, is_whole
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.own_rules import RESULT, Own, own_rules
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]

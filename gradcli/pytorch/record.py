@@ -64,7 +64,7 @@ def script_line() -> Line:
     """Return the line of the script that is running."""
     frame: Any = sys._getframe(1)
     inside = False
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("gradcli.pytorch", "gradcli.script")):
         inside = inside or frame.f_code.co_name == "__call__"
         frame = frame.f_back
     if frame is None:

@@ -41,7 +41,7 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
             except AttributeError as error:
                 check_tensors(made, name, args, str(error))
                 raise
-        from gradcli.pytorch.inplace import into
+        from gradcli.pytorch.operations.inplace import into
 
         return into(out, name, lambda: made(*args, **kwargs), args)
 
@@ -74,7 +74,7 @@ def no_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> Ty
 
 def _kind(x: Any, inside: bool = False) -> str:
     """Return the type of an argument, with the types of what is in it."""
-    from gradcli.pytorch.module import typename
+    from gradcli.pytorch.nn.module import typename
 
     kind = type(x).__name__ if isinstance(x, Tensor) else typename(x)
     if not inside or not isinstance(x, list | tuple):

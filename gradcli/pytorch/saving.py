@@ -19,7 +19,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import ALL, dtype
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.module import Parameter
+from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _STRUCTURE = "gradcli.json"

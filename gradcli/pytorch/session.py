@@ -24,41 +24,25 @@ from gradcli.pytorch.missing import MissingError, missing
 # The modules of `torch.nn.modules`, whose classes `torch.nn` has.
 NN_HOMES = "activation batchnorm container conv dropout flatten linear loss normalization pooling rnn sparse".split()  # noqa: SIM905
 
-# Where gradcli has what a script imports.
-MODULES = {
-    "torch": "torch",
-    "torch.autograd": "autograd",
-    "torch.autograd.function": "functions",
-    "torch.autograd.functional": "autograd_functional",
-    "torch.autograd.gradcheck": "gradcheck",
-    "torch.autograd.graph": "autograd_graph",
-    "torch.autograd.variable": "autograd",
-    **dict.fromkeys(("torch.accelerator", "torch.backends.cuda", "torch.backends.cudnn", "torch.backends.mps"), "cuda"),
-    "torch.backends": "utils",
-    "torch.cuda": "cuda",
-    "torch.func": "func",
-    "torch.functional": "torch",
-    "torch.linalg": "linalg",
-    "torch.mps": "cuda",
-    "torch.nn": "nn",
-    "torch.nn.functional": "functional",
-    "torch.nn.init": "init",
-    "torch.nn.modules": "nn",
-    "torch.nn.modules.module": "module",
-    **{f"torch.nn.modules.{home}": "nn" for home in NN_HOMES},
-    "torch.nn.parameter": "module",
-    "torch.nn.utils": "nn_utils",
-    "torch.nn.utils.rnn": "sequences",
-    "torch.optim": "optim",
-    **dict.fromkeys((f"torch.optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
-    "torch.optim.lr_scheduler": "schedules",
-    "torch.random": "random",
-    "torch.special": "special",
-    "torch.testing": "testing",
-    "torch.utils": "utils",
-    "torch.utils.data": "data",
-    "torch.version": "version",
+_MODULES = (
+    *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda", "func"),
+    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "special"),
+    *("testing", "torch", "utils", "utils.data", "version"),
+)
+# What is in a module of another name.
+_OTHERS = {
+    "autograd.variable": "autograd",
+    "backends": "utils",
+    **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
+    "functional": "torch",
+    **dict.fromkeys(("nn.modules", *(f"nn.modules.{home}" for home in NN_HOMES)), "nn"),
+    **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
+    **dict.fromkeys((f"optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
+    "random": "operations.random",
 }
+# Where gradcli has what a script imports.
+MODULES = {f"torch.{name}": name for name in _MODULES} | {f"torch.{name}": home for name, home in _OTHERS.items()}
+MODULES["torch"] = MODULES.pop("torch.torch")
 
 
 _MAX_ELEMENTS = 2**30  # of an array: more than a formula's, as the windows of a convolution are many

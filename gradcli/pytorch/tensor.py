@@ -55,7 +55,7 @@ class Tensor(metaclass=_Methods):
         __invert__ = __iter__ = __getitem__ = __setitem__ = T = mT = data = multinomial = cast(Any, None)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        from gradcli.pytorch.creation import old_tensor
+        from gradcli.pytorch.operations.creation import old_tensor
 
         return old_tensor(cls, *args, **kwargs)
 
@@ -123,7 +123,7 @@ class Tensor(metaclass=_Methods):
     def _step(self) -> Step | None:
         """The step that made it; of a view whose numbers were changed since, one that says so."""
         if self._base is not None and self._seen != self._memory.version:
-            from gradcli.pytorch.views import refreshed
+            from gradcli.pytorch.operations.views import refreshed
 
             refreshed(self)
         return self._fn
@@ -328,7 +328,7 @@ class Tensor(metaclass=_Methods):
         return found
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from gradcli.pytorch.creation import rebuilt
+        from gradcli.pytorch.operations.creation import rebuilt
 
         return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch import (  # noqa: F401  (they register names)
+from gradcli.kernels.processor import Threads
+from gradcli.pytorch import modes
+from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
+from gradcli.pytorch.lookup import function_named
+from gradcli.pytorch.operations import (  # noqa: F401  (they register names)
     compositions,
     creation,
     gathering,
     indexing,
     inplace,
     joining,
-    modes,
     operators,
     order,
     products,
@@ -20,8 +23,6 @@ from gradcli.pytorch import (  # noqa: F401  (they register names)
     storage,
     views,
 )
-from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
-from gradcli.pytorch.lookup import function_named
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor
@@ -48,8 +49,8 @@ TORCH.update(
         "newaxis": None,
         "get_default_device": lambda: device("cpu"),
         "set_default_device": check_device,
-        "set_num_threads": lambda n: setattr(modes.Mode, "threads", n),
-        "get_num_threads": lambda: modes.Mode.threads,
+        "set_num_threads": lambda n: setattr(Threads, "count", n),
+        "get_num_threads": lambda: Threads.count,
         "is_anomaly_enabled": lambda: modes.Mode.anomaly,
         "is_anomaly_check_nan_enabled": lambda: modes.Mode.check_nan,
         "use_deterministic_algorithms": lambda *_, **__: None,
@@ -59,8 +60,8 @@ TORCH.update(
 
 ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
-ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "convolutions")
-ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "functional")
+ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
+ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "nn.functional")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,15 +12,18 @@ import os
 import sys
 import traceback
 import warnings
+from pathlib import Path
 
 import torch
 import torch.func
 import torch.nn
-from broken import BROKEN, ERRORS, IN_WORDS
 from collection import RECORDED, first_lines, scripts, without_addresses
-from lost_threads import LOST, SLIPS
 
 import samples
+
+sys.path.append(str(Path(__file__).parents[1] / "script"))
+from broken import BROKEN, ERRORS, IN_WORDS
+from lost_threads import LOST, SLIPS
 
 torch.set_num_threads(1)
 

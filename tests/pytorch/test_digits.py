@@ -10,8 +10,8 @@ import pytest
 from digit_cases import CASES, HEAD
 from test_scripts import outcome
 
-from gradcli.pytorch.rounding import fused
-from gradcli.pytorch.sum_order import moments
+from gradcli.kernels.rounding import fused
+from gradcli.kernels.sums import moments
 
 RECORDED = json.loads(Path(__file__).with_name("digits.json").read_text())
 

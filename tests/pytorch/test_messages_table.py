@@ -27,7 +27,7 @@ def names(node):
 
 
 def calls():
-    for path in HERE.glob("*.py"):
+    for path in HERE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             own = getattr(node, "func", None)
             if getattr(own, "id", "") in TELLING and not isinstance(node.args[0], ast.Name):

@@ -1,0 +1,285 @@
+"""Products of matrices in PyTorch's order of addition, to the last digit.
+
+Source: the numbers of PyTorch's products on a processor with AVX2 (its MKL), probed with large terms that cancel: which
+terms are added before which depends on the sizes, on whether a factor is transposed, and on where a row begins in
+memory, sixteen bytes being a vector.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gradcli.kernels.processor import Threads
+from gradcli.kernels.rounding import folded, fused
+
+Array = np.ndarray[Any, Any]
+
+_ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
+_BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
+_MOST = 1 << 18  # products that are worth an order
+
+
+def product(a: Array, b: Array) -> Array:
+    """Return the product of two arrays of float32 or float64, matrices or vectors, as NumPy's `matmul`."""
+    if a.ndim == b.ndim == 1:
+        return np.asarray(_dot(a * b))
+    if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
+        return np.asarray(np.matmul(a, b))
+    if b.ndim == 1:
+        return _of_matrices(a, b[:, None])[:, 0]
+    return _of_matrices(a[None], b)[0] if a.ndim == 1 else _of_matrices(a, b)
+
+
+def products_of_stacks(a: Array, b: Array) -> Array:
+    """Return the products of two stacks of matrices: each for itself, and small ones term by term."""
+    if a[0].size * b.shape[2] < _SMALL:
+        return np.add.accumulate(a.swapaxes(1, 2)[..., None] * b[:, :, None], axis=1)[:, -1]
+    return np.stack([product(x, y) for x, y in zip(a, b, strict=True)])
+
+
+_SMALL = 400
+
+
+def sum_with_product(c: Array, a: Array, b: Array) -> Array:
+    """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
+    rows, columns = len(a), b.shape[1]
+    if not is_fused(a, b):
+        return product(a, b) + c
+    first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
+    if a.dtype == np.float32:
+        whole = rows - rows % _ROWS if _has_edges(a, b) else rows
+        found = _fused(a[:whole], b, first[:whole])
+        return found if whole == rows else np.concatenate([found, _rows_behind(whole, a, b) + first[whole:]])
+    found = product(a, b) + first
+    rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
+    terms = np.concatenate([first[:1, :columns], b[:, :columns]])
+    if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
+        found[:rows, :columns] = chain(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), terms)
+    return found  # type: ignore[no-any-return]
+
+
+def turned(a: Array) -> bool:
+    """Tell whether a matrix lies in memory column by column."""
+    rows, columns = a.shape
+    return rows > 1 and columns > 1 and a.strides[0] == a.itemsize and a.strides[1] >= rows * a.itemsize
+
+
+def _of_matrices(a: Array, b: Array) -> Array:
+    (rows, inner), columns = a.shape, b.shape[1]
+    if inner == 1:
+        return a * b
+    if is_fused(a, b):
+        return _fused_but_edges(a, b) if _has_edges(a, b) else _fused(a, b)
+    return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
+
+
+def is_fused(a: Array, b: Array) -> bool:
+    """Tell whether each term of a product is added with one rounding, and this can be done."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    is_wide = rows >= _ROWS and columns >= _COLUMNS and inner > 1
+    return is_wide and (rows * inner * columns <= _MOST or _adds_in_order(a.dtype))
+
+
+def _rounded_first(a: Array, b: Array) -> Array:
+    """Return a product whose terms are rounded before they are added."""
+    rows, columns = len(a), b.shape[1]
+    if columns == 1 < rows and not turned(a):
+        return _row_by_row(np.multiply(a.T, b, order="C"))[:, None]
+    if rows == 1 < columns and turned(b):
+        return _row_by_row(np.multiply(b, a.T, order="C"))[None]
+    if rows == columns == 1:
+        terms = a.T[:, :, None] * b[:, None, :]
+        return _in_order(terms) if b.strides[1] == b.itemsize else _tail(terms)
+    return _rows_behind(0, a, b)
+
+
+def _rows_behind(first: int, a: Array, b: Array) -> Array:
+    """Return the rows of a product from one on, whose terms are rounded before they are added."""
+    # In this order in memory NumPy, too, adds the terms one after the other.
+    terms = np.multiply(a[first:].T[:, :, None], b[:, None, :], order="C")
+    return _dots(terms) if turned(b) and not turned(a) and len(a) > 1 else _columns(terms)
+
+
+def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
+    """Return a product of float32 whose terms are added without being rounded before, in blocks of terms."""
+    count = a.shape[1]
+    block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
+    for k in range(0, count, block):
+        more = chain(a[:, k : k + block], b[k : k + block])
+        found = more if found is None else found + more
+    assert found is not None
+    return found
+
+
+def _has_edges(a: Array, b: Array) -> bool:
+    """Tell whether rows behind whole fours are for themselves: of float64, and where several threads have few rows."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    is_shared = Threads.count > 1 and rows <= _COLUMNS and (inner > 16 or (inner > 4 and columns > 16))
+    return a.dtype == np.float64 or is_shared
+
+
+def _fused_but_edges(a: Array, b: Array) -> Array:
+    """Return a product where one rounding is for whole fours of rows, and of float64 for twelves of columns."""
+    rows, columns = len(a) - len(a) % _ROWS, b.shape[1]
+    columns -= columns % _COLUMNS if a.dtype == np.float64 else 0
+    found = np.empty((len(a), b.shape[1]), a.dtype)
+    found[:rows, :columns] = (chain if a.dtype == np.float64 else _fused)(a[:rows], b[:, :columns])
+    if columns < b.shape[1]:
+        found[:, columns:] = _rounded_first(a, b[:, columns:])
+    if rows < len(a):
+        found[rows:, :columns] = _rows_behind(rows, a, b[:, :columns])
+    return found
+
+
+def chain(a: Array, b: Array) -> Array:
+    """Return a product whose terms are added one after the other, each with one rounding."""
+    if not _adds_in_order(a.dtype):
+        return _one_by_one(a, b)
+    found = _in_blas(a[:, :_TERMS], b[:_TERMS])
+    for k in range(_TERMS, len(b), _TERMS):  # what there is comes first
+        first = np.eye(len(a), dtype=a.dtype)
+        more = np.concatenate([first, a[:, k : k + _TERMS]], axis=1), np.concatenate([found, b[k : k + _TERMS]])
+        found = _in_blas(*more)
+    return found
+
+
+def _in_blas(a: Array, b: Array) -> Array:
+    """Return NumPy's product of matrices, whose BLAS adds the terms one after the other, each with one rounding.
+
+    It does so inside of a matrix, hence a margin of zeros, and in one thread, hence a part at a time.
+    """
+    (rows, inner), columns = a.shape, b.shape[1]
+    found = np.empty((rows, columns), a.dtype)
+    left = np.zeros((-(-rows // _COLUMNS) * _COLUMNS, inner), a.dtype)
+    left[:rows] = a
+    width = min(max(_ONE_THREAD // (_COLUMNS * inner) // _EDGE - 2, 1) * _EDGE, _BLOCK)
+    for i in range(0, columns, width):
+        part = b[:, i : i + width]
+        right = np.zeros((inner, -(-part.shape[1] // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)
+        right[:, _EDGE : _EDGE + part.shape[1]] = part
+        height = max(_ONE_THREAD // right.size // _COLUMNS, 1) * _COLUMNS
+        for j in range(0, rows, height):
+            place = found[j : j + height, i : i + width]
+            place[...] = np.matmul(left[j : j + height], right)[: len(place), _EDGE : _EDGE + part.shape[1]]
+    return found
+
+
+_EDGE = 8
+_TERMS = 2048  # which a BLAS adds before it writes anything
+_ONE_THREAD = 1 << 18  # products that a BLAS does not share out
+
+
+@cache
+def _adds_in_order(dtype: Any) -> bool:
+    """Tell whether the BLAS of this machine is known to add like that: of Intel's and AMD's processors, that is."""
+    a = np.sin(np.arange(26 * 40.0)).astype(dtype).reshape(26, 40)
+    b = np.cos(np.arange(40 * 33.0)).astype(dtype).reshape(40, 33)
+    return bool((_in_blas(a, b) == _one_by_one(a, b)).all())
+
+
+def _one_by_one(a: Array, b: Array) -> Array:
+    """Return a product whose every term is added with one rounding."""
+    found = a[:, :1] * b[:1]
+    for k in range(1, a.shape[1]):
+        found = fused(a[:, k : k + 1], b[k : k + 1], found)
+    return found
+
+
+def _vector(terms: Array) -> int:
+    """Return how many numbers sixteen bytes have."""
+    return 16 // terms.itemsize
+
+
+def _in_order(terms: Array) -> Array:
+    """Return the sum of terms, added one after the other."""
+    if terms[0].size > 1:
+        return np.add.reduce(terms, axis=0)  # type: ignore[no-any-return]
+    return np.add.accumulate(terms, axis=0)[-1]  # type: ignore[no-any-return]
+
+
+def _columns(terms: Array) -> Array:
+    """Return sums of which a vector of columns is made at a time; those in front of a vector go by fours."""
+    count, rows, columns = terms.shape
+    vector = _vector(terms)
+    found = _in_order(terms)
+    if columns >= vector and count >= 8:
+        for row in range(rows):
+            front = -row * columns % vector
+            if front and columns - front >= vector:
+                found[row, :front] = _by_fours(terms[:, row, :front])
+    return found
+
+
+def _by_fours(terms: Array) -> Array:
+    """Return sums of eight terms at a time: four one after the other, and then the sum of the next four."""
+    found = np.zeros_like(terms[0])
+    whole = len(terms) - len(terms) % 8
+    for k in range(0, whole, 8):
+        found = _in_order(np.concatenate([found[None], terms[k : k + 4]]))
+        found = found + _in_order(terms[k + 4 : k + 8])
+    return _in_order(np.concatenate([found[None], terms[whole:]]))
+
+
+def _dots(terms: Array) -> Array:
+    """Return sums along rows of both factors: four columns at a time in a vector, the others in vectors of eight."""
+    count, rows, columns = terms.shape
+    found, vector = np.empty((rows, columns), terms.dtype), _vector(terms)
+    whole = columns - columns % 4
+    for front in range(vector):
+        own = [row for row in range(rows) if -row * count % vector == front]
+        if own:
+            found[own, :whole] = _lanes(terms[:, own, :whole], min(front, count), vector)
+            found[own, whole:] = _lanes(terms[:, own, whole:], min(front, count), 8)
+    return found
+
+
+def _lanes(terms: Array, front: int, width: int, step: int = 1) -> Array:
+    """Return sums in lanes: terms in front go into the first lane, those behind whole vectors to the sum of lanes.
+
+    Of lanes that are several vectors, those of vectors beside one another are added first.
+    """
+    whole = front + (len(terms) - front) // max(width, step) * max(width, step)
+    if whole == front or not terms[0].size:
+        return _in_order(np.ascontiguousarray(terms))
+    lanes = terms[front:whole].reshape(-1, width, *terms.shape[1:])
+    if front:
+        lanes = lanes.copy()
+        lanes[0, 0] += _in_order(terms[:front])
+    vectors = _in_order(lanes).reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
+    while len(vectors) > 1:
+        vectors = vectors[::2] + vectors[1::2]
+    found = folded(vectors[0])
+    return found if whole == len(terms) else _in_order(np.concatenate([found[None], terms[whole:]]))
+
+
+def _row_by_row(terms: Array) -> Array:
+    """Return the sums of a matrix times a vector: four rows at a time, then row by row."""
+    (count, rows), vector = terms.shape, _vector(terms)
+    whole = rows - rows % 4
+    found = np.empty(rows, terms.dtype)
+    found[:whole] = _lanes(terms[:, :whole], (count - 1) % vector + 1, vector)
+    found[whole:] = _tail(terms[:, whole:])
+    return found
+
+
+def _tail(terms: Array) -> Array:
+    vector = _vector(terms)
+    return _lanes(terms, min(vector, len(terms)), 8 if vector == 4 else vector, 8)
+
+
+def _dot(terms: Array) -> Any:
+    """Return the sum of the products of two vectors: four vectors at a time, then two, then one, then the rest."""
+    vector = _vector(terms)
+    whole = len(terms) - len(terms) % (4 * vector)
+    sums = np.zeros((1, 4, vector), terms.dtype)
+    sums = np.add.reduce(np.concatenate([sums, terms[:whole].reshape(-1, 4, vector)]), axis=0)
+    for width in (2, 1):
+        if len(terms) - whole >= width * vector:
+            sums[:width] += terms[whole : whole + width * vector].reshape(width, vector)
+            whole += width * vector
+    for term in terms[whole:]:
+        sums[0, 0] += term
+    return folded(np.add.reduce(sums, axis=0))

@@ -1,0 +1,102 @@
+"""`torch.autograd.gradcheck`: whether a backward gives what differences say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.autograd import grad
+from gradcli.pytorch.autograd.functional import as_tuple, derivatives
+from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.operations.creation import zeros_like
+from gradcli.pytorch.operations.random import randn_like
+from gradcli.pytorch.tensor import Tensor, of_array
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that is not what differences say."""
+
+
+GradcheckError.__module__ = "torch.autograd.gradcheck"
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    **_: Any,
+) -> bool:
+    """Tell whether a function's backward agrees with differences.
+
+    Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
+    """
+    given = as_tuple(inputs)
+    wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    if not wanted:
+        raise refusal("gradcheck of no input")
+    try:
+        with enable_grad():
+            outputs = [y for y in as_tuple(func(*given)) if y._a.dtype.kind == "f"]
+        xs = tuple(given[i] for i in wanted)
+        for k, y in enumerate(outputs):
+            numerics = [_numeric(func, given, i, k, eps) for i in wanted]
+            for _again in range(2):  # as PyTorch does, which a backward that prints shows
+                found = derivatives(y, xs, False)
+            for j, numeric in enumerate(numerics):
+                analytic = found[j]._a.reshape(y.numel(), -1).T
+                if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {k} with respect to input {j},\n"
+                        f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
+                    )
+        for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
+            grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, eps: float) -> Any:
+    """Return the derivatives of an output by an input from differences: a row for each element of the input."""
+    x = given[i]
+    flat = x._a.reshape(-1)
+    rows = []
+    with no_grad():
+        for n in range(flat.size):
+            before, ends = flat[n].copy(), []
+            for sign in (1, -1):
+                flat[n] = before + sign * eps
+                ends.append(np.array(as_tuple(func(*given))[k]._a.reshape(-1)))
+            flat[n] = before
+            rows.append((ends[0] - ends[1]) / (2 * eps))
+    return np.array(rows)
+
+
+def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
+    """Tell whether the backward of a function's backward agrees with differences."""
+    given = as_tuple(inputs)
+    with enable_grad():
+        outputs = as_tuple(func(*given))
+    weights = (
+        [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else list(as_tuple(grad_outputs))
+    )
+
+    def gradients(*args: Any) -> Any:
+        xs, vs = args[: len(given)], args[len(given) :]
+        with enable_grad():
+            found = grad(func(*xs), [x for x in xs if x.requires_grad], list(vs), create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    settings.pop("gen_non_contig_grad_outputs", None)
+    return gradcheck(gradients, (*given, *weights), **settings)

@@ -1,0 +1,401 @@
+"""Losses: of the difference between numbers, of probabilities, of classes, and of pairs of vectors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.construct import call, log_softmax, reduce, reshape
+from gradcli.graph.node import Node, cast, const
+from gradcli.pytorch.calls import called, exact, named
+from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.nn.module import typename
+from gradcli.pytorch.operations.joining import broadcast_tensors
+from gradcli.pytorch.operations.operators import where
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.vocabulary import FUNCTIONS
+from gradcli.vocabulary.losses import IGNORED, at_classes
+
+_OLD = ("size_average", "reduce", "reduction")
+
+
+def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
+    """Return how a loss of many samples becomes one, from the arguments of today or of old.
+
+    Errors: `ValueError` for a way that is none.
+    """
+    if size_average is not None or reduce_ is not None:
+        found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
+        warn("old reduction", found)
+        return found
+    if reduction == "elementwise_mean":
+        warn("oldest reduction")
+        return "mean"
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+    """Let a loss have the arguments that say how it is reduced; `places` are all that stand behind its operands.
+
+    What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
+    `inner` is PyTorch's function in C++, which tells what is no tensor.
+    """
+
+    def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
+        names = list(inspect.signature(loss).parameters.values())
+        operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
+        is_told = any(p.name == "how" for p in names)
+
+        @wraps(loss)
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            given = dict(zip((*operands, *places), args, strict=False)) | kwargs
+            old = given.pop("size_average", None), given.pop("reduce", None)
+            reduction = given.pop("reduction", "mean")
+            how = reduction if reduction == also else reduction_of(*old, reduction)
+            try:
+                return loss(**given, how=how) if is_told else _one(loss(**given), how)  # type: ignore[no-any-return]
+            except AttributeError:
+                for i, x in enumerate(operands):
+                    if inner and not isinstance(given[x], Tensor):
+                        raise refusal("no tensor for a loss", inner, x, i + 1, typename(given[x])) from None
+                raise
+
+        return call
+
+    return register
+
+
+def _one(loss: Any, how: str) -> Any:
+    return loss.mean() if how == "mean" else loss.sum() if how == "sum" else loss
+
+
+# Of the difference between numbers
+
+
+@_reducing(*_OLD, "weight")
+def mse_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    return _compared("mse_loss", input, target, how, weight)
+
+
+@_reducing(*_OLD, "weight")
+def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    return _compared("l1_loss", input, target, how, weight)
+
+
+@_reducing("reduction", "delta", "weight")
+def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return _compared("huber_loss", input, target, how, weight, delta=delta)
+
+
+@_reducing(*_OLD, "beta")
+def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -> Tensor:
+    if not beta:
+        return _compared("l1_loss", input, target, how, None)
+    return _compared("smooth_l1_loss", input, target, how, None, beta=beta)
+
+
+def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:
+    """Return the loss of the vocabulary, weighted as PyTorch weights it."""
+    if target.size() != input.size():
+        warn("size of the target", target.shape, input.shape)
+    if weight is not None:
+        return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
+    input, target = broadcast_tensors(input, target)
+    kind = result_dtype((input, target))
+    if not kind.is_floating_point:
+        if name != "l1_loss" or kind.name == "bool":
+            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
+        if how == "mean":
+            return (input - target).mean()  # type: ignore[no-any-return]
+
+    def build(x: Node, y: Node) -> Node:
+        settings = {k: const(exact(v)) for k, v in more.items()}
+        return FUNCTIONS[name](cast(x, kind.name), cast(y, kind.name), reduction=how, **settings)
+
+    named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
+    grad = named if name == "l1_loss" else grad_name(name)
+    return apply(name, build, (input, target), (how, tuple(more.items())), grad)
+
+
+def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
+    """Return a weighted loss: the mean over the weights' sum, but of Huber's loss over their number."""
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    found = loss * weight
+    if how == "mean" and name != "huber_loss":
+        return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
+    return _one(found, how)  # type: ignore[no-any-return]
+
+
+# Of probabilities
+
+
+@_reducing("weight", *_OLD)
+def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    if target.size() != input.size():
+        raise refusal("size of the target, refused", target.shape, input.shape)
+    if target._a.dtype != input._a.dtype:
+        found, wanted = target.dtype.word, input.dtype.word
+        raise RuntimeError(f"Found dtype {found} but expected {wanted}")
+    for what, own in (("target", target._a), ("input", input._a)):
+        if ((own < 0) | (own > 1)).any():
+            raise RuntimeError(f"all elements of {what} should be between 0 and 1")
+    return named("binary_cross_entropy", input, target, weight, how)
+
+
+@_reducing("weight", *_OLD, "pos_weight")
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
+) -> Tensor:
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    name = "binary_cross_entropy_with_logits"
+    if input._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.word}'")
+    if target._a.dtype.kind != "f":
+        word = target.dtype.word
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+    dtype = target.dtype.name
+
+    def build(x: Node, y: Node, *more: Node) -> Node:
+        own = iter(more)
+        weights = [None if w is None else next(own) for w in (weight, pos_weight)]
+        return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), weights[0], how, weights[1])
+
+    operands = [x for x in (input, target, weight, pos_weight) if x is not None]
+    return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
+
+
+@_reducing(*_OLD, "log_target", also="batchmean", inner="kl_div")
+def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
+    if how == "mean":
+        warn("mean of a divergence")
+    if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    if how != "batchmean":
+        return _one(loss, how)
+    return loss.sum() / input.shape[0] if input.shape else loss.sum()  # type: ignore[no-any-return]
+
+
+# What PyTorch composes itself
+
+
+@_reducing("log_input", "full", "size_average", "eps", "reduce", "reduction")
+def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8) -> Any:
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return loss
+
+
+@_reducing("full", "eps", "reduction")
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
+    if (var._a < 0).any():
+        raise ValueError("var has negative entry/entries")
+    spread = var.clamp(min=eps)
+    loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
+    return loss + 0.5 * np.log(2 * np.pi) if full else loss
+
+
+@_reducing("margin", *_OLD)
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0) -> Any:
+    far = where(target.ne(1), (margin - input).clamp_min(0), 0.0)
+    return far + where(target.ne(-1), input, 0.0)
+
+
+@_reducing("margin", *_OLD)
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
+    return (-target * (input1 - input2) + margin).clamp_min(0)
+
+
+@_reducing("margin", *_OLD)
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
+    eps = 1e-12
+    products = (input1 * input2).sum(-1)
+    cosine = products / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
+    near = where(target.eq(1), 1 - cosine, 0.0)
+    return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
+
+
+@_reducing("margin", "p", "eps", "swap", *_OLD)
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+) -> Any:
+    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
+    far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
+    return (margin + near - far).clamp_min(0)
+
+
+@_reducing("weight", *_OLD)
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
+    loss = target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input)
+    return -(loss if weight is None else loss * weight).sum(-1) / input.shape[-1]
+
+
+@_reducing(*_OLD)
+def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
+    if target.requires_grad:
+        raise refusal("target requires grad")
+    return called(_one((1 + (-target * input).exp()).log(), how), "SoftMarginLossBackward0")
+
+
+# Of classes
+
+
+@_reducing(
+    "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing", inner="cross_entropy_loss"
+)
+def cross_entropy(
+    input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
+) -> Tensor:
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if target.shape == input.shape and target._a.dtype.kind == "f":
+        return _of_probabilities(input, target, weight, how, label_smoothing)
+    if target.shape == input.shape:
+        word = target.dtype.word
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word}")
+    axis = 1 if input.dim() > 1 else 0
+    scores = named("log_softmax", input, axis)
+    hard = _of_classes(scores, target, weight, ignore_index, how)
+    if not label_smoothing:
+        return hard
+    even = _even(scores, target, weight, ignore_index, how)
+    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])  # type: ignore[no-any-return]
+
+
+def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
+    axis = min(1, input.dim() - 1)
+    classes = input.shape[axis]
+    even, rest = const(exact(smoothing / max(1, classes))), const(exact(1 - smoothing))
+    samples = max(1, input.numel() // max(1, classes))
+
+    def build(x: Node, y: Node, *own: Node) -> Node:
+        likely = y * rest + even if smoothing else y
+        products = log_softmax(x, axis) * likely
+        for w in own:
+            products = products * reshape(w, (*w.shape, *(1,) * (len(x.shape) - axis - 1)))
+        if how == "none":
+            return -reduce("sum", products, (axis,))
+        total = -reduce("sum", products, tuple(range(len(x.shape))))
+        return total / const(samples) if how == "mean" else total
+
+    given = (input, target, weight) if weight is not None else (input, target)
+    name = "DivBackward1" if how == "mean" else "NegBackward0"
+    return apply("cross_entropy_soft", build, given, (how, smoothing), name)
+
+
+@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", inner="nll_loss_nd")
+def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
+    return _of_classes(input, target, weight, ignore_index, how)
+
+
+def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
+    """Return the loss of targets that are all classes alike."""
+    axis = min(1, scores.dim() - 1)
+    own = scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - axis - 1))
+    loss = (-own.sum(axis)).masked_fill(target.eq(ignored), 0.0)
+    if how != "mean":
+        return _one(loss, how)
+    kept = target.ne(ignored)
+    shares = kept.to(scores.dtype) if weight is None else weight[where(kept, target, 0)] * kept
+    return loss.sum() / shares.sum()
+
+
+def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
+    """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
+    _check_classes(scores, target, weight, ignored)
+    if scores.dim() == target.dim() == 1:
+        target = target[0]
+    own = target._a[..., 0]
+    kept = own != ignored
+    complete = bool(kept.all())
+    share = kept.astype(scores._a.dtype)
+    if weight is not None:
+        share = share * weight._a[np.where(kept, own, 0), 0]
+    total = exact(float(share.sum()))
+
+    def build(x: Node, t: Node, *shares: Node) -> Node:
+        chosen = at_classes(x, t, IGNORED if complete else ignored)(x)
+        for w in shares:
+            chosen = w * chosen
+        # 0, not -0, where a target is ignored, and of one sample without a batch
+        loss = -chosen if complete and scores.dim() > 1 else 0 - chosen
+        axes = tuple(range(len(loss.shape)))
+        if how == "mean" and complete and not shares:
+            return reduce("mean", loss, axes) if axes else loss
+        summed = reduce("sum", loss, axes) if axes and how != "none" else loss
+        if how == "mean" and not total:  # no gradient flows where no sample counts
+            return call("detach", summed) * const(np.nan) + summed
+        return summed / const(total) if how == "mean" else summed
+
+    flat = scores.dim() not in (2, 4) and how == "none"
+    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
+    given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
+    return apply("nll_loss", build, given, (how, total, complete, ignored), name)
+
+
+def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
+    """Refuse targets that are no classes, in PyTorch's words."""
+    if not scores.dim():
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    count = scores.shape[min(1, scores.dim() - 1)]
+    own = target._a[..., 0]
+    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
+        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
+    if scores.dim() < 3 and own.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if weight is not None and weight.shape != (count,):
+        classes = (
+            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+        raise RuntimeError(
+            classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
+        )
+    _check_places(list(scores.shape), list(own.shape))
+    if target._a.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
+    _check_sizes(list(scores.shape), list(own.shape))
+    bad = (own != ignored) & ((own < 0) | (own >= count))
+    if bad.any():
+        raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
+
+
+def _check_places(scores: list[int], target: list[int]) -> None:
+    """Refuse targets for each place that are not for as many places."""
+    if len(scores) == 4 and len(target) != 3:
+        only = "only batches of spatial targets supported (3D tensors)"
+        raise RuntimeError(f"{only} but got targets of dimension: {len(target)}")
+    if len(scores) in (3, 5) and target != (wanted := [*scores[:1], *scores[2:]]):
+        raise RuntimeError(f"Expected target size {wanted}, got {target}")
+
+
+def _check_sizes(scores: list[int], target: list[int]) -> None:
+    if len(scores) == 1 and target not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target[0]}")
+    if len(scores) == 4 and target != [*scores[:1], *scores[2:]]:
+        raise RuntimeError(f"size mismatch (got input: {scores} , target: {target}")

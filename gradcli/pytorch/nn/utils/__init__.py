@@ -1,0 +1,50 @@
+"""`torch.nn.utils`: gradients cut to a length or a size, and parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.operations.joining import cat
+from gradcli.pytorch.tensor import Tensor, of_array
+
+
+def _with_gradients(parameters: Any) -> list[Any]:
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p for p in listed if p._grad is not None]
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    own = _with_gradients(parameters)
+    norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
+    kind = own[0]._a.dtype if own else np.dtype(np.float32)
+    total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
+    if error_if_nonfinite and not np.isfinite(total):
+        raise refusal("norm that is not finite", float(norm_type))
+    scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
+    for p in own:
+        p._grad._a[...] *= scale
+        p._grad._memory.version += 1
+    return of_array(total)
+
+
+def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+    for p in _with_gradients(parameters):
+        np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
+        p._grad._memory.version += 1
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    return cat([p.view(-1) for p in parameters])  # type: ignore[attr-defined]
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    start = 0
+    for p in parameters:
+        p._a = vec[start : start + p.numel()].view(p.shape)._a  # type: ignore[index]
+        start += p.numel()

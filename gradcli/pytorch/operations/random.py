@@ -1,0 +1,195 @@
+"""Tensors of random numbers, which are PyTorch's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.dtypes import check_device, chosen, default_dtype, int64
+from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
+from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.operations.creation import _optional, check_room
+from gradcli.pytorch.operations.inplace import in_memory, refilled
+from gradcli.pytorch.operations.views import shape_of
+from gradcli.pytorch.registry import TORCH, both, function, method
+from gradcli.pytorch.tensor import Tensor, new, of_array
+
+manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
+function("seed")(lambda: DEFAULT.seed())
+function("initial_seed")(lambda: DEFAULT.initial_seed())
+function("get_rng_state")(lambda: DEFAULT.get_state())
+function("set_rng_state")(lambda state: DEFAULT.set_state(state) and None)
+function("Generator")(Generator)
+TORCH["default_generator"] = DEFAULT
+
+
+def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Register what fills a tensor of a size, or one like another, with numbers that are drawn; return the latter."""
+
+    def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
+        check_device(options.get("device"))
+        shape = shape_of((options.pop("size"),) if "size" in options else size)
+        kind = chosen(dtype, default_dtype()).numpy
+        check_room(math.prod(shape), kind)
+        return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
+
+    def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
+        found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        found._a = in_memory(found._a.reshape(-1), input._a)
+        return found
+
+    function(name)(make)
+    return function(f"{name}_like")(like)
+
+
+_drawn("rand", lambda g, n, kind: g.uniform(n, kind))
+randn_like = _drawn("randn", lambda g, n, kind: g.normal(n, kind))
+
+
+@function("randint")
+def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
+    low, high, size = _bounds(args, options)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    shape = shape_of((size,))
+    check_room(math.prod(shape), np.int64)
+    found = (generator or DEFAULT).integers(low, high, int(np.prod(shape, dtype=int)))
+    return _optional(found.reshape(shape).astype(chosen(dtype, int64).numpy), **options)
+
+
+def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
+    own = list(args)
+    size = options.pop("size") if "size" in options else own.pop()
+    low = options.pop("low", own[0] if len(own) > 1 else 0)
+    high = options.pop("high") if "high" in options else own[-1]
+    return int(low), int(high), size
+
+
+@function("randint_like")
+def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
+    """Return whole numbers, in the shape and dtype of a tensor."""
+    found = randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
+    found._a = in_memory(found._a.reshape(-1), input._a)
+    return found
+
+
+@function("randperm")
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
+    check_room(n, np.int64)
+    return _optional((generator or DEFAULT).permutation(n).astype(chosen(dtype, int64).numpy), **options)
+
+
+@function("normal")
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
+) -> Tensor:
+    g = generator or DEFAULT
+    if isinstance(std, Tensor) and not (std._a >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        own = mean if isinstance(mean, Tensor) else std
+        kind = own._a.dtype
+        with_std = 1.0 if isinstance(std, Tensor) else float(std)
+        drawn = of_array(g.normal(own.numel(), kind, 0.0, with_std).reshape(own.shape))
+        with no_grad():
+            return drawn * std + mean if isinstance(std, Tensor) else drawn + mean
+    shape = shape_of((size,))
+    array = g.normal(int(np.prod(shape, dtype=int)), default_dtype().numpy, float(mean), float(std))
+    return _optional(array.reshape(shape), **options)
+
+
+@both("bernoulli")
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    limit = input._a if p is None else np.float64(p)
+    kind = np.float32 if limit.dtype == np.float32 else np.float64
+    drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
+    if p is None and ((limit < 0) | (limit > 1)).any():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
+
+
+@both("multinomial")
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    if own.dtype.kind != "f":
+        word = input.dtype.word
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > own.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if (own < 0).any() or not np.isfinite(own).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not own.sum(-1).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        found = np.stack([_replacing(g, row, num_samples) for row in own])
+    else:
+        drawn = -np.log1p(-g.uniform(own.size, np.float64)).reshape(own.shape).astype(own.dtype)
+        with np.errstate(divide="ignore"):
+            found = np.argsort(-(own / drawn), axis=-1, kind="stable")[:, :num_samples]
+    return of_array(np.asarray(found, np.int64).reshape(*input.shape[:-1], num_samples))
+
+
+def _replacing(g: Generator, weights: Any, count: int) -> Any:
+    sums = np.cumsum(weights, dtype=weights.dtype)
+    sums = sums / sums[-1]
+    sums[-1] = 1
+    return np.searchsorted(sums, g.uniform(count, np.float64))
+
+
+# In place
+
+
+def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
+    if self._a.dtype.kind != "f":
+        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{self.dtype.word}'")
+    if self.numel() >= BLOCK and not self.is_contiguous():
+        return [g._one() * std + mean for _ in range(self.numel())]
+    return g.normal(self.numel(), self._a.dtype, mean, std)
+
+
+def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:
+    if high is None and low:
+        low, high = 0, low
+    if high is not None:
+        return g.integers(low, high, self.numel())
+    most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
+    return (g.long_words(self.numel()) % np.uint64(most)).astype(self._a.dtype)
+
+
+_FILLED: dict[str, Callable[..., Any]] = {
+    "uniform_": lambda x, g, a=0.0, b=1.0: g.between(a, b, x.numel(), x._a.dtype),
+    "normal_": lambda x, g, mean=0.0, std=1.0: _normal(x, g, mean, std),
+    "random_": lambda x, g, low=0, high=None: _whole(x, g, low, high),
+    "bernoulli_": lambda x, g, p=0.5: g.uniform(x.numel(), np.float64) < p,
+    "exponential_": lambda x, g, lambd=1.0: -1 / lambd * np.log1p(-g.uniform(x.numel(), np.float64)),
+}
+
+
+def _filling(name: str, draw: Callable[..., Any]) -> None:
+    def made(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
+        return refilled(self, draw(self, generator or DEFAULT, *args, **kwargs), name)
+
+    method(name)(made)
+
+
+for _name, _draw in _FILLED.items():
+    _filling(_name, _draw)
+
+
+def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
+    """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
+    if p == 0:
+        return x
+    own = tuple(x.shape) if shape is None else shape
+    u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
+    keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
+    return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))

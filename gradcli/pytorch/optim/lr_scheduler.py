@@ -1,0 +1,188 @@
+"""`torch.optim.lr_scheduler`: learning rates that change from epoch to epoch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.pytorch.messages import warn
+from gradcli.pytorch.optim import Optimizer
+
+
+class LRScheduler:
+    """Sets each group's learning rate for the next epoch."""
+
+    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self._is_initial = self._get_lr_called_within_step = False
+        self.step()
+
+    def get_lr(self) -> list[float]:
+        raise NotImplementedError
+
+    def step(self, epoch: int | None = None) -> None:
+        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
+            warn("schedule before the step")
+        self._step_count += 1
+        steps = 1
+        if epoch is not None:
+            warn("schedule with an epoch")
+            steps = epoch - self.last_epoch
+        self._get_lr_called_within_step = True
+        for _ in range(steps):
+            self.last_epoch += 1
+            for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+                group["lr"] = lr
+        self._get_lr_called_within_step = False
+        self._last_lr = self.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the scheduler has reached; functions are left out."""
+        own = {k: v for k, v in vars(self).items() if k not in ("optimizer", "lr_lambdas")}
+        return own | ({"lr_lambdas": [None] * len(self.lr_lambdas)} if hasattr(self, "lr_lambdas") else {})
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what a scheduler had reached."""
+        vars(self).update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+
+    def get_last_lr(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+
+class StepLR(LRScheduler):
+    """Multiplies the rate by gamma every so many epochs."""
+
+    def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return self.get_last_lr()
+        return [lr * self.gamma for lr in self.get_last_lr()]
+
+
+class MultiStepLR(LRScheduler):
+    """Multiplies the rate by gamma at these epochs."""
+
+    def __init__(self, optimizer: Any, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self.get_last_lr()]
+
+
+class ExponentialLR(LRScheduler):
+    """Multiplies the rate by gamma every epoch."""
+
+    def __init__(self, optimizer: Any, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        return self.get_last_lr() if self.last_epoch == 0 else [lr * self.gamma for lr in self.get_last_lr()]
+
+
+class LambdaLR(LRScheduler):
+    """Multiplies the first rate by what a function says of the epoch."""
+
+    def __init__(self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Any], last_epoch: int = -1) -> None:
+        count = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
+        if len(self.lr_lambdas) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]  # type: ignore[operator]
+
+
+class MultiplicativeLR(LambdaLR):
+    """Multiplies the rate by what a function says of the epoch."""
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch == 0:
+            return self.get_last_lr()
+        return [lr * f(self.last_epoch) for lr, f in zip(self.get_last_lr(), self.lr_lambdas, strict=True)]  # type: ignore[operator]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Lowers the rate along a cosine."""
+
+    def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        k, least = self.last_epoch, self.eta_min
+        if k == 0:
+            return self.get_last_lr()
+        if (k - 1 - self.T_max) % (2 * self.T_max) == 0:
+            return [
+                lr + (base - least) * (1 - math.cos(math.pi / self.T_max)) / 2
+                for base, lr in zip(self.base_lrs, self.get_last_lr(), strict=True)
+            ]
+        ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
+        return [ratio * (lr - least) + least for lr in self.get_last_lr()]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Multiplies the rate by a factor when a loss has not become better for some epochs."""
+
+    def __init__(
+        self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1:
+            raise ValueError("Factor should be < 1.0.")
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        for name, word in (("mode", mode), ("threshold mode", threshold_mode)):
+            if word not in ("min", "max", "rel", "abs"):
+                raise ValueError(f"{name} {word} is unknown!")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.min_lrs = list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * len(optimizer.param_groups)
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        if epoch is not None:
+            warn("schedule with an epoch")
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        current = float(metrics)
+        better = self.is_better(current, self.best)
+        self.best, self.num_bad_epochs = (current, 0) if better else (self.best, self.num_bad_epochs + 1)
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+                lr = max(float(group["lr"]) * self.factor, least)
+                group["lr"] = lr if group["lr"] - lr > self.eps else group["lr"]
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self.get_last_lr()
+
+    def is_better(self, a: float, best: float) -> bool:
+        sign = -1 if self.mode == "min" else 1
+        edge = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
+        return a < edge if self.mode == "min" else a > edge
+
+
+class _LRScheduler(LRScheduler):
+    """The name of old, which scripts import."""
+
+
+ELSEWHERE = {"_LRScheduler": "optim.lr_scheduler"}
+for _class in (LRScheduler, *LRScheduler.__subclasses__(), MultiplicativeLR):
+    _class.__module__ = "torch.optim.lr_scheduler"

@@ -1,0 +1,141 @@
+"""What a call did to the gradients in a script: hooks, `.grad` before and after, and what is not finite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.script.places import code_at, where
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.autograd import Call
+    from gradcli.script.told import Told
+
+_MANY = 2  # leaves whose .grad is told one by one
+SHOWN = 36  # elements of an array that is written out
+
+
+def hooks(call: Call, told: Told) -> Iterator[str]:
+    """Yield what hooks changed, in their order."""
+    for k, change in enumerate(call.seen.changes):
+        if not k:
+            yield "Hooks changed gradients on their way; the formulas above are without them."
+        yield f"{_hook(change, told)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
+
+
+def _hook(change: Any, told: Told) -> str:
+    """Return what a hook is called: x's hook (line 5), or that of a module."""
+    module, hook = getattr(change.hook, "of", (None, change.hook))
+    function = hook if hasattr(hook, "__code__") else type(hook).__call__
+    code = getattr(function, "__code__", None)
+    name = getattr(hook, "__name__", "<lambda>")
+    own = "" if name.startswith("<") else f" {name}"
+    place = ""
+    if code is not None and not code.co_filename.startswith("<frozen"):
+        from gradcli.pytorch.record import Line
+
+        line = Line(code.co_firstlineno)
+        line.file = code.co_filename
+        place = f" ({where(told.script, line)})"
+    if module is not None:
+        return f"{type(module).__name__}'s backward hook{own}{place}"
+    steps = told.recorded.steps if told.recorded is not None else {}
+    owner = steps.get(change.edge) or told.names.get(id(change.edge)) or change.edge.name()
+    return f"{owner}'s hook{own}{place}"
+
+
+def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
+    """Yield what each leaf's `.grad` was, and what it is."""
+    order = [] if told.recorded is None else told.recorded.wrt
+    leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
+    if (
+        explained
+        and not call.seen.changes
+        and len(leaves) > _MANY
+        and all(b is None and a is not None for _, b, _, a, _ in leaves)
+    ):
+        yield "Each .grad was None before, and holds the above now."
+        return
+    for name, before, own, after, line in sorted(
+        leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0
+    ):
+        if after is not None:
+            held = "None" if before is None else array_words(before)
+            held += f" (left by {where(told.script, line)})" if before is not None and before.any() and line else ""
+            held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
+            yield f"{name}.grad: {held} → {array_words(after._a)}"
+        elif not explained or call.seen.changes:
+            yield f"∂/∂{name}: {array_words(own._a)}"
+    if call.returns and call.leaves:
+        yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
+
+
+def not_kept(call: Call, told: Told) -> Iterator[str]:
+    """Yield which intermediates keep no gradient that the script asks for elsewhere."""
+    from gradcli.pytorch.record import Step
+
+    recorded = told.recorded
+    asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
+    for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
+        if name in asked and isinstance(edge, Step) and edge.retained is None:
+            yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
+
+
+def unreached(call: Call, told: Told) -> Iterator[str]:
+    """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
+    from gradcli.pytorch.cuts import CUTS
+    from gradcli.script.source import Text
+    from gradcli.script.threads import Threads
+    from gradcli.wrapping import in_words
+
+    reached = {id(x) for x, *_ in call.leaves}
+    named = told.names.tensors.items()
+    left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
+    if call.inputs is not None or not left or not CUTS:
+        return
+    for cut in Threads(Text(told.script.name, told.script.source), told.line).cuts():
+        names = [n for n, x in left.items() if cut.leads_to(x)]
+        left = {n: x for n, x in left.items() if n not in names}
+        if names:
+            own = f"{names[0]}.grad stays" if len(names) == 1 else f".grad of {in_words(names)} stays"
+            place = f"{where(told.script, cut.line)}, `{code_at(told.script, cut.line)}`"
+            yield f"{own} None: {place}, cut the thread to {'it' if len(names) == 1 else 'them'} by {cut.how}."
+
+
+def array_words(a: Any) -> str:
+    """Return an array as words: its numbers, or how many they are."""
+    from gradcli.notation.numbers import array_text
+
+    if a.size > SHOWN:
+        return "×".join(map(str, a.shape[:-1])) + " numbers"
+    return array_text(a[..., 0], lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
+
+
+def not_finite(call: Call, told: Told) -> Iterator[str]:
+    """Yield which gradients are not finite, and where that arose: the operation, with its line."""
+    import numpy as np
+
+    for x, _, own, _ in call.leaves:
+        bad = own._a[~np.isfinite(own._a)]
+        if bad.size:
+            what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
+            yield f"the gradient of {told.name(x)} is {what}: {_arose(call, told)}"
+            return
+
+
+def _arose(call: Call, told: Told) -> str:
+    from gradcli.pytorch.record import finite
+    from gradcli.script.trace import reachable
+
+    if not all(finite(v) for _, v in call.roots):
+        return "v itself is not finite"
+    step = call.seen.arose
+    if step is None:
+        return "it arises where contributions are added" if not call.seen.changes else "a hook made it"
+    first = next((s for s in reachable([step]) if s.arose), None)
+    found = first or step
+    op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
+    what = "value" if first is not None and first is not step else "local derivative"
+    place = f"{where(told.script, found.line)}, `{code_at(told.script, found.line)}`"
+    return f"it arises in {op} ({place}), whose {what} is not finite there"

@@ -1,0 +1,85 @@
+"""What a script calls its tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.pytorch.tensor import Tensor
+
+_FEW = 16  # tensors of a list, a dictionary or an object that get names
+
+
+def script_frame() -> Any:
+    """Return the frame of the script that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
+        frame = frame.f_back
+    return frame
+
+
+class Names(dict[int, str]):
+    """What the script calls its tensors: by the identity of a tensor, of the step or the module that made it.
+
+    `tensors` are those with names of their own.
+    """
+
+    def __init__(self, names: Mapping[int, str] | None = None) -> None:
+        super().__init__(names or {})
+        self.tensors: dict[str, Tensor] = {}
+
+
+def names_of(frame: Any) -> Names:
+    """Return what the script calls its tensors in a frame, and in those that called it."""
+    found = Names()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == "gradcli.pytorch.session":  # below it is what runs the script
+            break
+        if not module.startswith(("gradcli.", "importlib", "runpy")):
+            for scope in (frame.f_locals, frame.f_globals):
+                _collect(scope, found)
+        frame = frame.f_back
+    return found
+
+
+def _collect(scope: Mapping[str, Any], found: Names) -> None:
+    for name, value in list(scope.items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(value, Tensor):
+            _name(value, name, found)
+        elif isinstance(value, list | tuple) and len(value) <= _FEW:
+            for i, inner in enumerate(value):
+                if isinstance(inner, Tensor):
+                    _name(inner, f"{name}_{i}", found)
+        elif isinstance(value, dict) and len(value) <= _FEW:
+            for key, inner in value.items():
+                if isinstance(inner, Tensor) and str(key).isidentifier():
+                    _name(inner, str(key), found)
+        elif hasattr(type(value), "named_parameters"):
+            _of_module(name, value, found)
+        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, type):
+            for key, inner in list(vars(value).items())[:_FEW]:
+                if isinstance(inner, Tensor):
+                    _name(inner, key if name == "self" else f"{name}.{key}", found)
+
+
+def _of_module(name: str, module: Any, found: Names) -> None:
+    try:
+        parameters, modules = list(module.named_parameters()), list(module.named_modules())
+    except Exception:  # a module in the middle of its making has none yet
+        return
+    before = "" if name == "self" else f"{name}."
+    for inner, parameter in parameters:
+        _name(parameter, before + inner, found)
+    for inner, part in modules:
+        found.setdefault(id(part), before + inner if inner else name)
+
+
+def _name(x: Tensor, name: str, found: Names) -> None:
+    found.setdefault(id(x), name)
+    found.tensors.setdefault(name, x)
+    if x._fn is not None:
+        found.setdefault(id(x._fn), name)

@@ -1,0 +1,193 @@
+"""The page of one call of `backward` or `grad` in a script: the system, the gradients, and what became of `.grad`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import InputError
+from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
+from gradcli.script.gradients import accumulated, hooks, not_finite, not_kept, unreached
+from gradcli.script.places import code_at, lines_in_words
+from gradcli.script.told import Told
+
+if TYPE_CHECKING:
+    from gradcli.explain.loops import Loop, Written
+    from gradcli.explain.results import BackwardResult
+    from gradcli.graph.graph import Graph
+    from gradcli.pytorch.autograd import Call
+    from gradcli.script.trace import Recorded
+
+MOST = 150  # operations that are looked at one by one
+
+
+def page(call: Call, told: Told) -> Page:
+    """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
+    recorded = told.recorded
+    explained = Page(())
+    if recorded is not None and recorded.wrt:
+        try:
+            if recorded.functions:
+                from gradcli.script.functions import functions_page
+
+                explained = functions_page(call, recorded, told.notes)
+            else:
+                explained = _explained(told, recorded, call)
+        except InputError as error:
+            told.trouble = error.message
+    lines = [f"not explained: {told.trouble}"] if told.trouble else []
+    lines += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
+    if lines:
+        explained = replace(explained, sections=(*explained.sections, _text("notes", lines)))
+    lines = [*hooks(call, told), *accumulated(call, told, bool(explained.sections) and not told.trouble)]
+    lines += [*not_kept(call, told), *unreached(call, told)]
+    if call.freed and not call.returns:
+        lines.append("The graph is freed now; retain_graph=True would keep it for another backward.")
+    elif call.freed:
+        lines.append("The graph is freed now; retain_graph=True would keep it for another call.")
+    return replace(explained, sections=(*explained.sections, _text("script", lines)))
+
+
+def _text(name: str, lines: Sequence[str]) -> Section:
+    return Section(name, tuple(Text((line,)) for line in lines))
+
+
+def _explained(told: Told, recorded: Recorded, call: Call) -> Page:
+    """Return the page of `gradcli backward`, with the loops folded."""
+    from gradcli.explain.backward import Wanted, backward
+    from gradcli.explain.loops import loops, named
+    from gradcli.explain.pages import Choice, backward_pages
+
+    keep = {recorded.graph.names[name] for name in recorded.retained}
+    found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
+    left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
+    if left > MOST:
+        raise InputError(f"{left:,} operations were recorded, too many to show each")
+    graph = named(recorded.graph, found, lambda n: recorded.targets.get(recorded.lines.get(n, 0), ""))
+    if found and len(graph.nodes) > MOST:
+        return Page((_long(recorded, graph, found),))
+    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=recorded.implicit, warn=False)
+    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
+    (whole,) = backward_pages(result, Choice())
+    sections = [s for s in whole.sections if not _is_elsewhere(s)]
+    if found:
+        sections = list(_folded(sections, result, found))
+    if call.returns:
+        sections = [_returned(s, result) for s in sections]
+    return Page(tuple(sections), whole.decimals, whole.taken)
+
+
+def _is_elsewhere(section: Section) -> bool:
+    """Tell whether a section says what the script says itself, or what to ask of another command."""
+    first = section.blocks[0]
+    hint = isinstance(first, Text) and any("--jacobian" in part for part in first.parts if isinstance(part, str))
+    return section.name == "pytorch" or (section.name == "jacobian" and hint)
+
+
+def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
+    """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
+    from gradcli.explain.loops import Written
+
+    lines = [[recorded.lines[n] for n in part if n in recorded.lines] for part in parts]
+    if not all(lines) or {id(line) for line in lines[0]} & {id(line) for line in lines[1]}:
+        return None
+    one = len({line.call for line in lines[0]}) == 1
+    if one and all(line.inside for line in lines[0]):
+        return None
+    every = {(line.file, int(line)): line for part in lines for line in part}
+    # What runs each time: the first time may be another statement.
+    usual = {(line.file, int(line)): line for line in lines[1]}
+    code = tuple(_body(code_at(told.script, line)) for _, line in sorted(usual.items()))
+    return Written(lines_in_words(told.script, every.values()), code)
+
+
+def _body(code: str) -> str:
+    """Return what a line repeats, where the loop stands in the line as well."""
+    import ast
+
+    with suppress(SyntaxError):
+        (statement,) = ast.parse(code).body
+        if isinstance(statement, ast.For | ast.While):
+            return code[statement.body[0].col_offset :]
+    return code
+
+
+def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
+    """Return the system of many operations, folded."""
+    from gradcli.engine.evaluate import values_of
+    from gradcli.explain.loops import folded_system
+
+    values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
+    at = {name: a for name, a in recorded.at.items() if name in recorded.given or name in recorded.wrt}
+    return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
+
+
+def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
+    """Yield the sections without what mentions the inside of a loop."""
+    from gradcli.explain.loops import folded_system
+    from gradcli.graph.names import bar
+
+    (point,) = result.points
+    ends = {end for loop in found for _, end in loop.carried}
+    hidden = {n for loop in found for n in loop.nodes} - ends
+    names = {name for node, name in result.graph.labels.items() if node in hidden}
+    names |= {bar(name) for name in names} | {*(result.symbolic.where if result.symbolic else ())}
+    for section in sections:
+        if section.name == "system":
+            yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
+        elif section.name == "grad":
+            yield replace(section, blocks=tuple(_plain(section.blocks, names)))
+        else:
+            yield section
+
+
+def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
+    """Yield the gradients without formulas that mention what is hidden, and the adjoints that are left."""
+    from gradcli.explain.loops import mentions
+
+    hidden = set(hidden)
+    heading: list[Block] = []  # waits for the equations below it
+    for block in blocks:
+        if not isinstance(block, Equations):
+            heading.append(block)
+            continue
+        lines = []
+        for line in block.lines:
+            left, *rest = line.sides
+            kept = [side for side in rest if not mentions(side, hidden)]
+            if isinstance(left, Name) and not kept:  # an adjoint that cannot be told: nor what is made of it
+                hidden.add(left.name)
+            else:
+                lines.append(replace(line, sides=(left, *kept)))
+        if lines:
+            yield from (*heading, Equations(tuple(lines)))
+        heading = []
+    yield from heading
+
+
+def _says(side: Math, left: Math) -> bool:
+    """Tell whether a product has the left side in it."""
+    return isinstance(side, Product) and isinstance(left, Partial) and any(f == left for f in side.factors[1:2])
+
+
+def _returned(section: Section, result: BackwardResult) -> Section:
+    """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
+    from gradcli.explain.weights import loss_name
+
+    if section.name != "grad":
+        return section
+    loss = loss_name(result.graph.outputs, result.points[0].calls[0].v)
+    blocks: list[Block] = []
+    for block in section.blocks:
+        if isinstance(block, Equations):
+            lines = []
+            for line in block.lines:
+                left, *rest = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
+                kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
+                lines.append(replace(line, sides=(left, *kept)))
+            blocks.append(Equations(tuple(lines)))
+        elif not (isinstance(block, Text) and "retain_grad()" in str(block.parts[0])):
+            blocks.append(block)
+    return replace(section, blocks=tuple(blocks))

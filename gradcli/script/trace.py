@@ -1,0 +1,400 @@
+"""From what a script has recorded to a graph: the system behind a call of `backward`, in the script's names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import broadcast, index, stack
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const, leaf
+from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
+from gradcli.pytorch.calls import exact
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.written import CallOf, gives, node_of, operands_at
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.autograd import Call
+    from gradcli.script.naming import Names
+
+Array = np.ndarray[Any, Any]
+
+MAX_STEPS = 20_000  # of a system that is looked through
+_WHOLE = 2**53  # below, a float that is a whole number is exact
+_LONG = 12  # operations of an expression that is not taken apart
+_SMALL = 16  # elements of an array without a name that is written out
+
+
+@dataclass
+class Use:
+    """A call of a script's own function: its arguments that gradients flow to, by their places, and its outputs."""
+
+    step: FunctionStep
+    arguments: dict[int, Node]
+    written: tuple[Node | str, ...]  # all arguments
+    outputs: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Recorded:
+    """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
+
+    graph: Graph
+    at: dict[str, Array]
+    v: dict[str, Array]
+    wrt: list[str]
+    lines: dict[Node, Line] = field(default_factory=dict)
+    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
+    implicit: bool = False  # the script gave no v
+    asked: tuple[str, ...] = ()  # intermediates whose gradients are asked for, beside those of what they came from
+    given: frozenset[str] = frozenset()  # names that the script gave; others are ours
+    roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
+    functions: list[Use] = field(default_factory=list)
+    order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
+    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
+    calls: dict[Node, CallOf] = field(default_factory=dict)  # what each step is recorded of
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
+        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step) and n not in self.graph.inputs]
+        own = [n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs]
+        return (*own, *(n for n in self.asked if n not in own))
+
+    def kept_gradients(self) -> dict[str, Tensor]:
+        """Return the gradients that intermediates keep, by name."""
+        found = {}
+        for e, n in self.steps.items():
+            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
+            if x is not None and x._grad is not None:
+                found[n] = x._grad
+        return found
+
+    def name(self, x: Tensor) -> str:
+        """Return what a tensor whose gradient was taken is called."""
+        return self.steps.get(edge_of(x), "x")
+
+
+class _Maker:
+    """Makes the graph, step by step."""
+
+    def __init__(self, names: Names, source: str) -> None:
+        self.names = names
+        self.source = source
+        self.nodes: dict[Any, Node] = {}
+        self.inputs: dict[str, Node] = {}
+        self.at: dict[str, Array] = {}
+        self.computed: dict[str, Node] = {}
+        self.lines: dict[Node, Line] = {}
+        self.steps: dict[Edge, str] = {}
+        self.uses: dict[Step, Use] = {}
+        self.order: dict[Node, int] = {}
+        self.targets = _targets(source)  # what is assigned at each line
+        self.calls: dict[Node, CallOf] = {}  # of functions
+        self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that no input has."""
+        name, k = wanted, 1
+        while name in self.inputs or name in self.computed:
+            k += 1
+            name = f"{wanted}_{k}"
+        return name
+
+    def name_of(self, edge: Edge) -> str:
+        """Return the name of a result, which has one from now on."""
+        if edge not in self.steps:
+            self.steps[edge] = name = self.fresh("h")
+            self.computed[name] = self.nodes[edge]
+        return self.steps[edge]
+
+    def input(self, name: str, array: Array) -> Node:
+        """Add an input."""
+        name = self.fresh(name)
+        node = leaf(array.shape[:-1])
+        self.inputs[name] = node
+        self.at[name] = decimal(array[..., 0])
+        return node
+
+    def leaf(self, edge: Leaf) -> Node:
+        """Return the node of a leaf."""
+        if edge not in self.nodes:
+            x = edge.variable
+            self.steps[edge] = name = self.fresh(self.names.get(id(x)) or x._called or "x")
+            self.nodes[edge] = self.input(name, x._a)
+        return self.nodes[edge]
+
+    def cut(self, step: Step, x: Tensor) -> None:
+        """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
+        self.steps[step] = name = self.fresh(self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h")
+        self.nodes[step] = self.input(name, x._a)
+
+    def given(self, x: Any, line: Line) -> Any:
+        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
+        if not isinstance(x, np.ndarray | Tensor):
+            return str(x) if isinstance(x, int | float | str) else "…"
+        if isinstance(x, np.ndarray):
+            return const(exact(_shortest(x.reshape(-1)[0])))
+        if id(x) not in self.nodes:
+            name = self.names.get(id(x)) or self.alias(x)
+            if name is None and (node := self.written(x, line)) is not None:
+                self.nodes[id(x)] = node
+                return node
+            labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
+            if (labels or (name is None and x._a.size <= _SMALL)) and x._a.size:
+                values = tuple(exact(_shortest(v)) for v in x._a.reshape(-1))
+                same = values[0] if len(set(values)) == 1 else values
+                self.nodes[id(x)] = node = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+                if name is not None:
+                    self.computed[self.fresh(name)] = node
+            else:
+                self.nodes[id(x)] = self.input(name or "data", x._a)
+        return self.nodes[id(x)]
+
+    def alias(self, x: Tensor) -> str | None:
+        """Return the name of a tensor that has the same numbers: that of h, for h.detach()."""
+        named = self.names.tensors.items() if x._detached is not None else ()
+        return next((n for n, y in named if y._memory is x._memory and y._a.shape == x._a.shape), None)
+
+    def written(self, x: Tensor, line: Line) -> Node | None:
+        """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
+        for expression in operands_at(line, self.source):
+            before = {*self.inputs}
+            node = node_of(expression, lambda name: self.named(name, line))
+            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):
+                return node
+            for name in {*self.inputs} - before:
+                self.forget(name)
+        return None
+
+    def named(self, name: str, line: Line) -> Node | None:
+        """Return the node of a tensor that has a name, unless it is computed from a leaf."""
+        x = self.names.tensors.get(name)
+        return None if x is None or x.requires_grad else self.given(x, line)
+
+    def forget(self, name: str) -> None:
+        """Take an input back."""
+        node = self.inputs.pop(name)
+        del self.at[name]
+        self.nodes = {k: n for k, n in self.nodes.items() if n is not node}
+
+    def step(self, step: Step) -> None:
+        """Make the node of a step whose operands have nodes."""
+        if isinstance(step, OutputStep):
+            self.output_of(step, self.uses[step.whole], step.number)
+            return
+        operands = step.operands or (None,) * len(step.edges)
+        own = [
+            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x, step.line)
+            for e, x in zip(step.edges, operands, strict=True)
+        ]
+        if isinstance(step, FunctionStep):
+            arguments = {i: n for i, (e, n) in enumerate(zip(step.edges, own, strict=True)) if e is not None}
+            self.uses[step] = use = Use(step, arguments, tuple(own))
+            if len(step.outputs) == 1:
+                self.output_of(step, use, 0)
+            return
+        recipe = step.recipe
+        new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
+        node = self.assembled(step, own) or _instance(recipe.output, new)
+        self.nodes[step] = node
+        for made in new.values():
+            self.lines.setdefault(made, step.line)
+            self.order.setdefault(made, step.seq)
+        self.lines[node] = step.line
+        self.calls[node] = CallOf(recipe.op, recipe.settings, own)
+        name = self.names.get(id(step)) or self.names.get(id(step.module))
+        if name is not None and name not in self.inputs and name not in self.computed:
+            self.computed[name] = node
+            self.steps[step] = name
+
+    def output_of(self, step: Step, use: Use, number: int) -> None:
+        """Let an output of a script's own function be an input."""
+        wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
+        self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
+        self.nodes[step] = self.input(name, use.step.made[number])
+
+    def give_up_name(self, step: Step) -> None:
+        """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
+        old, node = self.steps[step], self.nodes[step]
+        use = next((u for u in self.uses.values() if old in u.outputs.values()), None)
+        if use is None or any(node in n.args for n in self.nodes.values()):
+            return
+        new = self.fresh(f"{old}_")
+        self.inputs = {new if name == old else name: n for name, n in self.inputs.items()}
+        self.at[new] = self.at.pop(old)
+        use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
+
+    def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
+        """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or len(step.shape) != 1:
+            return None
+        places, shape = step.recipe.settings
+        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
+        flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
+        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
+        self.parts[step] = parts
+        return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
+
+
+def _instance(output: Node, new: dict[Node, Node]) -> Node:
+    """Return a node again, for other inputs, in float64."""
+    for node in scheduled([output], new):
+        if node in new:
+            continue
+        args = tuple(new[a] for a in node.args)
+        if node.op == "cast":
+            new[node] = args[0]
+        elif node.op == "const" and node.dtype != "bool":
+            new[node] = const(node.settings[0], node.shape)
+        else:
+            new[node] = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+    return new[output]
+
+
+def _targets(source: str) -> dict[int, str]:
+    """Return the name that is assigned at each line of a script."""
+    found = {}
+    for number, line in enumerate(source.splitlines(), 1):
+        match = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?:[-+*/@]|\*\*|//)?=[^=]", line)
+        if match:
+            found[number] = match[1]
+    return found
+
+
+def _shortest(value: Any) -> Any:
+    """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
+    found = float(str(value)) if isinstance(value, np.float32) else value.item()
+    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
+    return int(found) if whole else found
+
+
+def decimal(array: Array) -> Array:
+    """Return float32 numbers as the decimals that they were typed as, in float64.
+
+    >>> decimal(np.array([0.1], np.float32))
+    array([0.1])
+    """
+    if array.dtype == np.float32:
+        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
+    return array.astype(float)
+
+
+def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
+    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
+    ends = set(cut)
+    found: dict[Edge, None] = dict.fromkeys(roots)
+    stack_ = [e for e in found if e not in ends]
+    while stack_:
+        edge = stack_.pop()
+        for other in edge.edges if isinstance(edge, Step) else ():
+            if other is not None and other not in found:
+                found[other] = None
+                if other not in ends:
+                    stack_.append(other)
+    return sorted((e for e in found if isinstance(e, Step) and e not in ends), key=lambda s: s.seq)
+
+
+def recorded(call: Call, names: Names, source: str = "") -> Recorded:
+    """Return the system behind a call of `backward` or `grad`, before it runs.
+
+    Errors: `InputError` for one that is too large to be looked through.
+    """
+    maker = _Maker(names, source)
+    wanted = {edge_of(x): x for x in call.inputs or ()}
+    ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
+    steps = reachable((edge_of(y) for y, _ in call.roots), ends)
+    if len(steps) > MAX_STEPS:
+        raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
+    for edge, x in wanted.items():
+        if edge in ends and isinstance(edge, Step):
+            maker.cut(edge, x)
+    for step in steps:
+        maker.step(step)
+    asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
+    outputs, v, roots = _outputs(maker, call)
+    arguments = [n for use in maker.uses.values() for n in use.arguments.values()]
+    for n in arguments:
+        if n.args and n not in maker.computed.values() and n not in outputs.values():
+            maker.computed[maker.fresh("t")] = n
+    given = {**{name: node for name, node in maker.computed.items() if name not in outputs}, **outputs}
+    place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
+    inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+    graph = Graph.of(inputs, outputs, arguments, names=given)
+    graph = replace(graph, names=_with_parts(graph, maker, given))
+    asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
+    wrt = [n for n in inputs if n in asked_by]
+    found = Recorded(graph, maker.at, v, wrt, maker.lines, maker.steps, call.implicit, tuple(asked), frozenset(given))
+    found.roots, found.targets = roots, maker.targets
+    found.functions, found.order, found.calls = list(maker.uses.values()), maker.order, maker.calls
+    return found
+
+
+def _outputs(maker: _Maker, call: Call) -> tuple[dict[str, Node], dict[str, Array], list[str]]:
+    """Return what a call flowed from and its v, by name, and the names in the order of the call."""
+    outputs: dict[str, Node] = {}
+    cotangents: dict[str, Array] = {}
+    roots = []
+    for y, v in call.roots:
+        edge = edge_of(y)
+        node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
+        if node.op == "input":
+            if isinstance(edge, Step):
+                maker.give_up_name(edge)
+            node = Node("identity", (node,), node.shape)
+        name = maker.names.get(id(edge)) or maker.names.get(id(y)) or ""
+        if not name or name in maker.inputs or outputs.get(name, node) is not node:
+            name = maker.fresh(_nameless((*maker.names.values(), *outputs, *maker.targets.values())))
+        outputs[name] = node
+        roots.append(name)
+        own = decimal(np.asarray(v)[..., 0])
+        cotangents[name] = cotangents[name] + own if name in cotangents else own
+    return outputs, cotangents, roots
+
+
+def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
+    """Tell whether a step came from another edge whose gradient is asked for."""
+    before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
+    return any(e in before for e in wanted)
+
+
+def _nameless(taken: Iterable[str]) -> str:
+    """Return a name for what the script gives none: one that it uses for nothing else."""
+    taken = {*taken}
+    return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
+
+
+def _with_parts(graph: Graph, maker: _Maker, given: Mapping[str, Node]) -> dict[str, Node]:
+    """Return the names with more of them, so that no expression is written out twice, and none is too long to read."""
+    readers = Counter(a for n in graph.nodes for a in n.args)
+    known = {n: name for name, n in given.items()}
+    sizes: dict[Node, int] = {}
+    found: dict[str, Node] = {}
+    last = list(graph.outputs.values())
+    for node in graph.nodes:
+        if not node.args:
+            continue
+        sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
+        shared = readers[node] > 1 and sizes[node] > 1
+        if node in known:
+            found[known[node]] = node
+        elif (shared or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
+            name = _fresh(maker.targets.get(maker.lines.get(node, 0), "t"), {*graph.inputs, *given, *found})
+            known[node], found[name] = name, node
+    return {**found, **{name: node for name, node in given.items() if name not in found}}
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    k = 1
+    while f"{stem}{k}" in taken:
+        k += 1
+    return f"{stem}{k}"

@@ -1,0 +1,137 @@
+"""After an error of autograd: the change that is suggested, applied to the script, mends it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import traceback
+
+import pytest
+from broken import BROKEN, ERRORS, IN_WORDS
+from lost_threads import LOST, SLIPS
+
+from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.session import Script, run
+from gradcli.script.errors import explained, why
+from gradcli.script.source import Change, changed
+
+RECORDED = json.loads(ERRORS.read_text("utf-8"))
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def explains(monkeypatch):
+    monkeypatch.setattr(Recorder, "explains", True)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def ending(text, name="script.py", folder=None):
+    with contextlib.redirect_stdout(io.StringIO()):
+        return run(Script(text, name, folder))
+
+
+def error_of(text):
+    return line_of(ending(text).error)
+
+
+def line_of(error):
+    return "" if error is None else "".join(traceback.format_exception_only(error)).strip()
+
+
+def test_there_are_enough():
+    assert len(BROKEN) >= 50
+    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys() | SLIPS.keys()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_change_mends_the_script(name):
+    text = BROKEN[name]
+    error = ending(text).error
+    assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
+    script = Script(text, "script.py", None)
+    told, shown = explained(error, script), why(error, script)
+    mended = changed(text, told.changes)
+    assert mended != text
+    assert error_of(mended) == ""
+    for change in told.changes:
+        assert all(line.strip() in shown for line in change.lines)
+
+
+@pytest.mark.parametrize("name", IN_WORDS)
+def test_what_no_line_mends_is_said_in_words(name):
+    error = ending(IN_WORDS[name]).error
+    assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
+    told = explained(error, Script(IN_WORDS[name], "script.py", None))
+    assert not told.changes
+    assert told.reason
+    assert told.mend
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_thread_that_was_lost_is_kept(name):
+    text, gradient = LOST[name]
+    error = ending(text).error
+    assert line_of(error) == RECORDED[name]
+    told = explained(error, Script(text, "script.py", None))
+    assert told.changes
+    mended = changed(text, told.changes)
+    assert error_of(f"{mended}assert {gradient} is not None\n") == ""
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_mended(name):
+    error = ending(SLIPS[name]).error
+    assert line_of(error) == RECORDED[name]
+    changes = explained(error, Script(SLIPS[name], "script.py", None)).changes
+    assert changes
+    assert error_of(changed(SLIPS[name], changes)) == ""
+
+
+def said(text):
+    return " ".join(why(ending(text).error, Script(text, "script.py", None)).split())
+
+
+def test_a_state_that_is_carried_is_named():
+    text = said(BROKEN["a recurrent network carries its state"])
+    assert "h carries the graph of one round into the next one." in text
+    assert "line 11: optimizer.step() h = h.detach()" in text
+
+
+def test_it_is_told_where_v_comes_from():
+    assert "It comes from line 4, `v = torch.ones(3)`." in said(BROKEN["v of another length"])
+
+
+def test_a_number_is_told_with_the_line_that_made_it():
+    text = said(BROKEN["item on the way"])
+    assert "was lost at line 3, `loss = torch.tensor((x ** 2).sum().item())`, by .item()" in text
+
+
+def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
+    (tmp_path / "layers_of_mine.py").write_text(
+        "def shift(h):\n    # changes what it is given\n    h += 1\n    return h\n\n"
+        "def go(y):\n    y.sum().backward()\n"
+    )
+    path = tmp_path / "main.py"
+    path.write_text(
+        "import torch\nfrom layers_of_mine import shift, go\nx = torch.ones(2, requires_grad=True)\n"
+        "y = x.exp()\nshift(y)\ngo(y)\n"
+    )
+    outcome = cli("run", str(path))
+    assert outcome.status == 1
+    flat = " ".join(outcome.err.split())
+    assert "ExpBackward0 of line 4, `y = x.exp()`, needs numbers" in flat
+    assert "line 3 of layers_of_mine.py, `h += 1`, changed them in place" in flat
+    assert "line 3 of layers_of_mine.py: h = h + 1" in flat
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([Change("", 1, 1, ())], "b\nc\n"),
+        ([Change("", 1, 1, ()), Change("", 3, 3, ("c", "a"))], "b\nc\na\n"),
+        ([Change("", 2, 3, ("x",))], "a\nx\n"),
+    ],
+)
+def test_changes_are_applied_from_the_last_to_the_first(changes, expected):
+    assert changed("a\nb\nc\n", changes) == expected
