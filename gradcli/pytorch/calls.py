@@ -85,7 +85,7 @@ def called(x: Any, name: str) -> Any:
     if isinstance(x, tuple):
         return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
     if isinstance(x, Tensor) and x._fn is not None:
-        x._fn.recipe = x._fn.recipe.called(name)
+        x._fn.called = name
     return x
 
 

@@ -69,16 +69,15 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
         if each is not None:
             each.checks = [c for c in each.checks if c[0] is not x._memory or c[3] is not x]
-            if each.values is not None:
-                each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
+            each.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.kept]
     x._a[...] = found._a
     x._memory.version += 1
     if Recorder.explains:
         x._memory.changed = (script_line(), name)
     if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
-        step.result = None if step.result is None else x._a
+        step.kept[-1] = None if step.kept[-1] is None else x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
-        step.checks.append((x._memory, x._memory.version, x._a, None, -1))
+        step.checks.append((x._memory, x._memory.version, x._a, None, len(step.edges)))
     if not Mode.grad or not (step is not None or history):
         if x._base is not None and not x._base.requires_grad:
             x._seen = x._memory.version  # nothing was recorded: its step is what it was
