@@ -59,7 +59,6 @@ a = torch.arange(3.).requires_grad_()
 b = a.pow(2)
 print(torch.vmap(lambda v: torch.autograd.grad(b, a, v)[0])(torch.eye(3)))
 b = a.pow(2)
-print(torch.autograd.grad(b, a, torch.eye(3), is_grads_batched=True))
 torch.autograd.grad(b, a, torch.ones(3))
 # --- what vmap refuses
 from torch.func import vmap, grad
