@@ -125,10 +125,6 @@ class Call:
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
-        if self.create and not step.is_own:
-            from gradcli.pytorch.twice import renamed
-
-            passed = renamed(step, g, passed)
         if step.is_own:
             self.own[step] = g, passed
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -197,16 +196,19 @@ class Step(Edge):
     def passed(self, g: Any, create: bool) -> list[Any]:
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
-        passed: Sequence[Any]
         kept = [*(self.values or found), self.result]
         if self.packed:
             from gradcli.pytorch.saved import unpacked
 
             kept = unpacked(self, kept)
-        given = self._tensors(kept, g) if create else [*kept, g]
-        passed = self.pull.round(given, replayed(self.pull, given)) if create else self.pull.program(given)
-        for i, own in zip(self.pull.active, passed, strict=True):
-            found[i] = own
+        if create:
+            from gradcli.pytorch.twice import passed
+
+            own: Sequence[Any] = passed(self, self._tensors(kept, g))
+        else:
+            own = self.pull.program([*kept, g])
+        for i, p in zip(self.pull.active, own, strict=True):
+            found[i] = p
         return found
 
     def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
@@ -252,39 +254,6 @@ def leading(a: Array, edge: Edge | None) -> Tensor:
     elif edge is not None:
         found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
     return found
-
-
-def replayed(pull: Pull, given: Sequence[Tensor | None]) -> list[Tensor]:
-    """Return what is passed on as tensors: the nodes of a pullback, each an operation that is recorded."""
-    inputs, wanted = pull.nodes
-    made: dict[Node, Any] = dict(zip(inputs, given, strict=True))
-    for node in scheduled(wanted, inputs):
-        if node.op == "const":
-            made[node] = None
-        elif node not in made:
-            places = [i for i, a in enumerate(node.args) if a.op != "const"]
-            fixed = [None if i in places else a for i, a in enumerate(node.args)]
-            made[node] = _again(node, fixed, [made[node.args[i]] for i in places])
-    return [_constant(n) if n.op == "const" else made[n] for n in wanted]
-
-
-def _again(node: Node, fixed: Sequence[Node | None], operands: Sequence[Tensor]) -> Tensor:
-    """Return what a node computes, recorded as an operation of its own; `fixed` are its constant arguments."""
-
-    def build(*nodes: Node) -> Node:
-        own = iter(nodes)
-        args = tuple(next(own) if a is None else a for a in fixed)
-        return Node(node.op, args, node.shape, node.settings, node.dtype)
-
-    if not operands:
-        return _constant(node)
-    constants = tuple(None if a is None else (a.shape, repr(a.values), a.dtype) for a in fixed)
-    name = f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op
-    return apply(node.op, build, operands, (node.shape, node.settings, node.dtype, constants), grad_name(name))
-
-
-def _constant(node: Node) -> Tensor:
-    return Make.tensor(Program((), [node])(())[0])
 
 
 def apply(
