@@ -11,12 +11,11 @@ from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
+from gradcli.pytorch.calls import called, exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.operations.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply
 from gradcli.pytorch.registry import both, found, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
