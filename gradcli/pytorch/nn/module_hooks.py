@@ -12,9 +12,11 @@ from gradcli.pytorch.operations.views import _reshaped
 from gradcli.pytorch.tensor import Tensor
 
 
-def _again(x: Tensor) -> Tensor:
-    """Return a tensor of its own that shows the same numbers."""
-    return _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+def _again(x: Tensor, number: int, count: int) -> Tensor:
+    """Return a tensor of its own that shows the same numbers, the one of that number of so many."""
+    found = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+    found._made = f"{number} BackwardHookFunction" + " own" * (count == 1)
+    return found
 
 
 def watch_step(module: Any, hooks: Sequence[Any], args: Any, result: Any) -> None:
@@ -65,7 +67,7 @@ class Watched:
         self.watches_inputs = waiting > 0
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a.requires_grad:
-                a = _again(a)
+                a = _again(a, i, len(args))
                 a.register_hook(self._at_input(i, waiting))
             found.append(a)
         return tuple(found)
@@ -110,7 +112,7 @@ class Watched:
         self.out = [None] * len(parts)
         for i, y in enumerate(parts):
             if isinstance(y, Tensor) and y.requires_grad:
-                parts[i] = y = _again(y)
+                parts[i] = y = _again(y, i, len(parts))
                 y.register_hook(self._at_output(i))
         return parts[0] if single else tuple(parts)
 
