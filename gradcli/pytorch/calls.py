@@ -18,7 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import warn_once
+from gradcli.pytorch.messages import typename, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
@@ -34,8 +34,6 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     if value is None:
         raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
     if isinstance(value, np.ndarray | list | tuple | str):
-        from gradcli.pytorch.nn.module import typename
-
         raise TypeError(f"{op}(): argument 'other' (position 2) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)
 
