@@ -123,7 +123,7 @@ def prelu(input: Tensor, weight: Any) -> Tensor:
 
 
 def _along(name: str) -> Callable[..., Tensor]:
-    def made(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    def made(input: Tensor, dim: int | None = None, *, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
