@@ -23,7 +23,8 @@ _OPERATIONS = {
     "MeanBackward1": "mean_dim", "MinBackward1": "min", "Mm": "matmul", "Mul": "prod_others rmul",
     "NativeBatchNorm": "batch_norm", "NativeLayerNorm": "layer_norm", "ProdBackward1": "prod_dim",
     "Rad2Deg": "rad2deg", "Repeat": "tile", "SelectBackward": "scatter", "SqueezeBackward1": "max_pool1d avg_pool1d",
-    "Sub": "tanhshrink", "SumBackward1": "sum_dim", "Take": "take_flat", "ToCopy": "cast", "UnsafeView": "kron",
+    "Sub": "tanhshrink", "SumBackward1": "sum_dim", "Take": "take_flat", "ToCopy": "cast", "Trunc": "fix",
+    "UnsafeView": "kron",
     "View": "repeat_interleave reshape", "Where": "corner", "torch::autograd::CopySlices": "slices",
     "torch::autograd::NotImplemented": "heaviside remainder",
 }  # fmt: skip

@@ -19,7 +19,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned
-from gradcli.pytorch.operations.views import check_repeated, shape_of
+from gradcli.pytorch.operations.views import check_repeated, rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
@@ -42,8 +42,9 @@ def check(x: Tensor) -> None:
     if x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
     if x._made:
-        number, _, name = x._made.partition(" ")
-        raise refusal("one of several views changed in place", f"{number} of {name}")
+        number, name, *own = x._made.split()
+        place = f"{number} of {name}"
+        raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
     if base._fn is None:
         raise refusal("view of a leaf changed in place")
 
@@ -82,7 +83,7 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         if x._base is not None and not x._base.requires_grad:
             x._seen = x._memory.version  # nothing was recorded: its step is what it was
     elif x._base is None:
-        x._fn = step
+        rebase(x, step)
         x._requires = x._requires if step is None else False
     else:
         _through_base(x, found)
@@ -108,7 +109,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     places = Places.of(numbers.reshape(-1).astype(np.int64))
     old = _as_it_was(base)
     whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
-    base._fn = whole._fn
+    rebase(base, whole._fn)
     base._requires = False
 
 
