@@ -61,7 +61,6 @@ class FunctionStep(Step):
     """The step of a script's own function."""
 
     is_own = True
-    __slots__ = ("_kept", "cls", "context", "made", "outputs", "tensors")
 
     def __init__(self, cls: type, context: Context, args: Sequence[Any], outputs: list[Tensor]) -> None:
         needed = zip(args, context.needs_input_grad, strict=True)
@@ -167,7 +166,6 @@ class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
     is_own = True
-    __slots__ = ()
     whole: FunctionStep
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
