@@ -18,7 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import warn_once
+from gradcli.pytorch.messages import typename, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
@@ -33,8 +33,6 @@ KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
-        from gradcli.pytorch.nn.module import typename
-
         place = 1 if value is None else 2
         raise TypeError(f"{op}(): argument 'other' (position {place}) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)
@@ -90,7 +88,7 @@ def called(x: Any, name: str) -> Any:
     if isinstance(x, tuple):
         return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
     if isinstance(x, Tensor) and x._fn is not None:
-        x._fn.recipe = x._fn.recipe.called(name)
+        x._fn.called = name
     return x
 
 
