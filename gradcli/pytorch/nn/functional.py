@@ -119,7 +119,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 def prelu(input: Tensor, weight: Any) -> Tensor:
     own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
-    return functional_named("prelu_kernel")(input, own)  # type: ignore[misc]
+    return named("prelu_kernel", input, own)
 
 
 def _along(name: str) -> Callable[..., Tensor]:
