@@ -14,8 +14,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refusal, warn
-from gradcli.pytorch.nn.module import typename
+from gradcli.pytorch.messages import refusal, typename, warn
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply

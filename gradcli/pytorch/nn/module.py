@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, typename
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -318,13 +318,6 @@ class Module:
 
     def _children_shown(self) -> list[tuple[str, str]]:
         return [(n, repr(m)) for n, m in self._modules.items()]
-
-
-def typename(x: Any) -> str:
-    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
-    own = x if hasattr(x, "__qualname__") else type(x)
-    home = getattr(own, "__module__", None) or "builtins"
-    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
 
 
 Module.__module__ = "torch.nn.modules.module"
