@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.kernels.activations import activation
+from gradcli.kernels.activations import activation, logsigmoid
 from gradcli.kernels.convolutions import Convolution
 from gradcli.kernels.mkl import sqrt
+from gradcli.kernels.moments import variance
 from gradcli.kernels.normalizations import Batch, Layer
 from gradcli.kernels.products import products_of_stacks, sum_with_product
 from gradcli.kernels.rounding import fused
-from gradcli.kernels.sums import sums
-from gradcli.kernels.vector_functions import OneByOne, exp, log1p
+from gradcli.kernels.settings import given
+from gradcli.kernels.sums import in_order, sums
+from gradcli.kernels.vector_functions import OneByOne
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
+Shapes = Sequence[tuple[int, ...]]
 
 
 def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
@@ -31,168 +35,124 @@ def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kern
     if output.dtype not in ("float32", "float64") or inputs[0].dtype != output.dtype:
         return None
     shapes = [n.shape for n in inputs]
-    if found := activation(op, settings, shapes):
+    if found := activation(op, settings, len(shapes)):
         return found[0]
+    if layer := layer_of(op, settings, shapes):
+        return layer.forward
     return _KERNELS[op](settings, shapes) if op in _KERNELS else None
 
 
-def _addmm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    return lambda c, a, b: sum_with_product(c[..., 0], a[..., 0], b[..., 0])[..., None]
+def layer_of(op: str, settings: Any, shapes: Shapes) -> Batch | Layer | Convolution | None:
+    """Return a call of a layer that knows what it computes and passes on; None for padding by name."""
+    by_place, by_name = (given(settings) if op in _LAYERS and settings else None) or ([], {})
+    if (not by_name and not by_place) or isinstance(by_name.get("padding"), str) or not math.prod(shapes[0]):
+        return None
+    return _LAYERS[op](by_place, by_name, shapes)
 
 
-def _scaled(sign: int) -> Callable[..., Kernel | None]:
-    """Return what makes a sum or a difference whose second operand is multiplied by a number, with one rounding."""
-
-    def make(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-        if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
-            return None
-        factor = sign * float(settings[-1])
-        return lambda a, b: fused(a.dtype.type(factor), b, a)
-
-    return make
+_LAYERS: dict[str, Callable[..., Batch | Layer | Convolution]] = {
+    "batch_norm": Batch,
+    "layer_norm": Layer,
+    "conv1d": Convolution,
+    "conv2d": Convolution,
+}
 
 
-def _batches(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernel | None:
+    """Return a sum or a difference whose second operand is multiplied by a number, with one rounding."""
+    if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
+        return None
+    factor = sign * float(settings[-1])
+    return lambda a, b: fused(a.dtype.type(factor), b, a)
+
+
+def _batches(settings: Any, shapes: Shapes) -> Kernel | None:
     if [len(s) for s in shapes] != [3, 3] or not math.prod(shapes[0]) * shapes[1][2]:
         return None
     return lambda a, b: products_of_stacks(a[..., 0], b[..., 0])[..., None]
 
 
-def _classes(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
+def _spread(root: bool, settings: Any, shapes: Shapes) -> Kernel | None:
+    """Return a variance or its root."""
+    if len(settings) != 3:
+        return None
+    axes, keepdim, less = settings
+    if math.prod(shapes[0][a] for a in axes) <= less or not math.prod(shapes[0]):
+        return None
+
+    def spread(x: Array) -> Array:
+        found = variance(axes, less, x)
+        found = (np.sqrt(found) if root else found).astype(x.dtype)
+        return np.expand_dims(found, axes) if keepdim else found
+
+    return spread
+
+
+# Losses
+
+
+def reduction(settings: Any) -> str:
+    """Return how a loss is reduced."""
+    return settings[0] if isinstance(settings[0], str) else (given(settings) or ([""],))[0][-1]
+
+
+def _loss(each: Kernel, settings: Any, shapes: Shapes) -> Kernel | None:
+    """Return a loss that a function gives for each element and its target, without weights."""
+    how = reduction(settings)
+
+    def loss(x: Array, y: Array) -> Array:
+        one = each(x, y)
+        if how == "none":
+            return one
+        found = sums(tuple(range(x.ndim - 1)), one)
+        return found / x.dtype.type(x.size) if how == "mean" else found
+
+    return loss if len(shapes) == 2 else None
+
+
+def _of_probabilities(p: Array, y: Array) -> Array:
+    log, log_rest = np.maximum(OneByOne.log(p), -100), np.maximum(OneByOne.log1p(-p), -100)
+    return (y - 1) * log_rest - y * log  # type: ignore[no-any-return]
+
+
+def _classes(settings: Any, shapes: Shapes) -> Kernel | None:
     """Return the loss of classes: of logarithms of probabilities, as many samples in rows."""
     if len(settings) != 4 or settings[0] == "none" or len(shapes[0]) != 2 or not shapes[0][0]:
         return None
     how, total, _, ignored = settings
 
     def loss(x: Array, target: Array, *weight: Array) -> Array:
-        kept = target[:, 0] != ignored
-        places = np.flatnonzero(kept)
+        places = np.flatnonzero(target[:, 0] != ignored)
         terms = -x[places, target[places, 0].astype(int), 0]
-        for w in weight:
+        for w in weight:  # of each sample's class
             terms = terms * w[places, 0]
-        found = _one_by_one(terms)
+        found = _in_chunks(terms)
         return np.asarray(found / x.dtype.type(total) if how == "mean" else found, x.dtype).reshape(1)
 
     return loss
 
 
-def _one_by_one(terms: Array) -> Any:
+def _in_chunks(terms: Array) -> Any:
     """Return the sum of terms after the first, sixteen of them, and of sixteen such sums; and the first."""
-    found, rest = 0, terms[1:]
+    found: Any = 0
+    rest = terms[1:]
     while len(rest):
         whole = len(rest) - len(rest) % 16
-        left = np.add.accumulate(rest[whole:])[-1:] if whole < len(rest) else rest[:0]
-        found = found + (left[0] if len(left) else 0)
-        rest = np.add.accumulate(rest[:whole].reshape(-1, 16), axis=1)[:, -1]
+        found = found + (in_order(rest[whole:]) if whole < len(rest) else 0)
+        rest = in_order(rest[:whole].reshape(-1, 16).T)
     return found + terms[0] if len(terms) else found
 
 
-def _spread(name: str) -> Callable[..., Kernel | None]:
-    """Return what makes a variance or its root: of all elements from their mean on, else as Welford does."""
-
-    def make(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-        if len(settings) != 3:
-            return None
-        axes, keepdim, less = settings
-        count = math.prod(shapes[0][a] for a in axes)
-        if count <= less or not math.prod(shapes[0]):
-            return None
-        of_all = len(axes) == len(shapes[0])
-
-        def spread(x: Array) -> Array:
-            wider = x.astype(np.float64)
-            if of_all:
-                far = wider - float(sums(axes, x)[0] / x.dtype.type(count))
-                squares = np.add.accumulate((far * far).reshape(-1))[-1:]
-            elif x.dtype == np.float64:
-                squares = _welford(axes, x)
-            else:
-                squares = ((wider - wider.mean(axis=axes, keepdims=True)) ** 2).sum(axis=axes)
-            found = squares / (count - less)
-            found = (np.sqrt(found) if name == "std" else found).astype(x.dtype)
-            return np.expand_dims(found, axes) if keepdim else found
-
-        return spread
-
-    return make
-
-
-def _welford(axes: tuple[int, ...], x: Array) -> Array:
-    """Return the sums of the squares of what differs from the mean, one number after the other."""
-    rows = np.moveaxis(x, axes, range(len(axes)))
-    rows = rows.reshape(-1, *rows.shape[len(axes) :])
-    mean = squares = np.zeros(rows.shape[1:])
-    for k, row in enumerate(rows, 1):
-        far = row - mean
-        mean = mean + far / k
-        squares = squares + far * (row - mean)
-    return squares
-
-
-def _with_logits(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    how, is_plain, _, _ = settings if len(settings) == 4 else ("", False, None, None)
-    if not is_plain or len(shapes) > 2 or shapes[0] != shapes[1]:
-        return None
-
-    def loss(x: Array, y: Array) -> Array:
-        one = (1 - y) * x - (np.minimum(x, 0) - log1p(exp(-abs(x))))
-        axes = tuple(range(x.ndim - 1))
-        return one if how == "none" else _one(how, one, axes)
-
-    return loss
-
-
-def _of_probabilities(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    if len(settings) != 2 or len(shapes) > 2 or shapes[0] != shapes[1]:
-        return None
-    how = settings[0][3][1]
-
-    def loss(p: Array, y: Array) -> Array:
-        log, log_rest = OneByOne.log(p), OneByOne.log1p(-p)
-        one = (y - 1) * np.maximum(log_rest, -100) - y * np.maximum(log, -100)
-        return one if how == "none" else _one(how, one, tuple(range(p.ndim - 1)))
-
-    return loss
-
-
-def _one(how: str, x: Array, axes: tuple[int, ...]) -> Array:
-    found = sums(axes, x)
-    return found / x.dtype.type(x.size) if how == "mean" else found
-
-
-def _batch_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    call = Batch.of(settings)
-    return None if call is None or not math.prod(shapes[0]) else call.forward
-
-
-def _layer_norm(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    call = Layer.of(settings, shapes[0])
-    return None if call is None else call.forward
-
-
-def _convolution(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    call = Convolution.of(settings, shapes)
-    return None if call is None else call.forward
-
-
-def _power(settings: Any, shapes: Sequence[Any]) -> Kernel | None:
-    return sqrt if settings and settings[-1] == "0.5" else None
-
-
-_KERNELS: dict[str, Callable[..., Kernel | None]] = {
+_KERNELS: dict[str, Callable[[Any, Shapes], Kernel | None]] = {
     "sqrt": lambda settings, shapes: sqrt,
-    "pow": _power,
-    "add": _scaled(1),
-    "sub": _scaled(-1),
-    "addmm": _addmm,
+    "pow": lambda settings, shapes: sqrt if settings and settings[-1] == "0.5" else None,
+    "add": partial(_scaled, 1),
+    "sub": partial(_scaled, -1),
+    "addmm": lambda settings, shapes: lambda c, a, b: sum_with_product(c[..., 0], a[..., 0], b[..., 0])[..., None],
     "matmul": _batches,
     "nll_loss": _classes,
-    "std": _spread("std"),
-    "var": _spread("var"),
-    "conv1d": _convolution,
-    "conv2d": _convolution,
-    "batch_norm": _batch_norm,
-    "layer_norm": _layer_norm,
-    "binary_cross_entropy": _of_probabilities,
-    "binary_cross_entropy_with_logits": _with_logits,
+    "std": partial(_spread, True),
+    "var": partial(_spread, False),
+    "binary_cross_entropy": partial(_loss, _of_probabilities),
+    "binary_cross_entropy_with_logits": partial(_loss, lambda x, y: (1 - y) * x - logsigmoid(None, x)),
 }
