@@ -6,20 +6,17 @@ Each kernel is given the functions that its loop calls, elements, and the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.kernels.rounding import fused
-from gradcli.kernels.settings import given
-from gradcli.kernels.vector_functions import Vectors, in_loop
+from gradcli.kernels.vector_functions import Vectors
 
 Array = np.ndarray[Any, Any]
-Kernel = Callable[..., Array]
 
-_SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
+_SELU: dict[str, Any] = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
 _BETA, _KAPPA = math.sqrt(2 / math.pi), 0.044715
 
 
@@ -67,11 +64,13 @@ def _mish_passed(f: Any, x: Array, g: Array) -> Array:
     return g * fused(x * sigmoid(f, x), fused(-t, t, 1), t)
 
 
-def _elu(f: Any, x: Array, alpha: float = 1, scale: float = 1, inner: float = 1) -> Array:
-    return np.where(x < 0, f.expm1(x * inner) * (x.dtype.type(alpha) * x.dtype.type(scale)), x * scale)
+def _elu(f: Any, x: Array, alpha: float = 1, scale: float = 1, is_celu: bool = False) -> Array:
+    below = f.expm1(x * (1 / alpha) if is_celu else x)
+    return np.where(x < 0, below * (x.dtype.type(alpha) * x.dtype.type(scale)), x * scale)
 
 
-def _elu_passed(f: Any, x: Array, g: Array, alpha: float = 1, scale: float = 1, inner: float = 1) -> Array:
+def _elu_passed(f: Any, x: Array, g: Array, alpha: float = 1, scale: float = 1, is_celu: bool = False) -> Array:
+    inner = 1 / alpha if is_celu else 1
     below = g * inner * (x.dtype.type(alpha) * x.dtype.type(scale)) * f.exp(x * inner)
     return np.where(x <= 0, below, g * scale)
 
@@ -96,26 +95,15 @@ def _hardswish_passed(f: Any, x: Array, g: Array) -> Array:
     return np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + x.dtype.type(0.5)), g))
 
 
-_KERNELS = {
+# What computes an activation, what it passes on, and what a call's numbers are called.
+ACTIVATIONS: dict[str, tuple[Any, ...]] = {
     "silu": (silu, _silu_passed),
-    "softplus": (_softplus, _softplus_passed),
+    "softplus": (_softplus, _softplus_passed, "beta", "threshold"),
     "logsigmoid": (logsigmoid, _logsigmoid_passed),
     "mish": (_mish, _mish_passed),
-    "elu": (_elu, _elu_passed),
-    "selu": (_elu, _elu_passed),
-    "celu": (_elu, _elu_passed),
+    "elu": (_elu, _elu_passed, "alpha"),
+    "selu": (partial(_elu, **_SELU), partial(_elu_passed, **_SELU)),
+    "celu": (partial(_elu, is_celu=True), partial(_elu_passed, is_celu=True), "alpha"),
     "gelu": (_gelu, _gelu_passed),
     "hardswish": (_hardswish, _hardswish_passed),
 }
-_NUMBERS = {"softplus": ("beta", "threshold"), "elu": ("alpha",), "celu": ("alpha",)}
-
-
-def activation(op: str, settings: Any, operands: int) -> list[Kernel] | None:
-    """Return what computes an activation of an array, and what it passes on from the array and its gradient."""
-    if op not in _KERNELS or operands > 1 or (op == "gelu" and settings != "tanh"):
-        return None
-    by_place, by_name = given(settings if op != "gelu" else ()) or ([], {})
-    own = {"selu": _SELU}.get(op, {}) | dict(zip(_NUMBERS.get(op, ()), by_place, strict=False)) | by_name
-    if op == "celu":
-        own["inner"] = 1 / own.get("alpha", 1)
-    return [partial(in_loop, partial(kernel, **own)) for kernel in _KERNELS[op]]
