@@ -17,7 +17,7 @@ from gradcli.kernels.activations import sigmoid, silu
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product
 from gradcli.kernels.rounding import wide
-from gradcli.kernels.sums import LANES, sum_along, sums
+from gradcli.kernels.sums import LANES, norms, sum_along, sums
 from gradcli.kernels.vector_functions import OneByOne, Vectors, exp, in_loop, log
 
 Array = np.ndarray[Any, Any]
@@ -25,13 +25,14 @@ Array = np.ndarray[Any, Any]
 
 def is_whole(node: Node) -> bool:
     """Tell whether a node is computed as it is, where an engine would take it apart."""
-    return node.op in _WHOLE and node.dtype in ("float32", "float64")
+    return node.op == "reshape" or (node.op in _WHOLE and node.dtype in ("float32", "float64"))
 
 
 def function_of(node: Node) -> Callable[..., Array]:
     """Return what computes a node from the arrays of its arguments."""
-    if node.op in _OWN or is_whole(node):
-        return partial((_OWN | _WHOLE)[node.op], *node.settings)
+    own = _OWN.get(node.op) or (_WHOLE.get(node.op) if is_whole(node) else None)
+    if own is not None:
+        return partial(own, *node.settings)
     wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
     return partial(wide, forward(node)) if node.op in wider else forward(node)
 
@@ -95,6 +96,7 @@ _OWN: dict[str, Callable[..., Array]] = {
     "sin": mkl.sin,
 }
 _WHOLE: dict[str, Callable[..., Array]] = {
+    "norm": norms,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sigmoid": partial(in_loop, sigmoid),

@@ -175,6 +175,19 @@ def _spread(is_root: bool, settings: Any, shapes: Shapes) -> Kernels:
     return Kernels(spread if math.prod(shapes[0]) else None, _rules((0, RESULT), {0: passed}))
 
 
+def _norm(settings: Any, shapes: Shapes) -> Kernels:
+    """Return the rule of a norm: no gradient flows where it is 0."""
+    if len(settings) != 3 or settings[2] != 2:
+        return Kernels()
+    axes, keepdim, _ = settings
+
+    def passed(x: Array, y: Array, g: Array) -> Array:
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return g * np.divide(x, y, out=np.zeros_like(x), where=y != 0)
+
+    return Kernels(own=_rules((0, RESULT), {0: passed}))
+
+
 # Products and layers
 
 
@@ -299,6 +312,7 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "add": partial(_scaled, 1),
     "sub": partial(_scaled, -1),
     "div": _quotient,
+    "norm": _norm,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "std": partial(_spread, True),

@@ -173,7 +173,7 @@ def _rounded_first(a: Array, b: Array) -> Array:
     if rows == 1 < columns and turned(b):
         return _row_by_row(np.multiply(b, a.T, order="C"))[None]
     if rows == columns == 1:
-        return (in_order if b.strides[1] == b.itemsize else _tail)(a.T[:, :, None] * b[:, None, :])
+        return (in_order if a.itemsize in (a.strides[0], b.strides[1]) else _tail)(a.T[:, :, None] * b[:, None, :])
     return _rows_behind(0, a, b)
 
 

@@ -30,7 +30,7 @@ def in_order(terms: Any) -> Array:
     1.0
     """
     terms = np.asarray(terms)
-    if terms.flags.c_contiguous and terms[0].size > 1:
+    if terms.flags.c_contiguous and math.prod(terms.shape[1:]) > 1:
         return np.add.reduce(terms, axis=0)  # type: ignore[no-any-return]  # row by row, and sooner
     return np.add.accumulate(terms, axis=0)[-1]  # type: ignore[no-any-return]
 
@@ -74,6 +74,19 @@ def sum_along(axis: int, x: Array, vector: int = 32, by: Array | None = None) ->
     some[...] = fused(first[left], factors[0][left], some) if factors else some + rest
     # Lanes of float64 are added one after the other.
     return np.expand_dims(folded(lanes) if x.itemsize == 4 else in_order(lanes), axis)
+
+
+def norms(axes: tuple[int, ...], x: Array) -> Array:
+    """Return the norms over axes: of rows, lanes one after the other, a four behind them, and the rest fused."""
+    if not x.size or not x.flags.c_contiguous or axes != tuple(range(x.ndim - 1 - len(axes), x.ndim - 1)):
+        return np.sqrt(np.add.reduce(x * x, axis=axes))  # type: ignore[no-any-return]
+    terms = np.moveaxis(x.reshape(*x.shape[: x.ndim - 1 - len(axes)], -1), -1, 0)
+    lanes, rest = in_lanes(np.ascontiguousarray(terms * terms), 32 // x.itemsize)
+    fours = len(rest) - len(rest) % 4
+    found = in_order([*lanes, *rest[:fours]])
+    for row in terms[len(terms) - len(rest) + fours :]:
+        found = fused(row, row, found)
+    return np.sqrt(found)[..., None]
 
 
 def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:

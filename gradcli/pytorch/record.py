@@ -150,6 +150,7 @@ class Leaf(Edge):
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
+    called: str  # what PyTorch calls it
     recipe: Recipe
     pull: Pull
     is_own: ClassVar[bool] = False  # whether a script's own function made it
@@ -157,17 +158,16 @@ class Step(Edge):
     number: int
 
     __slots__ = (
-        "arose", "checks", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull", "recipe",
-        "result", "values", "whole",
+        "arose", "called", "checks", "freed", "keeps", "kept", "line", "module", "number", "operands", "packed",
+        "pull", "recipe", "whole",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
         super().__init__(next(_SEQUENCE), edges)
-        self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
-        self.result: Array | None = None
-        # What must not have changed: memory, the version then, numbers, tensor (None: the result), number of the input.
+        self.kept: list[Any] = []  # the numbers of its inputs, and its result; None for those that it does not need
+        # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
         self.checks: list[tuple[Memory, int, Array, Tensor | None, int]] = []
-        self.packed: dict[int, tuple[Any, Any]] = {}  # by the input, what a hook has made of it, and what undoes that
+        self.packed: dict[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
         # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
@@ -178,7 +178,7 @@ class Step(Edge):
         self.arose = False
 
     def name(self) -> str:
-        return self.recipe.name
+        return self.called
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -191,12 +191,12 @@ class Step(Edge):
         return self.recipe.output.dtype
 
     def order(self) -> Sequence[int]:
-        return edges_shown(self.recipe)
+        return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
-        kept = [*(self.values or found), self.result]
+        kept = self.kept or [*found, None]
         if self.packed:
             from gradcli.pytorch.saved import unpacked
 
@@ -223,7 +223,7 @@ class Step(Edge):
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.values, self.result, self.checks, self.packed = None, None, [], {}
+        self.kept, self.checks, self.packed = [], [], {}
 
 
 _CLASSES: dict[str, type] = {}
@@ -265,8 +265,7 @@ def apply(
     it knows, and tell one call from another.
     """
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
-    key = (op, name, settings, *[(a.shape, a.dtype) for a in arrays])
-    recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
+    recipe = recipe_for((op, settings, *[(a.shape, a.dtype) for a in arrays]), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
@@ -279,7 +278,7 @@ def apply(
     if Mode.grad:
         active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
         if active and out._a.dtype.kind == "f":
-            record(out, recipe, operands, arrays, active)
+            record(out, name or grad_name(op), recipe, operands, active)
             return out
     if Recorder.explains:
         from gradcli.pytorch.cuts import note_lost
@@ -303,41 +302,29 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
         out._made = "no_grad"
 
 
-def record(
-    out: Tensor, recipe: Recipe, operands: Sequence[Any], arrays: Sequence[Array], active: tuple[int, ...]
-) -> Step:
-    """Record the step that made a tensor."""
-    pull = recipe.pull(active)
-    edges = tuple(edge_of(x) if i in active else None for i, x in enumerate(operands))
-    step = Step(edges)
-    step.recipe, step.pull = recipe, pull
-    needed, needs_result, step.keeps = saved(recipe, pull)
+def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
+    """Record the step that made a tensor of operands, of which the active ones require gradients."""
+    out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
+    step.called, step.recipe, step.pull = name, recipe, recipe.pull(active)
+    needed, step.keeps = saved(recipe.op, name, step.pull)
+    arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
     for i in needed:
-        x = operands[i]
+        x = operands[i] if i < len(operands) else out
         if not isinstance(x, np.ndarray):
             if x._inference:
                 raise refusal("inference tensor saved")
-            step.checks.append((x._memory, x._memory.version, arrays[i], x, i))
-    if needs_result:
-        step.checks.append((out._memory, out._memory.version, out._a, None, -1))
-    if pull.reads:
-        step.values = [
-            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy("K")
-            for i, a in enumerate(arrays)
-        ]
-    if pull.reads_result:
-        step.result = out._a if needs_result else out._a.copy()
+            step.checks.append((x._memory, x._memory.version, arrays[i], None if x is out else x, i))
+    # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
+    reads = step.pull.reads
+    step.kept = [None if i not in reads else a if i in needed else a.copy("K") for i, a in enumerate(arrays)]
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
-        step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
-        step.arose = not finite(out._a) and all(map(finite, arrays))
-    out._fn = step
+        step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
+        step.arose = not finite(out._a) and all(map(finite, arrays[:-1]))
     if Mode.hooks is not None and step.keeps:
         from gradcli.pytorch.saved import pack
 
         pack(step, out)
-    return step
 
 
 def finite(a: Array) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, script_line
 from gradcli.pytorch.saved import packed, undone
@@ -138,7 +138,7 @@ class FunctionStep(Step):
                 own = np.zeros(shape, dtype)
             given.append(new(own) if isinstance(own, np.ndarray) else own)
         found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
-        return self._checked(list(found) if isinstance(found, tuple | list) else [found], create)
+        return self._checked(list(found) if isinstance(found, tuple) else [found], create)
 
     def _checked(self, found: list[Any], create: bool) -> list[Any]:
         count = len(self.edges)
@@ -148,6 +148,10 @@ class FunctionStep(Step):
             raise refusal("count of a function's gradients", self.name(), count, len(found))
         passed: list[Any] = []
         for i, (edge, own) in enumerate(zip(self.edges, found, strict=True)):
+            if own is not None and i not in self.tensors:
+                raise refusal("gradient of no tensor", self.name(), i + 1)
+            if own is not None and not isinstance(own, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {typename(own)})")
             if edge is None or own is None:
                 passed.append(None)
                 continue
@@ -199,6 +203,10 @@ class Function:
     """An operation with a `forward` and a `backward` of the script's own."""
 
     def __init__(self, *_: Any) -> None:
+        warn("function as an instance", type(self))
+
+    def __call__(self, *_: Any) -> Any:
+        """Refuse the call of old functions."""
         raise refusal("old function")
 
     @staticmethod
@@ -258,6 +266,8 @@ def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[
             own = next(number)
             if id(y) not in context._whole and y._a.dtype.kind == "f":
                 made._fn, made._requires = step.output(own), False
+            if made._base is not None and not any(y is x for x in context._dirty):
+                made._made = f"{own} {cls.__name__}" + " own" * (len(step.outputs) == 1)
         found.append(made)
     return found
 

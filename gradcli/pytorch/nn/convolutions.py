@@ -19,19 +19,13 @@ from gradcli.pytorch.refusals import check_settings, check_types, several
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 
+_SETTINGS = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilation": 1}
+
 
 def _transposed(axes: int) -> Callable[..., Tensor]:
-    def convolve(
-        input: Any,
-        weight: Any,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
-        settings = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+    def convolve(input: Any, weight: Any, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+        settings = _SETTINGS | dict(zip(_SETTINGS, args, strict=False)) | kwargs
+        groups = settings.pop("groups")
         _check(axes, input, weight, bias, settings, groups)
         x = input if input.dim() == axes + 2 else input.unsqueeze(0)
         rows = list(zip(x.shape[2:], weight.shape[2:], *(several(s, axes) for s in settings.values()), strict=True))

@@ -136,7 +136,6 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -152,6 +151,10 @@ class Embedding(_Layer):
         self.weight = init.normal_(self._empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
+
+    def forward(self, input: Any) -> Any:
+        more = {"scale_grad_by_freq": self.scale_grad_by_freq, "sparse": self.sparse}
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, **more)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:

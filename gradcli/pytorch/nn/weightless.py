@@ -77,7 +77,7 @@ class _Loss(_Holder):
 def _settings(name: str, is_loss: bool) -> dict[str, Any]:
     """Return the settings of a module with their defaults: what its function is given behind the operands."""
     _, *rest = signature(getattr(F, FUNCTIONS[name])).parameters.values()
-    found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in _NO_SETTINGS}
+    found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
     if is_loss:
         found = {k: v for k, v in found.items() if v is not Parameter.empty}
     if [*found][-1:] == ["weight"]:  # behind what is of the module's
@@ -85,9 +85,6 @@ def _settings(name: str, is_loss: bool) -> dict[str, Any]:
     if "return_indices" in found:
         found["ceil_mode"] = found.pop("ceil_mode")  # which a module has last
     return {k: float(str(v.value)) if isinstance(v, Node) else v for k, v in found.items()}
-
-
-_NO_SETTINGS = frozenset(("_stacklevel", "dtype"))
 
 
 def __getattr__(name: str) -> type:

@@ -19,7 +19,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned
-from gradcli.pytorch.operations.views import check_repeated, shape_of
+from gradcli.pytorch.operations.views import check_repeated, rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
@@ -42,8 +42,9 @@ def check(x: Tensor) -> None:
     if x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
     if x._made:
-        number, _, name = x._made.partition(" ")
-        raise refusal("one of several views changed in place", f"{number} of {name}")
+        number, name, *own = x._made.split()
+        place = f"{number} of {name}"
+        raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
     if base._fn is None:
         raise refusal("view of a leaf changed in place")
 
@@ -69,21 +70,20 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
         # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
         if each is not None:
             each.checks = [c for c in each.checks if c[0] is not x._memory or c[3] is not x]
-            if each.values is not None:
-                each.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.values]
+            each.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.kept]
     x._a[...] = found._a
     x._memory.version += 1
     if Recorder.explains:
         x._memory.changed = (script_line(), name)
     if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
-        step.result = None if step.result is None else x._a
+        step.kept[-1] = None if step.kept[-1] is None else x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
-        step.checks.append((x._memory, x._memory.version, x._a, None, -1))
+        step.checks.append((x._memory, x._memory.version, x._a, None, len(step.edges)))
     if not Mode.grad or not (step is not None or history):
         if x._base is not None and not x._base.requires_grad:
             x._seen = x._memory.version  # nothing was recorded: its step is what it was
     elif x._base is None:
-        x._fn = step
+        rebase(x, step)
         x._requires = x._requires if step is None else False
     else:
         _through_base(x, found)
@@ -109,7 +109,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     places = Places.of(numbers.reshape(-1).astype(np.int64))
     old = _as_it_was(base)
     whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
-    base._fn = whole._fn
+    rebase(base, whole._fn)
     base._requires = False
 
 
