@@ -19,7 +19,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned
-from gradcli.pytorch.operations.views import check_repeated, shape_of
+from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
@@ -124,12 +124,6 @@ def copied_into(x: Tensor, value: Tensor) -> Tensor:
     """Copy the numbers of another tensor into a tensor."""
     check(x)
     return _replaced(x, value, "copy_", "torch::autograd::CopyBackwards")
-
-
-def check_assigned(value: Tensor, x: Tensor) -> None:
-    """Refuse to assign to a part what does not have its shape."""
-    own = tuple(value.shape)
-    check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
 @method("fill_")
