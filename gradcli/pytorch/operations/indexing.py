@@ -144,12 +144,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 def _set_part(part: Tensor, value: Any) -> None:
     """Change all elements of a view."""
-    from gradcli.pytorch.operations.inplace import check, copied_into, fill
+    from gradcli.pytorch.operations.inplace import copied_into, fill
 
     if not isinstance(value, Tensor):
         fill(part, value)
         return
-    check(part)
     own = tuple(value.shape)
     own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
     check_repeated(value, own, part.shape)
