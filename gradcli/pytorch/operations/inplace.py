@@ -18,6 +18,7 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
+from gradcli.pytorch.operations.creation import in_memory
 from gradcli.pytorch.operations.indexing import assigned
 from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.recipes import common_shape
@@ -169,13 +170,6 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
     name = f"{capitals(how)}Backward{2 if how in ('random_', 'bernoulli_') else 0}"
     return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
-
-
-def in_memory(numbers: Any, like: Any) -> Any:
-    """Return numbers as an array whose elements stand in memory as those of another one do."""
-    found = np.empty_like(like, numbers.dtype)
-    found.ravel(order="K")[...] = numbers
-    return found
 
 
 # What a method without the underscore does out of place
