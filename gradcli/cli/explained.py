@@ -20,7 +20,7 @@ from gradcli.script.sums import Sums
 
 if TYPE_CHECKING:
     from gradcli.cli.script_document import Document
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
     from gradcli.script.told import Told
@@ -84,7 +84,6 @@ class Explainer:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen while the script runs."""
-        from gradcli.pytorch.autograd import Listeners
         from gradcli.pytorch.record import Recorder
 
         if self.wishes.check:
@@ -95,7 +94,7 @@ class Explainer:
             yield
             return
         Recorder.explains, Recorder.stepped = True, self.stepped
-        Listeners.before, Listeners.done = self.begins, self.is_done
+        Recorder.before, Recorder.done = self.begins, self.is_done
         if self.wishes.style == "json":
             sys.stdout = sys.stderr
         elif self.wishes.style != "table":
@@ -107,7 +106,7 @@ class Explainer:
             yield
         finally:
             Recorder.explains, Recorder.stepped = False, None
-            Listeners.before = Listeners.done = None
+            Recorder.before = Recorder.done = None
             sys.stdout = self.out
 
     @contextmanager

@@ -146,6 +146,16 @@ def _crossed_logits(settings: Any, shapes: Sequence[Any]) -> Own | None:
     return Own((0, 1), lambda x, t, y, g: (in_loop(sigmoid, x) - t) * g / count) if len(shapes) == 2 else None
 
 
+def _norm(settings: Any, shapes: Sequence[Any]) -> Own | None:
+    axes, keepdim, p = settings
+
+    def rule(x: Array, y: Array, g: Array) -> Array:
+        size, passed = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return passed * np.divide(x, size, out=np.zeros_like(x), where=size != 0)
+
+    return Own((0, RESULT), rule) if p == 2 else None
+
+
 def _softmax(settings: Any, shapes: Sequence[Any]) -> Own | None:
     axis = _axis(settings)
     if axis is None:
@@ -270,6 +280,7 @@ _RULES: dict[str, Callable[..., Own | None]] = {
     "huber_loss": _near("delta"),
     "binary_cross_entropy": _crossed,
     "binary_cross_entropy_with_logits": _crossed_logits,
+    "norm": _norm,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "div": _quotient,

@@ -16,7 +16,7 @@ from gradcli.kernels import mkl
 from gradcli.kernels.activations import sigmoid, silu
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product
-from gradcli.kernels.sums import LANES, in_lanes, sums
+from gradcli.kernels.sums import LANES, in_lanes, norms, sums
 from gradcli.kernels.vector_functions import OneByOne, Vectors, exp, in_loop, log
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 def is_whole(node: Node) -> bool:
     """Tell whether a node is computed as it is, where an engine would take it apart."""
-    return node.op in _WHOLE and node.dtype in ("float32", "float64")
+    return node.op == "reshape" or (node.op in _WHOLE and node.dtype in ("float32", "float64"))
 
 
 def function_of(node: Node) -> Callable[..., Array]:
@@ -35,7 +35,7 @@ def function_of(node: Node) -> Callable[..., Array]:
         return partial(_put, *node.settings)
     if node.op in _OWN:
         return _OWN[node.op]
-    if is_whole(node):
+    if node.op in _WHOLE and is_whole(node):
         return partial(_WHOLE[node.op], *node.settings)
     wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
     return partial(wide, forward(node)) if node.op in wider else forward(node)
@@ -106,6 +106,7 @@ _OWN: dict[str, Callable[..., Array]] = {
     "sin": mkl.sin,
 }
 _WHOLE: dict[str, Callable[..., Array]] = {
+    "norm": norms,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "sigmoid": partial(in_loop, sigmoid),

@@ -92,7 +92,7 @@ def _rounded_first(a: Array, b: Array) -> Array:
         return _row_by_row(np.multiply(b, a.T, order="C"))[None]
     if rows == columns == 1:
         terms = a.T[:, :, None] * b[:, None, :]
-        return _in_order(terms) if b.strides[1] == b.itemsize else _tail(terms)
+        return _in_order(terms) if a.itemsize in (a.strides[0], b.strides[1]) else _tail(terms)
     return _rows_behind(0, a, b)
 
 

@@ -115,6 +115,20 @@ def in_lanes(axis: int, x: Array, vector: int = 32, by: Array | None = None) -> 
     return np.expand_dims(found, axis)
 
 
+def norms(axes: tuple[int, ...], x: Array) -> Array:
+    """Return the norms over axes: of rows, lanes one after the other, a four behind them, and the rest fused."""
+    if not x.size or not x.flags.c_contiguous or axes != tuple(range(x.ndim - 1 - len(axes), x.ndim - 1)):
+        return np.sqrt(np.add.reduce(x * x, axis=axes))  # type: ignore[no-any-return]
+    rows = x.reshape(*x.shape[: x.ndim - 1 - len(axes)], -1)
+    squares, lanes, count = rows * rows, 32 // x.itemsize, rows.shape[-1]
+    whole, fours = count - count % lanes, count - count % 4
+    first = squares[..., :whole].reshape(*rows.shape[:-1], -1, lanes).sum(axis=-2)
+    found = np.add.accumulate(np.concatenate([first, squares[..., whole:fours]], axis=-1), axis=-1)[..., -1:]
+    for k in range(fours, count):
+        found = fused(rows[..., k : k + 1], rows[..., k : k + 1], found)
+    return np.sqrt(found)
+
+
 def moments(x: Array) -> tuple[Array, Array]:
     """Return the means of the rows of a matrix, and of the squares of what differs from them."""
     lanes, (rows, count) = LANES[x.dtype], x.shape

@@ -13,18 +13,19 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.dtypes import WHOLE, DType
-from gradcli.graph.node import Node, cast, const, elementwise
+from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import warn_once
+from gradcli.pytorch.messages import typename, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
-from gradcli.pytorch.tensor import Array, Tensor, axis_of
+from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 
+_CONDITIONS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "condition")
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 
@@ -33,8 +34,6 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     if value is None:
         raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
     if isinstance(value, np.ndarray | list | tuple | str):
-        from gradcli.pytorch.nn.module import typename
-
         raise TypeError(f"{op}(): argument 'other' (position 2) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)
 
@@ -51,7 +50,13 @@ def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
 
 @cache
 def _elementwise(op: str) -> Callable[..., Node]:
-    return lambda *nodes: elementwise(op, *nodes)
+    build = compare if op in _CONDITIONS else elementwise
+    return lambda *nodes: build(op, *nodes)
+
+
+def is_boolean(x: Any) -> bool:
+    """Tell whether something is a tensor of booleans."""
+    return isinstance(x, Tensor) and x._a.dtype == bool
 
 
 def pointwise(op: str, *operands: Any, name: str | None = None, recorded: str = "") -> Tensor:
@@ -64,7 +69,7 @@ def pointwise(op: str, *operands: Any, name: str | None = None, recorded: str = 
     dtype = dtypes.OF_NUMPY[own]
     if len(operands) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in operands):
         dtype = result_dtype(operands)
-    if op not in WHOLE and not dtype.is_floating_point:
+    if op not in WHOLE and not dtype.is_floating_point and op not in _CONDITIONS:
         dtype = default_dtype()
     given = [x if isinstance(x, Tensor) else number(x, dtype, op) for x in operands]
     build = _elementwise(op)
@@ -85,7 +90,7 @@ def called(x: Any, name: str) -> Any:
     if isinstance(x, tuple):
         return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
     if isinstance(x, Tensor) and x._fn is not None:
-        x._fn.recipe = x._fn.recipe.called(name)
+        x._fn.called = name
     return x
 
 
@@ -139,7 +144,9 @@ class Parameters:
         self.is_definition = all(p.annotation is p.empty for p in found)
         self.names = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.KEYWORD_ONLY]
         self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
-        self.rest = next((str(p.annotation) for p in found if p.kind is p.VAR_POSITIONAL), None)
+        self.rest, self.rest_name = next(
+            ((str(p.annotation), p.name) for p in found if p.kind is p.VAR_POSITIONAL), ("", "")
+        )
         self.positional = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     def read(
@@ -149,12 +156,14 @@ class Parameters:
         if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
             return [args[0]], (), self.build
         operands: list[Any] = []
+        if self.rest_name == "axes":
+            args = (*args[:1], args[1:]) if len(args) > 2 else args
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
         for i, value in enumerate(args):
-            parameter = self.positional[i] if i < len(self.positional) else ""
-            kind = self.kinds.get(parameter) or self.rest or ""
-            positional.append(_encoded(_axes(value, rank) if parameter == "axis" else value, kind, operands))
+            parameter = self.positional[i] if i < len(self.positional) else self.rest_name
+            kind = self.kinds.get(parameter, self.rest)
+            positional.append(_encoded(_axes(value, rank) if parameter in ("axis", "axes") else value, kind, operands))
         given = {_keyword(name, self, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         named = tuple(
             (k, _encoded(_axes(v, rank) if k == "axis" else v, self.kinds[k], operands)) for k, v in given.items()
@@ -215,7 +224,7 @@ def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
 
 # Definitions that make whole numbers of whole numbers, as the vocabulary's do that `WHOLE` lists.
 _WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
-_WHOLE |= WHOLE | {"relu6", "threshold"}
+_WHOLE |= WHOLE | {"relu6", "threshold", "fix", "sgn"}
 # What goes along an axis, also of a number.
 _ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
 _ALONG_ONE = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
@@ -224,6 +233,7 @@ _REAL_ONLY = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_s
 _REAL_ONLY |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
 _REAL_ONLY |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu")
 _REAL_ONLY |= {n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid")}
+_ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "fix": "trunc"}
 _REAL_ONLY |= {"hardshrink": "hardshrink_cpu", "softshrink": "softshrink_check"}
 
 
@@ -245,9 +255,11 @@ def _promoted(
 ) -> Callable[..., Node]:
     """Return a constructor whose operands are of the dtype that PyTorch computes in."""
     first = operands[0]
+    if name in _ROUNDING and is_boolean(first):
+        raise NotImplementedError(f"\"{_ROUNDING[name]}_vml_cpu\" not implemented for 'Bool'")
     if name in _REAL_ONLY and first._a.dtype.kind != "f" and make is not _same:
         raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{first.dtype.word}'")
-    if first._a.dtype == bool and name in ("relu6", "hardtanh"):
+    if is_boolean(first) and name in ("relu6", "hardtanh"):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if not is_definition and (row is None or not row.broadcasts or row.kind == "condition"):
@@ -284,7 +296,7 @@ def _keyword(name: str, known: Parameters, given: str) -> str:
 def _axes(value: Any, rank: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return axis_of(value, rank)
-    return tuple(axis_of(v, rank) for v in value) if isinstance(value, tuple | list) else value
+    return different_axes(value, rank) if isinstance(value, tuple | list) else value
 
 
 def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:

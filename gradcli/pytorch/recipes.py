@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
-from gradcli.graph.vjp import Sweep, sweep
+from gradcli.graph.vjp import sweep
 from gradcli.kernels.backward import RESULT, Own, own_rules
 from gradcli.kernels.forward import kernel
 from gradcli.kernels.nodes import function_of, is_whole
@@ -32,7 +31,6 @@ Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
 
 _KEPT = 4096  # recipes
-_NAMES = [f"a{i}" for i in range(64)]
 
 
 def _single(node: Node) -> Node:
@@ -92,47 +90,31 @@ _AGAIN = frozenset(("silu", "mish", "group_norm"))
 class Pull:
     """What a recipe passes on to those of its inputs that require gradients.
 
-    `reads` are the inputs that it needs, `reads_result` tells whether it needs the result; the last two inputs of the
-    program are the result and its gradient.
+    `reads` are the places of what it needs; the last two inputs of the program are the result and its gradient.
     """
 
-    __slots__ = ("active", "nodes", "program", "reads", "reads_result", "rounded", "swept")
+    __slots__ = ("active", "again", "derivatives", "inputs", "passed", "program", "reads")
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
-        graph = Graph.of(dict(zip(_names(recipe.inputs), recipe.inputs, strict=True)), {"y": recipe.output})
-        names = _names(recipe.inputs)
-        self.swept: Sweep = sweep(graph, [names[i] for i in active])
-        passed = [self.swept.gradients[names[i]] for i in active]
+        graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, {"y": recipe.output})
+        swept = sweep(graph, map(str, active))
         # What a gradient reads of the result, it is given; the result is not computed again.
         y = leaf(recipe.output.shape, recipe.output.dtype)
-        g = self.swept.cotangents["y"]
-        new = substituted(passed, {recipe.output: y})
-        self.nodes = (
-            [*recipe.inputs, y, g],
-            [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
-        )
-        count, whole = len(recipe.inputs), Program(*self.nodes)
+        new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
+        self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
+        self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
+        self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
+        count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
         own = own_rules(recipe.op, recipe.settings, recipe.inputs)
-        self.rounded: list[int] = []  # which of what is passed on have the roundings of PyTorch's kernels
         if own is not None and (places := [i for i in active if i in own.places]):
-            rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in own.places]
-            self.program = _joined(own, places, Program(self.nodes[0], rest), active)
-            self.rounded = [k for k, i in enumerate(active) if i in own.places and recipe.op not in _AGAIN]
+            rest = [n for i, n in zip(active, self.passed, strict=True) if i not in own.places]
+            self.program = _joined(own, places, Program(self.inputs, rest), active)
             reads |= {count if i == RESULT else i for i in own.reads}
-        self.reads = frozenset(i for i in reads if i < count)
-        self.reads_result = count in reads
-
-    def round(self, given: Sequence[Any], passed: Sequence[Any]) -> Sequence[Any]:
-        """Give the tensors that operations have passed on the numbers of PyTorch's kernels."""
-        if self.rounded:
-            numbers = self.program([None if x is None else x._a for x in given])
-            for k in self.rounded:
-                if not any(passed[k] is x for x in given):
-                    passed[k]._a[...] = numbers[k]
-        return passed
+        self.again = whole if recipe.op in _AGAIN else self.program
+        self.reads = reads - {count + 1}
 
 
 def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
@@ -145,22 +127,14 @@ def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, .
     return run
 
 
-def _names(nodes: Sequence[Node]) -> list[str]:
-    return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
-
-
 class Recipe:
-    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
+    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
 
-    `name` is what PyTorch calls its `grad_fn`.
-    """
+    __slots__ = ("inputs", "is_dense", "is_view", "op", "output", "program", "pulls", "settings")
 
-    __slots__ = ("inputs", "is_dense", "is_view", "name", "op", "output", "program", "pulls", "settings")
-
-    def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
+    def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
         self.settings = settings
-        self.name = name
         self.inputs = tuple(inputs)
         self.is_view = _is_view(output)
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
@@ -175,12 +149,6 @@ class Recipe:
             Program(inputs, [output], op) if own is None else lambda arrays: [own(*arrays)]
         )
         self.pulls: dict[tuple[int, ...], Pull] = {}
-
-    def called(self, name: str) -> Recipe:
-        """Return the recipe under another name."""
-        found = copy(self)
-        found.name = name
-        return found
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return what is passed on to the inputs at these places."""
@@ -203,7 +171,7 @@ def _is_view(node: Node) -> bool:
 _RECIPES: dict[Any, Recipe] = {}
 
 
-def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
+def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
     """Return the recipe of a call: the one that is kept under the key, or one that `build` makes of nodes.
 
     Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
@@ -217,7 +185,7 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
             output = build(*inputs)
         except InputError as error:
             raise _refused(key[0], error, inputs) from None
-        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, output)
+        found = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
     return found
 
 

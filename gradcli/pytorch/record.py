@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -46,6 +46,8 @@ class Recorder:
 
     explains = False
     swept: ClassVar[Line | None] = None  # the line of the last backward
+    before: ClassVar[Callable[[Any], None] | None] = None  # is told of a call of `backward` or `grad` before it runs
+    done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
@@ -79,27 +81,33 @@ def script_line() -> Line:
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
-    __slots__ = ("__weakref__", "_posts", "_pres", "metadata", "seq")
+    __slots__ = ("__weakref__", "_posts", "_pres", "edges", "metadata", "retained", "seq")
 
-    seq: int
     metadata: dict[Any, Any]  # the script's own
     _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
     _posts: list[Callable[..., Any]] | None
 
+    def __init__(self, seq: int, edges: tuple[Edge | None, ...] = ()) -> None:
+        self.seq, self.edges = seq, edges  # when it was recorded, and what the gradient flows on to
+        self._pres = self._posts = None
+        self.retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+
     def name(self) -> str:
         """Return what PyTorch calls it."""
-        raise NotImplementedError
+        return "torch::autograd::AccumulateGrad"
+
+    def order(self) -> Sequence[int]:
+        """Return which of its edges PyTorch shows, in its order."""
+        return ()
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """What the gradient flows on to."""
-        raise NotImplementedError
+        edges = [self.edges[i] if i < len(self.edges) else None for i in self.order()]
+        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
-    def __call__(self, *grads: Any) -> Any:
-        """Pass a gradient on, as a backward does."""
-        from gradcli.pytorch.saved import called
-
-        return called(self, grads)
+    def __repr__(self) -> str:
+        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
     def __getattr__(self, name: str) -> Any:
         if name == "metadata":
@@ -111,17 +119,22 @@ class Edge:
             return attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def __call__(self, *grads: Any) -> Any:
+        raise MissingError(f"{self.name()}(…) by hand")
+
+    def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
+        """Add a hook to those that are called before or after it."""
+        if getattr(self, place) is None:
+            setattr(self, place, [])
+        return Handle(getattr(self, place), hook)
+
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
-        if self._pres is None:
-            self._pres = []
-        return Handle(self._pres, lambda g: first(hook((g,))))
+        return self.hooked("_pres", lambda g: first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with what the step passed on, and what it was given."""
-        if self._posts is None:
-            self._posts = []
-        return Handle(self._posts, hook)
+        return self.hooked("_posts", hook)
 
 
 class Leaf(Edge):
@@ -130,24 +143,14 @@ class Leaf(Edge):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
+        super().__init__(sys.maxsize)
         self.variable = variable
-        self.seq = -1
-        self._pres = self._posts = None
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return ()
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {hex(id(self))}>"
 
 
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
+    called: str  # what PyTorch calls it
     recipe: Recipe
     pull: Pull
     is_own: ClassVar[bool] = False  # whether a script's own function made it
@@ -155,19 +158,16 @@ class Step(Edge):
     number: int
 
     __slots__ = (
-        "arose", "checks", "edges", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull",
-        "recipe", "result", "retained", "values", "whole",
+        "arose", "called", "checks", "freed", "keeps", "kept", "line", "module", "number", "operands", "packed",
+        "pull", "recipe", "whole",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
-        self.edges = edges
-        self.seq = next(_SEQUENCE)
-        self._pres = self._posts = None
-        self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
-        self.result: Array | None = None
-        # What must not have changed: memory, the version then, numbers, tensor (None: the result), number of the input.
+        super().__init__(next(_SEQUENCE), edges)
+        self.kept: list[Any] = []  # the numbers of its inputs, and its result; None for those that it does not need
+        # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
         self.checks: list[tuple[Memory, int, Array, Tensor | None, int]] = []
-        self.packed: dict[int, tuple[Any, Any]] = {}  # by the input, what a hook has made of it, and what undoes that
+        self.packed: dict[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
         self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
         self.freed: int | None = None  # the line of the backward that freed it
         # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
@@ -176,10 +176,9 @@ class Step(Edge):
         self.module: Any = None
         self.line = Line(0)
         self.arose = False
-        self.retained: weakref.ref[Tensor] | None = None
 
     def name(self) -> str:
-        return self.recipe.name
+        return self.called
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -192,31 +191,24 @@ class Step(Edge):
         return self.recipe.output.dtype
 
     def order(self) -> Sequence[int]:
-        """Return which of its edges PyTorch shows, in its order."""
-        return edges_shown(self.recipe)
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        count = len(self.edges)
-        edges = [self.edges[i] if i < count else None for i in self.order()]
-        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
-
-    def __repr__(self) -> str:
-        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
+        return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
-        passed: Sequence[Any]
-        kept = [*(self.values or found), self.result]
+        kept = self.kept or [*found, None]
         if self.packed:
             from gradcli.pytorch.saved import unpacked
 
             kept = unpacked(self, kept)
-        given = self._tensors(kept, g) if create else [*kept, g]
-        passed = self.pull.round(given, replayed(self.pull, given)) if create else self.pull.program(given)
-        for i, own in zip(self.pull.active, passed, strict=True):
-            found[i] = own
+        if create:
+            from gradcli.pytorch.twice import passed
+
+            own: Sequence[Any] = passed(self, self._tensors(kept, g))
+        else:
+            own = self.pull.program([*kept, g])
+        for i, p in zip(self.pull.active, own, strict=True):
+            found[i] = p
         return found
 
     def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
@@ -231,7 +223,7 @@ class Step(Edge):
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.values, self.result, self.checks, self.packed = None, None, [], {}
+        self.kept, self.checks, self.packed = [], [], {}
 
 
 _CLASSES: dict[str, type] = {}
@@ -264,39 +256,6 @@ def leading(a: Array, edge: Edge | None) -> Tensor:
     return found
 
 
-def replayed(pull: Pull, given: Sequence[Tensor | None]) -> list[Tensor]:
-    """Return what is passed on as tensors: the nodes of a pullback, each an operation that is recorded."""
-    inputs, wanted = pull.nodes
-    made: dict[Node, Any] = dict(zip(inputs, given, strict=True))
-    for node in scheduled(wanted, inputs):
-        if node.op == "const":
-            made[node] = None
-        elif node not in made:
-            places = [i for i, a in enumerate(node.args) if a.op != "const"]
-            fixed = [None if i in places else a for i, a in enumerate(node.args)]
-            made[node] = _again(node, fixed, [made[node.args[i]] for i in places])
-    return [_constant(n) if n.op == "const" else made[n] for n in wanted]
-
-
-def _again(node: Node, fixed: Sequence[Node | None], operands: Sequence[Tensor]) -> Tensor:
-    """Return what a node computes, recorded as an operation of its own; `fixed` are its constant arguments."""
-
-    def build(*nodes: Node) -> Node:
-        own = iter(nodes)
-        args = tuple(next(own) if a is None else a for a in fixed)
-        return Node(node.op, args, node.shape, node.settings, node.dtype)
-
-    if not operands:
-        return _constant(node)
-    constants = tuple(None if a is None else (a.shape, repr(a.values), a.dtype) for a in fixed)
-    name = f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op
-    return apply(node.op, build, operands, (node.shape, node.settings, node.dtype, constants), grad_name(name))
-
-
-def _constant(node: Node) -> Tensor:
-    return Make.tensor(Program((), [node])(())[0])
-
-
 def apply(
     op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
 ) -> Tensor:
@@ -306,8 +265,7 @@ def apply(
     it knows, and tell one call from another.
     """
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
-    key = (op, name, settings, *[(a.shape, a.dtype) for a in arrays])
-    recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
+    recipe = recipe_for((op, settings, *[(a.shape, a.dtype) for a in arrays]), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
@@ -320,7 +278,7 @@ def apply(
     if Mode.grad:
         active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
         if active and out._a.dtype.kind == "f":
-            record(out, recipe, operands, arrays, active)
+            record(out, name or grad_name(op), recipe, operands, active)
             return out
     if Recorder.explains:
         from gradcli.pytorch.cuts import note_lost
@@ -344,43 +302,29 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
         out._made = "no_grad"
 
 
-def record(
-    out: Tensor, recipe: Recipe, operands: Sequence[Any], arrays: Sequence[Array], active: tuple[int, ...]
-) -> Step:
-    """Record the step that made a tensor."""
-    pull = recipe.pull(active)
-    edges = tuple(edge_of(x) if i in active else None for i, x in enumerate(operands))
-    step = Step(edges)
-    step.recipe, step.pull = recipe, pull
-    needed, needs_result, step.keeps = saved(recipe, pull)
-    if Mode.mutable:
-        needed, needs_result = [], False
+def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
+    """Record the step that made a tensor of operands, of which the active ones require gradients."""
+    out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
+    step.called, step.recipe, step.pull = name, recipe, recipe.pull(active)
+    needed, step.keeps = saved(recipe.op, name, step.pull)
+    arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
     for i in needed:
-        x = operands[i]
+        x = operands[i] if i < len(operands) else out
         if not isinstance(x, np.ndarray):
             if x._inference:
                 raise refusal("inference tensor saved")
-            step.checks.append((x._memory, x._memory.version, arrays[i], x, i))
-    if needs_result:
-        step.checks.append((out._memory, out._memory.version, out._a, None, -1))
-    if pull.reads:
-        step.values = [
-            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy("K")
-            for i, a in enumerate(arrays)
-        ]
-    if pull.reads_result:
-        step.result = out._a if needs_result else out._a.copy()
+            step.checks.append((x._memory, x._memory.version, arrays[i], None if x is out else x, i))
+    # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
+    reads = step.pull.reads
+    step.kept = [None if i not in reads else a if i in needed else a.copy("K") for i, a in enumerate(arrays)]
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
-        step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
-        step.arose = not finite(out._a) and all(map(finite, arrays))
-    out._fn = step
+        step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
+        step.arose = not finite(out._a) and all(map(finite, arrays[:-1]))
     if Mode.hooks is not None and step.keeps:
         from gradcli.pytorch.saved import pack
 
         pack(step, out)
-    return step
 
 
 def finite(a: Array) -> bool:

@@ -224,6 +224,9 @@ def more_returned(text: Text, name: str, missing: int) -> list[Change]:
     for owner in [n for n in ast.walk(text.tree) if isinstance(n, ast.ClassDef) and n.name == name]:
         for function in [n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "backward"]:
             for node in [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]:
+                if isinstance(node.value, ast.List):
+                    edit = (start(node.value), end(node.value), text.text(node.value)[1:-1])
+                    return [text.edited(node, edit)]
                 if missing > 0 and node.value is not None:
                     more = ", ".join(["None"] * missing)
                     comma = "" if text.text(node).rstrip().endswith(",") else ","

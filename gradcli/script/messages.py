@@ -91,6 +91,20 @@ def _too_few(scene: Scene) -> Told | None:
     return Told(reason, "as many as forward has arguments", mends.more_returned(_main(scene), found[1], missing))
 
 
+def _no_argument(scene: Scene) -> Told | None:
+    found = re.search(
+        r"function (\w+)Backward returned a gradient different than None at position (\d+)", scene.message
+    )
+    if found is None:
+        return None
+    return Told(f"argument {found[2]} of forward in {found[1]} is no tensor, and has no gradient.", "None in its place")
+
+
+def _no_gradient(scene: Scene) -> Told:
+    reason = "what backward returns are tensors or None, several of them as a tuple, as forward's arguments are."
+    return Told(reason, "tensors")
+
+
 def _main(scene: Scene) -> Text:
     return Text(scene.script.name, scene.script.source)
 
@@ -198,6 +212,8 @@ BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "nly Tensors of floating point": _whole,
     r"'(float|int|list|numpy\.\w+)' object has no attribute 'backward'": _number,
     "incorrect number of gradients": _too_few,
+    "returned a gradient different than None": _no_argument,
+    "expected Variable or None": _no_gradient,
     "support the deepcopy protocol": _copied,
     "returned an invalid gradient": _other_shape,
     "must implement either the backward": _no_backward,

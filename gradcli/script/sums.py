@@ -9,7 +9,7 @@ from gradcli.script.gradients import array_words
 from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.told import Told
 
 _NAMED = 3  # leaves that are told one by one

@@ -22,7 +22,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.written import CallOf, gives, node_of, operands_at
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.naming import Names
 
 Array = np.ndarray[Any, Any]

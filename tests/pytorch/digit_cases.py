@@ -51,6 +51,16 @@ CASES = {
         f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},), kind=np.float64)\n"
         for m, k, n in ((8, 30, 12), (40, 24, 2), (30, 17, 3), (10, 5, 7))
     ),
+    "norms": """
+for kind in (np.float32, np.float64):
+    for n in (3, 5, 8, 15, 17, 31, 100):
+        try_(lambda x: x.norm(dim=1), (20, n), kind=kind)
+        try_(lambda x: x.norm(dim=0), (n, 20), kind=kind)
+        try_(lambda x: x.norm(2, 1, keepdim=True), (20, n), kind=kind)
+        try_(torch.norm, (2, 3, n), kind=kind)
+    try_(F.normalize, (10, 3), kind=kind)
+""",
+    "a column's own product": "try_(torch.mv, (500, 1), (1,))\ntry_(lambda x, y: x.t() @ y, (100, 1), (100,))\n",
     "stacks of matrices": "try_(torch.bmm, (3, 4, 5), (3, 5, 2))\ntry_(torch.bmm, (2, 8, 20), (2, 20, 12))\n",
     "linspace and arange": """
 for kind in (torch.float32, torch.float64):
@@ -122,7 +132,7 @@ show(torch.sqrt(torch.from_numpy((10 ** numbers.uniform(-40, 38, 300)).astype(np
 show(torch.arange(200.0).sqrt())
 show(torch.arange(200.0) ** 0.5)
 show(torch.tensor([0.0, -0.0, np.inf, 1e-45]).sqrt())
-for kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad):
+for kind in (torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop):
     w = torch.from_numpy(numbers.standard_normal(30).astype(np.float32)).requires_grad_()
     own = kind([w], lr=0.01)
     for _ in range(20):

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, log_softmax, reduce, reshape
+from gradcli.graph.construct import call, reduce
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refusal, warn
-from gradcli.pytorch.nn.module import typename
+from gradcli.pytorch.messages import refusal, typename, warn
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
@@ -54,6 +53,8 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
         names = list(inspect.signature(loss).parameters.values())
         operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
         is_told = any(p.name == "how" for p in names)
+        defaults = {"reduction": "mean"} | {p.name: p.default for p in names}
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
         @wraps(loss)
         def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -62,13 +63,16 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
             reduction = given.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
-                return loss(**given, how=how) if is_told else _one(loss(**given), how)  # type: ignore[no-any-return]
+                return loss(**given, how=how) if is_told else _one(loss(**given), how)
             except AttributeError:
                 for i, x in enumerate(operands):
                     if inner and not isinstance(given[x], Tensor):
                         raise refusal("no tensor for a loss", inner, x, i + 1, typename(given[x])) from None
                 raise
 
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(n, kind, default=defaults.get(n)) for n in (*operands, *places)]
+        )
         return call
 
     return register
@@ -110,14 +114,18 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     if target.size() != input.size():
         warn("size of the target", target.shape, input.shape)
     if weight is not None:
-        return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
+        loss = _compared(name, input, target, "none", None, **more)
+        if weight.shape != loss.shape:
+            raise ValueError("Weights and input must have the same size.")
+        loss = loss * weight
+        return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
     input, target = broadcast_tensors(input, target)
     kind = result_dtype((input, target))
     if not kind.is_floating_point:
         if name != "l1_loss" or kind.name == "bool":
             raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
         if how == "mean":
-            return (input - target).mean()  # type: ignore[no-any-return]
+            return (input - target).mean()
 
     def build(x: Node, y: Node) -> Node:
         settings = {k: const(exact(v)) for k, v in more.items()}
@@ -126,16 +134,6 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
     grad = named if name == "l1_loss" else grad_name(name)
     return apply(name, build, (input, target), (how, tuple(more.items())), grad)
-
-
-def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
-    """Return a weighted loss: the mean over the weights' sum, but of Huber's loss over their number."""
-    if weight.shape != loss.shape:
-        raise ValueError("Weights and input must have the same size.")
-    found = loss * weight
-    if how == "mean" and name != "huber_loss":
-        return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
-    return _one(found, how)  # type: ignore[no-any-return]
 
 
 # Of probabilities
@@ -186,7 +184,7 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)
-    return loss.sum() / input.shape[0] if input.shape else loss.sum()  # type: ignore[no-any-return]
+    return loss.sum() / input.shape[0] if input.shape else loss.sum()
 
 
 # What PyTorch composes itself
@@ -249,19 +247,6 @@ def triplet_margin_loss(
     return (margin + near - far).clamp_min(0)
 
 
-@_reducing("weight", *_OLD)
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
-    loss = target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input)
-    return -(loss if weight is None else loss * weight).sum(-1) / input.shape[-1]
-
-
-@_reducing(*_OLD)
-def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
-    if target.requires_grad:
-        raise refusal("target requires grad")
-    return called(_one((1 + (-target * input).exp()).log(), how), "SoftMarginLossBackward0")
-
-
 # Of classes
 
 
@@ -273,9 +258,9 @@ def cross_entropy(
 ) -> Tensor:
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if target.shape == input.shape and target._a.dtype.kind == "f":
-        return _of_probabilities(input, target, weight, how, label_smoothing)
     if target.shape == input.shape:
+        if target._a.dtype.kind == "f":
+            return _of_probabilities(input, target, weight, how, label_smoothing)
         word = target.dtype.word
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word}")
     axis = 1 if input.dim() > 1 else 0
@@ -284,28 +269,20 @@ def cross_entropy(
     if not label_smoothing:
         return hard
     even = _even(scores, target, weight, ignore_index, how)
-    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])  # type: ignore[no-any-return]
+    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])
 
 
-def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
+def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing: float) -> Any:
     axis = min(1, input.dim() - 1)
     classes = input.shape[axis]
-    even, rest = const(exact(smoothing / max(1, classes))), const(exact(1 - smoothing))
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / max(1, classes)
+    loss = _weighted(named("log_softmax", input, axis) * target, weight)
+    if how == "none":
+        return -loss.sum(axis)
+    whole = -loss.sum()
     samples = max(1, input.numel() // max(1, classes))
-
-    def build(x: Node, y: Node, *own: Node) -> Node:
-        likely = y * rest + even if smoothing else y
-        products = log_softmax(x, axis) * likely
-        for w in own:
-            products = products * reshape(w, (*w.shape, *(1,) * (len(x.shape) - axis - 1)))
-        if how == "none":
-            return -reduce("sum", products, (axis,))
-        total = -reduce("sum", products, tuple(range(len(x.shape))))
-        return total / const(samples) if how == "mean" else total
-
-    given = (input, target, weight) if weight is not None else (input, target)
-    name = "DivBackward1" if how == "mean" else "NegBackward0"
-    return apply("cross_entropy_soft", build, given, (how, smoothing), name)
+    return called(whole / samples, "DivBackward1") if how == "mean" else whole
 
 
 @_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", inner="nll_loss_nd")
@@ -313,11 +290,14 @@ def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore
     return _of_classes(input, target, weight, ignore_index, how)
 
 
+def _weighted(scores: Any, weight: Any) -> Any:
+    """Return what there is for each class times its weight."""
+    return scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - 2))
+
+
 def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
     """Return the loss of targets that are all classes alike."""
-    axis = min(1, scores.dim() - 1)
-    own = scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - axis - 1))
-    loss = (-own.sum(axis)).masked_fill(target.eq(ignored), 0.0)
+    loss = (-_weighted(scores, weight).sum(min(1, scores.dim() - 1))).masked_fill(target.eq(ignored), 0.0)
     if how != "mean":
         return _one(loss, how)
     kept = target.ne(ignored)
@@ -359,43 +339,28 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
-    """Refuse targets that are no classes, in PyTorch's words."""
-    if not scores.dim():
+    """Refuse targets that are no classes, in PyTorch's order and words."""
+    shape, own = list(scores.shape), target._a[..., 0]
+    rank, places, wanted = len(shape), list(own.shape), [*shape[:1], *shape[2:]]
+    if not rank:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    count = scores.shape[min(1, scores.dim() - 1)]
-    own = target._a[..., 0]
-    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
-    if scores.dim() < 3 and own.ndim > 1:
+    count = shape[min(1, rank - 1)]
+    if rank > 1 and places[:1] != shape[:1]:
+        raise refusal("size of the batch", shape[0], places[0] if places else 0)
+    if rank < 3 and len(places) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if weight is not None and weight.shape != (count,):
-        classes = (
-            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
-            f"shape: {list(weight.shape)}"
-        )
-        raise RuntimeError(
-            classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
-        )
-    _check_places(list(scores.shape), list(own.shape))
-    if target._a.dtype not in (np.int64, np.uint8):
+        raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
+    if rank == 4 and len(places) != 3:
+        raise refusal("targets in places", len(places))
+    if rank in (3, 5) and places != wanted:
+        raise RuntimeError(f"Expected target size {wanted}, got {places}")
+    if own.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
-    _check_sizes(list(scores.shape), list(own.shape))
+    if rank == 1 and places not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
+    if rank == 4 and places != wanted:
+        raise RuntimeError(f"size mismatch (got input: {shape} , target: {places}")
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
-
-
-def _check_places(scores: list[int], target: list[int]) -> None:
-    """Refuse targets for each place that are not for as many places."""
-    if len(scores) == 4 and len(target) != 3:
-        only = "only batches of spatial targets supported (3D tensors)"
-        raise RuntimeError(f"{only} but got targets of dimension: {len(target)}")
-    if len(scores) in (3, 5) and target != (wanted := [*scores[:1], *scores[2:]]):
-        raise RuntimeError(f"Expected target size {wanted}, got {target}")
-
-
-def _check_sizes(scores: list[int], target: list[int]) -> None:
-    if len(scores) == 1 and target not in ([], [1]):
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target[0]}")
-    if len(scores) == 4 and target != [*scores[:1], *scores[2:]]:
-        raise RuntimeError(f"size mismatch (got input: {scores} , target: {target}")

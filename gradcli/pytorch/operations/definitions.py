@@ -58,6 +58,7 @@ ELEMENTWISE: dict[str, Build] = {
     "deg2rad": lambda input: input / _DEGREES,
     "rad2deg": lambda input: input * _DEGREES,
     "exp2": lambda input: call("pow", _TWO, input),
+    "fix": lambda input: call("trunc", input),
     "fmax": lambda input, other: where(compare("or", compare("ge", input, other), _nan(other)), input, other),
     "fmin": lambda input, other: where(compare("or", compare("le", input, other), _nan(other)), input, other),
     "hardshrink": lambda input, lambd=_HALF: where(
@@ -82,6 +83,8 @@ ELEMENTWISE: dict[str, Build] = {
     "relu6": lambda input: _hardtanh(input, _ZERO, _SIX),
     "reciprocal": lambda input: _ONE / input,
     "rsqrt": lambda input: _ONE / call("sqrt", input),
+    "sign": lambda input: _signed(input),
+    "sgn": lambda input: _signed(input),
     "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(
         _gt(input, lambd), input - lambd, where(compare("lt", input, -lambd), input + lambd, _nothing(input))
@@ -112,6 +115,10 @@ def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
 
 def _hardtanh(x: Node, low: Node, high: Node) -> Node:
     return call("hardtanh", x, low, high) if x.dtype in FLOATING else call("clamp", x, low, high)
+
+
+def _signed(x: Node) -> Node:
+    return call("identity" if x.dtype == "bool" else "sign", x)
 
 
 def _logit(x: Node, eps: Node | None) -> Node:

@@ -10,7 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.pytorch.calls import called, moved
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, typename
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, of_array
 
@@ -124,9 +124,7 @@ def _part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
     if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
-        kind = type(value)
-        named = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-        raise TypeError(f"can't assign a {named} to a torch.{self.dtype.tensor}")
+        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
     if key is False:
         return
     if (chosen := _flag(key)) is not None:

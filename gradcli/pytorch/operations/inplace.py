@@ -20,7 +20,7 @@ from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
 from gradcli.pytorch.operations.indexing import assigned
-from gradcli.pytorch.operations.views import shape_of
+from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
@@ -40,8 +40,9 @@ def check(x: Tensor) -> None:
     elif x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
     elif x._made:
-        number, _, name = x._made.partition(" ")
-        raise refusal("one of several views changed in place", f"{number} of {name}")
+        number, name, *own = x._made.split()
+        place = f"{number} of {name}"
+        raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
     elif base._fn is None:
         raise refusal("view of a leaf changed in place")
 
@@ -57,11 +58,12 @@ def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> T
     recorded = Mode.grad and (step is not None or history)
     _write(x, found._a, name, recorded)
     if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
-        step.result = None if step.result is None else x._a
+        step.kept[-1] = None if step.kept[-1] is None else x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
-        step.checks.append((x._memory, x._memory.version, x._a, None, -1))
+        step.checks.append((x._memory, x._memory.version, x._a, None, len(step.edges)))
     if recorded and x._base is None:
-        x._fn, x._requires = step, x._requires and step is None
+        rebase(x, step)
+        x._requires = x._requires and step is None
     elif recorded:
         _through_base(x, found)
     return x
@@ -85,8 +87,7 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
 def _keep_old(step: Any, x: Tensor) -> None:
     """Let a step keep a copy of a tensor's old numbers, which is what they are also when the tensor is changed."""
     step.checks = [c for c in step.checks if c[0] is not x._memory or c[3] is not x]
-    if step.values is not None:
-        step.values = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.values]
+    step.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.kept]
 
 
 def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
@@ -121,7 +122,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     places = Places.of(numbers.reshape(-1).astype(np.int64))
     old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
     old._fn, old._requires = base._fn, base._requires
-    base._fn = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")._fn
+    rebase(base, assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")._fn)
     base._requires = False
 
 

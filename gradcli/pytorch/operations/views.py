@@ -18,7 +18,7 @@ from gradcli.pytorch.messages import refusal, told, warn, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.record import Step, apply
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
@@ -31,7 +31,14 @@ def refreshed(view: Tensor) -> None:
         with enable_grad():
             for recipe in view._how:
                 source = _again(recipe, source)
-    view._fn = source._fn
+    rebase(view, source._fn)
+
+
+def rebase(x: Tensor, step: Step | None) -> None:
+    """Let another step have made a tensor: the gradient that is retained is that of its new numbers."""
+    if step is not None and x._fn is not None and x.retains_grad:
+        step.retained, x._fn.retained = x._fn.retained, None
+    x._fn = step
 
 
 def _again(recipe: Any, x: Tensor) -> Tensor:
