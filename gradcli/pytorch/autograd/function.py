@@ -72,6 +72,8 @@ class FunctionStep(Step):
         # What was saved, with the number of a result, and what tells whether it was changed since.
         self._kept: list[tuple[Any, int | None, Any]] = []
         for i, x in enumerate(context._kept):
+            if x is not None and not isinstance(x, Tensor):
+                raise refusal("no tensor to save", i, typename(x))
             number = numbers.get(id(x))
             source = x if number is None else None
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
