@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
+from gradcli.pytorch.gradnames import TABLES
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, _Switch
@@ -17,16 +18,6 @@ from gradcli.pytorch.tensor import Tensor
 # What PyTorch calls what a step keeps, with its place: the result is the last, behind the inputs.
 _PLACES = {"self": 0, "condition": 0, "mat1": 1, "mat2": -2, "result": -1}
 _PLACES |= dict.fromkeys(("other", "exponent", "vec", "tensor", "target"), 1)
-# The steps that are known to keep what PyTorch's keep, without `Backward0`.
-_STEPS = (
-    "Abs Acos Acosh Add Addmm Asin Asinh Atan Atan2 Atanh BinaryCrossEntropy BinaryCrossEntropyWithLogits Bmm Cat "
-    "ClampBackward1 Clone Cos Cosh Div Dot Elu Erf Exp Exp2 Expand Expm1 Gelu HuberLoss LeakyRelu LinalgVectorNorm "
-    "Log Log10 Log1P Log2 LogSoftmax Logsumexp MaxBackward1 Maximum Mean MeanBackward1 MinBackward1 Minimum Mm "
-    "MseLoss Mul Mv Neg Permute Pow PowBackward1 Prod Reciprocal Relu Rsqrt Select Sigmoid Silu Sin Sinh Slice "
-    "SmoothL1Loss Softmax Softplus Sqrt Squeeze SqueezeBackward1 Stack Std Sub Sum SumBackward1 T Tan Tanh "
-    "Transpose UnsafeView Unsqueeze Var View Where"
-)
-_KNOWN = frozenset(_STEPS.split())
 
 
 def attribute(step: Step, name: str) -> Any:
@@ -53,7 +44,7 @@ def attribute(step: Step, name: str) -> Any:
 
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
-    if (name := step.name().removesuffix("Backward0")) not in _KNOWN:
+    if (name := step.name().removesuffix("Backward0")) not in TABLES["known"]:
         raise MissingError(f"saved_tensors_hooks around {name}")
     step.packed = {place: packed(out if own is None else own) for *_, own, place in step.checks}
     step.checks = []
