@@ -11,9 +11,9 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.messages import refusal, typename, warn
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, no_grad
-from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, script_line
-from gradcli.pytorch.saved import packed, undone
+from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 
@@ -79,8 +79,8 @@ class FunctionStep(Step):
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
             self._kept.append((x, number, checks))
         self.keeps = bool(self._kept)
-        if Mode.hooks is not None:
-            self.packed = {i: packed(x) for i, x in enumerate(context._kept) if isinstance(x, Tensor)}
+        if Mode.hooks is not None and self.keeps:
+            raise MissingError("saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         if Recorder.explains:
@@ -115,14 +115,9 @@ class FunctionStep(Step):
         Errors: PyTorch's, for what was freed, or changed in place since.
         """
         found = []
-        for i, (x, number, checks) in enumerate(self._kept):
-            check_kept(self, checks if i not in self.packed else ())
-            if number is not None:
-                x, source = new(x._a), self.output(number)
-                x._fn = source
-            if i in self.packed:
-                x = undone(self, i, edge_of(x) if x.requires_grad else None)
-            found.append(x)
+        for x, number, checks in self._kept:
+            check_kept(self, checks)
+            found.append(x if number is None else leading(x._a, self.output(number)))
         return tuple(found)
 
     def free(self, line: int) -> None:
