@@ -16,7 +16,7 @@ from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -186,19 +186,12 @@ class Tensor(metaclass=_Methods):
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return self._kept_edge().hooked("_pres", hook)
+        return edge_of(self).hooked("_pres", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.is_leaf or not self.requires_grad:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return self._kept_edge().hooked("_posts", hook)
-
-    def _kept_edge(self) -> Edge:
-        """Return what its gradient flows into, which lives as long as it does: that of a leaf has hooks from now on."""
-        edge = edge_of(self)
-        if isinstance(edge, Leaf):
-            self._leaf = lambda: edge
-        return edge
+        return edge_of(self).hooked("_posts", hook)
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
