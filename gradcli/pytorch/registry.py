@@ -20,17 +20,6 @@ TORCH: dict[str, Any] = {}  # what `torch` has by name
 Number = (int, float, bool, np.number)
 
 
-def both(*names: str) -> Callable[[F], F]:
-    """Register a function of `torch` that is a method as well."""
-
-    def register(made: F) -> F:
-        method(*names)(made)
-        function(*names)(with_out(made, names[0]))
-        return made
-
-    return register
-
-
 def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that can write its result into a tensor that is given as `out`."""
 
@@ -83,7 +72,7 @@ def _kind(x: Any, inside: bool = False) -> str:
 
 
 def method(*names: str) -> Callable[[F], F]:
-    """Register a method of tensors."""
+    """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
 
     def register(made: F) -> F:
         for name in names:
@@ -91,6 +80,9 @@ def method(*names: str) -> Callable[[F], F]:
         return made
 
     return register
+
+
+both = method
 
 
 def function(*names: str) -> Callable[[F], F]:
