@@ -11,11 +11,11 @@ from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, typed
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import Number, check_tensors, function, method, no_overload, tensor_like
+from gradcli.pytorch.registry import check_overload, check_tensors, function, method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -217,23 +217,13 @@ method("__invert__")(bitwise_not)
 # Choices
 
 
-_WHERE = (
-    "Tensor condition",
-    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
-    "Tensor condition, Number self, Tensor other",
-    "Tensor condition, Tensor input, Number other",
-    "Tensor condition, Number self, Number other",
-)
-
-
 @function("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         check_tensors(where, "where", [condition])
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     given = (condition, input) if other is None else (condition, input, other)
-    if len(given) < 3 or not isinstance(condition, Tensor) or not all(isinstance(x, (Tensor, *Number)) for x in given):
-        raise no_overload("where", given, _WHERE)
+    check_overload("where", given, told("calls of where").split("\n"))
     if condition._a.dtype not in (bool, np.uint8):
         raise refusal("condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
@@ -246,10 +236,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @method("where")
 def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
-    if not isinstance(condition, Tensor) or not isinstance(other, (Tensor, *Number)):
-        raise no_overload(
-            "where", (condition, other), ("Tensor condition, Tensor other", "Tensor condition, Number other")
-        )
+    check_overload("where", (condition, other), told("calls of the method where").split("\n"))
     return where(condition, self, other)
 
 
