@@ -105,6 +105,10 @@ def _no_gradient(scene: Scene) -> Told:
     return Told(reason, "tensors")
 
 
+def _no_tensor(scene: Scene) -> Told:
+    return Told("save_for_backward keeps tensors.", "anything else as an attribute, ctx.n = n")
+
+
 def _main(scene: Scene) -> Text:
     return Text(scene.script.name, scene.script.source)
 
@@ -212,6 +216,7 @@ BY_TEXT: dict[str, Callable[[Scene], Told | None]] = {
     "nly Tensors of floating point": _whole,
     r"'(float|int|list|numpy\.\w+)' object has no attribute 'backward'": _number,
     "incorrect number of gradients": _too_few,
+    "save_for_backward can only save variables": _no_tensor,
     "returned a gradient different than None": _no_argument,
     "expected Variable or None": _no_gradient,
     "support the deepcopy protocol": _copied,

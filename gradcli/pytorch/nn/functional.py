@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
-from gradcli.kernels.normalizations import statistics
+from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.lookup import functional_named
@@ -225,7 +225,7 @@ def batch_norm(
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and running_mean is not None and running_var is not None:
-        mean, squares = statistics(input._a[..., 0])
+        mean, squares = of_channels(input._a[..., 0])
         share, rest = (running_mean._a.dtype.type(m) for m in (momentum, 1 - momentum))
         running_mean._a[:, 0] = share * mean + rest * running_mean._a[:, 0]
         running_var._a[:, 0] = np.float64(share) * (squares / (size - 1)) + rest * running_var._a[:, 0]
