@@ -184,7 +184,7 @@ def _norm(settings: Any, shapes: Shapes) -> Kernels:
 def _product(settings: Any, shapes: Shapes) -> Kernels:
     """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned."""
     *added, a_shape, b_shape = shapes if len(shapes) > 1 else ((), ())
-    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3):
+    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]:
         return Kernels()
 
     def left(*given: Array) -> Array:

@@ -23,10 +23,10 @@ _SMALL = 400  # products of a stack's matrices that are added term by term
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of as many matrices."""
+    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of matrices."""
     if a.ndim == b.ndim == 1:
         return np.asarray(_dot(a * b))
-    if a.size * b.size and a.ndim == b.ndim == 3 and len(a) == len(b):
+    if a.size * b.size and a.ndim == b.ndim == 3:
         return _of_stacks(a, b)
     if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
         return np.asarray(np.matmul(a, b))
@@ -39,7 +39,8 @@ def _of_stacks(a: Array, b: Array) -> Array:
     """Return the products of two stacks of matrices: each for itself, and small ones term by term."""
     if a[0].size * b.shape[2] < _SMALL:
         return in_order(np.moveaxis(a, 2, 0)[..., None] * b.swapaxes(0, 1)[:, :, None])
-    return np.stack([_of_matrices(x, y) for x, y in zip(a, b, strict=True)])
+    own = (np.broadcast_to(m, (max(len(a), len(b)), *m.shape[1:])) for m in (a, b))
+    return np.stack([_of_matrices(x, y) for x, y in zip(*own, strict=True)])
 
 
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
