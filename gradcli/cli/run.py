@@ -94,27 +94,26 @@ def run(
     name and status 2.  With --check, each autograd.Function of the script is checked at the values that it is called
     with, its backward against its own forward; the status is 1 when one is wrong.
     """
-    from gradcli.cli.explained import Explainer, Wishes
+    from gradcli.cli.explained import Explainer
     from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.session import run as run_script
+    from gradcli.script.teller import Wishes
 
     wanted = _script(script, code, arguments)
-    explainer = Explainer(wanted, Wishes(quiet or checks, every, frozenset(lines), steps, style, output, checks))
+    explainer = Explainer(wanted, Wishes(every, frozenset(lines), steps, style), output, quiet, checks)
     _collect_garbage()
-    explainer.check()
     with explainer.listening(), as_python_does():
         try:
             ending = run_script(wanted)
         except KeyboardInterrupt:
-            explainer.interrupted()
+            explainer.again()
             raise
         except BaseException as error:
             if type(error).__name__ != "MissingError":
                 raise
             explainer.lacking(error)
             return MISTAKE
-    explainer.ended(ending)
-    wrong = checks and explainer.verdicts()
+    wrong = explainer.ended(ending)
     return ending.status or (NO if wrong else DONE)
 
 

@@ -6,7 +6,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,17 @@ class Calls:
 
     def __init__(self) -> None:
         self.kept: dict[type, list[Applied]] = {}
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take down the calls while the script runs."""
+        from gradcli.pytorch.record import Recorder
+
+        Recorder.applied = self.add
+        try:
+            yield
+        finally:
+            Recorder.applied = None
 
     def add(self, cls: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
         """Keep a call."""
@@ -173,8 +184,8 @@ def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
 
 def _in_numbers(call: Applied) -> Iterator[Verdict]:
     from gradcli.pytorch.record import Make
+    from gradcli.script.recorded import decimal
     from gradcli.script.replay import backward, drawn, forward, numbers
-    from gradcli.script.trace import decimal
 
     arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
     given = [Make.tensor(arrays[i].copy()) if i in arrays else a for i, a in enumerate(call.arguments)]

@@ -19,7 +19,7 @@ from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Line, Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.naming import Names
-from gradcli.script.trace import Recorded, decimal, recorded
+from gradcli.script.recorded import Recorded, decimal, recorded
 
 Array = np.ndarray[Any, Any]
 

@@ -9,57 +9,52 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import InputError
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
-from gradcli.script.gradients import accumulated, hooks, not_finite, not_kept, unreached
-from gradcli.script.places import code_at, lines_in_words
-from gradcli.script.told import Told
+from gradcli.script.pages.gradients import accumulated, hooks, not_finite, not_kept, unreached
+from gradcli.script.scene import Told
 
 if TYPE_CHECKING:
     from gradcli.explain.loops import Loop, Written
     from gradcli.explain.results import BackwardResult
     from gradcli.graph.graph import Graph
     from gradcli.pytorch.autograd import Call
-    from gradcli.script.trace import Recorded
+    from gradcli.script.recorded import Recorded
 
 MOST = 150  # operations that are looked at one by one
 
 
 def page(call: Call, told: Told) -> Page:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
-    recorded = told.recorded
     explained = Page(())
-    if recorded is not None and recorded.wrt:
+    if told.recorded is not None and told.recorded.wrt:
         try:
-            if recorded.functions:
-                from gradcli.script.functions import functions_page
-
-                explained = functions_page(call, recorded, told.notes)
-            else:
-                explained = _explained(told, recorded, call)
+            explained = _explained(call, told, told.recorded)
         except InputError as error:
             told.trouble = error.message
-    lines = [f"not explained: {told.trouble}"] if told.trouble else []
-    lines += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
-    if lines:
-        explained = replace(explained, sections=(*explained.sections, _text("notes", lines)))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(explained.sections) and not told.trouble)]
+    notes = [f"not explained: {told.trouble}"] if told.trouble else []
+    notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
+    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
+    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble)]
     lines += [*not_kept(call, told), *unreached(call, told)]
-    if call.freed and not call.returns:
-        lines.append("The graph is freed now; retain_graph=True would keep it for another backward.")
-    elif call.freed:
-        lines.append("The graph is freed now; retain_graph=True would keep it for another call.")
-    return replace(explained, sections=(*explained.sections, _text("script", lines)))
+    if call.freed:
+        another = "call" if call.returns else "backward"
+        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+    return replace(explained, sections=(*sections, _text("script", lines)))
 
 
 def _text(name: str, lines: Sequence[str]) -> Section:
     return Section(name, tuple(Text((line,)) for line in lines))
 
 
-def _explained(told: Told, recorded: Recorded, call: Call) -> Page:
+def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, with the loops folded."""
     from gradcli.explain.backward import Wanted, backward
     from gradcli.explain.loops import loops, named
     from gradcli.explain.pages import Choice, backward_pages
 
+    if recorded.functions:
+        from gradcli.script.pages.functions import functions_page
+
+        return functions_page(call, recorded, told.notes)
     keep = {recorded.graph.names[name] for name in recorded.retained}
     found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
@@ -99,8 +94,8 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
     every = {(line.file, int(line)): line for part in lines for line in part}
     # What runs each time: the first time may be another statement.
     usual = {(line.file, int(line)): line for line in lines[1]}
-    code = tuple(_body(code_at(told.script, line)) for _, line in sorted(usual.items()))
-    return Written(lines_in_words(told.script, every.values()), code)
+    code = tuple(_body(told.source(line)) for _, line in sorted(usual.items()))
+    return Written(told.lines(every.values()), code)
 
 
 def _body(code: str) -> str:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.script.places import code_at, where
-
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
-    from gradcli.script.told import Told
+    from gradcli.script.scene import Told
 
 _MANY = 2  # leaves whose .grad is told one by one
 SHOWN = 36  # elements of an array that is written out
@@ -37,7 +35,7 @@ def _hook(change: Any, told: Told) -> str:
 
         line = Line(code.co_firstlineno)
         line.file = code.co_filename
-        place = f" ({where(told.script, line)})"
+        place = f" ({told.where(line)})"
     if module is not None:
         return f"{type(module).__name__}'s backward hook{own}{place}"
     steps = told.recorded.steps if told.recorded is not None else {}
@@ -62,7 +60,7 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     ):
         if after is not None:
             held = "None" if before is None else array_words(before)
-            held += f" (left by {where(told.script, line)})" if before is not None and before.any() and line else ""
+            held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
             held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
             yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.seen.changes:
@@ -85,8 +83,8 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
     from gradcli.pytorch.cuts import CUTS
-    from gradcli.script.source import Text
-    from gradcli.script.threads import Threads
+    from gradcli.script.errors.source import Text
+    from gradcli.script.errors.threads import Threads
     from gradcli.wrapping import in_words
 
     reached = {id(x) for x, *_ in call.leaves}
@@ -94,13 +92,12 @@ def unreached(call: Call, told: Told) -> Iterator[str]:
     left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
     if call.inputs is not None or not left or not CUTS:
         return
-    for cut in Threads(Text(told.script.name, told.script.source), told.line).cuts():
+    for cut in Threads(Text(told.script.name, told.script.source, told.line)).cuts():
         names = [n for n, x in left.items() if cut.leads_to(x)]
         left = {n: x for n, x in left.items() if n not in names}
         if names:
-            own = f"{names[0]}.grad stays" if len(names) == 1 else f".grad of {in_words(names)} stays"
-            place = f"{where(told.script, cut.line)}, `{code_at(told.script, cut.line)}`"
-            yield f"{own} None: {place}, cut the thread to {'it' if len(names) == 1 else 'them'} by {cut.how}."
+            own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
+            yield f"{own} stays None: {told.code(cut.line)} cut the thread to {it} by {cut.how}."
 
 
 def array_words(a: Any) -> str:
@@ -126,7 +123,7 @@ def not_finite(call: Call, told: Told) -> Iterator[str]:
 
 def _arose(call: Call, told: Told) -> str:
     from gradcli.pytorch.record import finite
-    from gradcli.script.trace import reachable
+    from gradcli.script.recorded import reachable
 
     if not all(finite(v) for _, v in call.roots):
         return "v itself is not finite"
@@ -137,5 +134,4 @@ def _arose(call: Call, told: Told) -> str:
     found = first or step
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
     what = "value" if first is not None and first is not step else "local derivative"
-    place = f"{where(told.script, found.line)}, `{code_at(told.script, found.line)}`"
-    return f"it arises in {op} ({place}), whose {what} is not finite there"
+    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there"

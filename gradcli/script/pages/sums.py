@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gradcli.script.gradients import array_words
+from gradcli.script.pages.gradients import array_words
 from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
-    from gradcli.script.told import Told
+    from gradcli.script.scene import Told
 
 _NAMED = 3  # leaves that are told one by one
 _LONG = 40  # characters of a sum that are told

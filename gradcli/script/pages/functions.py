@@ -34,7 +34,7 @@ from gradcli.graph.node import Node
 if TYPE_CHECKING:
     from gradcli.errors import Notes
     from gradcli.pytorch.autograd import Call
-    from gradcli.script.trace import Recorded, Use
+    from gradcli.script.recorded import Recorded, Use
 
 
 def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
@@ -43,7 +43,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
 
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
-    made = [name for use in reversed(recorded.functions) for name in use.outputs.values()]
+    made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
     wanted = Wanted(page=True, implicit=recorded.implicit, warn=False)
     result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes)
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
@@ -54,7 +54,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
 
 def _roots(recorded: Recorded) -> dict[str, str]:
     """Return the outputs of own functions that are outputs of the system themselves, with their names there."""
-    made = {recorded.graph.inputs[n]: n for use in recorded.functions for n in use.outputs.values()}
+    made = {recorded.graph.inputs[n]: n for use in recorded.functions.values() for n in use.outputs.values()}
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()
     return {
@@ -69,7 +69,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
-    for k, use in enumerate(recorded.functions):
+    for k, use in enumerate(recorded.functions.values()):
         _, passed = call.seen.own.get(use.step, (None, []))
         for i, node in use.arguments.items():
             own = passed[i] if i < len(passed) else None
@@ -91,14 +91,14 @@ def _backward(use: Use, i: int, roots: Mapping[str, str], count: int) -> str:
 def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]) -> Section:
     (point,) = result.points
     graph, values = recorded.graph, {**point.intermediates, **point.value}
-    made = {name for use in recorded.functions for name in use.outputs.values()}
+    made = {name for use in recorded.functions.values() for name in use.outputs.values()}
     given = {name: recorded.at[name] for name in appearance(result.graph) if name not in made}
     lines = [
         (recorded.order.get(n, -1), _statement(graph, name, n, values))
         for name, n in graph.names.items()
         if name not in roots.values()
     ]
-    lines += [(use.step.seq, _called(graph, use, recorded.at, roots)) for use in recorded.functions]
+    lines += [(use.step.seq, _called(graph, use, recorded.at, roots)) for use in recorded.functions.values()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
     return Section("system", (Text(point_parts(given)), shown))
 
@@ -143,7 +143,7 @@ def _gradients(
 
 
 def _own(recorded: Recorded) -> Iterator[Text]:
-    names = dict.fromkeys(use.step.cls.__name__ for use in recorded.functions)
+    names = dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values())
     yield Text(
         (f"{', '.join(names)}: the script's own; what its backward returns is taken as it is (--check checks it).",)
     )
