@@ -8,24 +8,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from gradcli.engine.differences import along
 from gradcli.explain.check import CheckResult, Settings, Verdict, check
 from gradcli.explain.claim import Case, derivative
 from gradcli.explain.claim import numbers as values
+from gradcli.explain.proof import entry_name
 from gradcli.explain.shared import style
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import broadcast, reduce
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, leaf
-
-if TYPE_CHECKING:
-    from gradcli.script.replay import Applied, Replay
+from gradcli.graph.node import Node, const, leaf
+from gradcli.pytorch.record import Recorder, script_line
+from gradcli.pytorch.tensor import new
+from gradcli.script.recorded import decimal
+from gradcli.script.replay import Applied, Replay, as_double, backward, drawn, forward, numbers, replayed
 
 MOST = 20  # calls of a function that are checked
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
-_STEP = 1e-5
 
 Point = dict[str, Any]
 
@@ -39,8 +42,6 @@ class Calls:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Take down the calls while the script runs."""
-        from gradcli.pytorch.record import Recorder
-
         Recorder.applied = self.add
         try:
             yield
@@ -49,18 +50,13 @@ class Calls:
 
     def add(self, cls: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
         """Keep a call."""
-        from gradcli.pytorch.record import script_line
-        from gradcli.script.replay import Applied
-
         found = self.kept.setdefault(cls, [])
         if len(found) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
             found.append(Applied.of(cls, arguments, needed, script_line()))
 
     def result(self) -> CheckResult:
         """Return a verdict for each argument of each function; what they print when they are run again is not shown."""
-        from gradcli.script.replay import double_by_default
-
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings(), double_by_default():
+        with redirect_stdout(io.StringIO()), warnings.catch_warnings(), as_double():
             warnings.simplefilter("ignore")
             found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
         empty = Graph.of({}, {})
@@ -69,16 +65,13 @@ class Calls:
 
 def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
     """Yield the verdict on the gradient of each argument, at all calls together."""
+    kinds: dict[Any, list[Applied]] = {}
+    for call in calls:
+        kinds.setdefault(_kind(call), []).append(call)
     found: dict[str, list[Verdict]] = {}
-    waiting = list(calls)
-    while waiting:
-        first = waiting[0]
-        alike = [c for c in waiting if _kind(c) == _kind(first)]
-        waiting = [c for c in waiting if _kind(c) != _kind(first)]
-        for verdict in _of_kind(alike):
-            found.setdefault(verdict.claim, []).append(verdict)
-    for each in found.values():
-        yield _joined(each)
+    for verdict in chain.from_iterable(map(_of_kind, kinds.values())):
+        found.setdefault(verdict.claim, []).append(verdict)
+    yield from map(_joined, found.values())
 
 
 def _kind(call: Applied) -> Any:
@@ -95,14 +88,12 @@ def _joined(each: Sequence[Verdict]) -> Verdict:
 
 def _of_kind(calls: Sequence[Applied]) -> Iterator[Verdict]:
     """Yield the verdicts at calls with the same shapes: those that compute the same are points of one system."""
-    from gradcli.script.replay import replayed
-
     replays: list[tuple[Applied, Replay | None]] = []
     for k, call in enumerate(calls):
         try:
             replays.append((call, replayed(call, k)))
         except Exception as error:
-            yield _undecided(call, f"it failed: {type(error).__name__}: {error}")
+            yield _undecided(call, error)
     while replays:
         call, first = replays[0]
         if first is None:
@@ -122,8 +113,9 @@ def _of_kind(calls: Sequence[Applied]) -> Iterator[Verdict]:
         replays = rest
 
 
-def _undecided(call: Applied, why: str) -> Verdict:
+def _undecided(call: Applied, error: Exception) -> Verdict:
     name = next((n for n, needed in zip(call.names, call.needed, strict=True) if needed), "x")
+    why = f"it failed: {type(error).__name__}: {error}"
     return Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
 
 
@@ -146,16 +138,10 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
             continue
         truth = derivative(graph, base, inputs[name])
         yours = replay.gradients.get(name)
-        yours = Node("broadcast", (_zero(),), truth.shape, (truth.shape,)) if yours is None else yours
+        yours = broadcast(const(0), truth.shape) if yours is None else yours
         if yours.shape == truth.shape:
             said = _said(call, len(replay.weights), place)
             yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
-
-
-def _zero() -> Node:
-    from gradcli.graph.node import const
-
-    return const(0)
 
 
 def _total(y: Node) -> Node:
@@ -164,81 +150,63 @@ def _total(y: Node) -> Node:
 
 def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
     """Tell whether a system computes at another call's point what that call computed: it went the same way."""
-    if len(cases) != len(others):
+    inputs = [c.graph.inputs.keys() for c in cases]
+    if inputs != [c.graph.inputs.keys() for c in others] or any(not names <= at.keys() for names in inputs):
         return False
-    for case, other in zip(cases, others, strict=True):
-        if case.graph.inputs.keys() != other.graph.inputs.keys():
-            return False
-        point = {name: np.asarray(at[name])[..., None] for name in case.graph.inputs if name in at}
-        if len(point) != len(case.graph.inputs):
-            return False
-        mine = values(case.graph, point, [case.base, case.truth, case.yours])
-        theirs = values(other.graph, point, [other.base, other.truth, other.yours])
-        if not all(np.allclose(a, b, equal_nan=True) for a, b in zip(mine, theirs, strict=True)):
-            return False
-    return True
+
+    def of(case: Case) -> Iterator[Any]:
+        point = {name: np.asarray(at[name])[..., None] for name in case.graph.inputs}
+        yield from values(case.graph, point, [case.base, case.truth, case.yours])
+
+    numbers_of = chain.from_iterable(map(of, cases)), chain.from_iterable(map(of, others))
+    return all(np.allclose(a, b, equal_nan=True) for a, b in zip(*numbers_of, strict=True))
 
 
 # A forward that leaves no history, as NumPy's functions do: its finite differences are what there is.
 
 
 def _in_numbers(call: Applied) -> Iterator[Verdict]:
-    from gradcli.pytorch.record import Make
-    from gradcli.script.recorded import decimal
-    from gradcli.script.replay import backward, drawn, forward, numbers
-
     arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
-    given = [Make.tensor(arrays[i].copy()) if i in arrays else a for i, a in enumerate(call.arguments)]
+    given = [new(arrays[i].copy()) if i in arrays else a for i, a in enumerate(call.arguments)]
     try:
         weights = [drawn(y.shape, k) for k, y in enumerate(numbers(call, arrays))]
         context, _ = forward(call.cls, given, call.needed)
-        found = backward(call.cls, context, [Make.tensor(w) for w in weights])
+        found = backward(call.cls, context, [new(w) for w in weights])
     except Exception as error:
-        yield _undecided(call, f"it failed: {type(error).__name__}: {error}")
+        yield _undecided(call, error)
         return
     for i, array in arrays.items():
         yours = getattr(found[i] if i < len(found) else None, "_a", np.zeros_like(array))
         if yours.shape == array.shape:
-            yield _compared(call, i, array, weights, yours.astype(float))
+            yield _compared(call, i, array, weights, yours.astype(float).reshape(-1))
 
 
 def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], yours: Any) -> Verdict:
     """Return the verdict on the gradient of one argument, by finite differences alone."""
-    from gradcli.script.replay import numbers
 
-    def total(moved: Any) -> float:
-        return float(sum((y * w).sum() for y, w in zip(numbers(call, {place: moved}), weights, strict=True)))
+    def totals(moved: Any) -> Any:
+        found = [numbers(call, {place: own.reshape(array.shape)}) for own in moved.T]
+        return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in found])
 
-    true, error = np.zeros_like(array), np.zeros_like(array)
-    for k in range(array.size):
-        direction = np.zeros(array.size)
-        direction[k] = 1
-        step = _STEP * max(1.0, abs(float(array.reshape(-1)[k])))
-        side = direction.reshape(array.shape) * step
-        true.reshape(-1)[k] = (total(array + side) - total(array - side)) / (2 * step)
-        coarse = (total(array + 2 * side) - total(array - 2 * side)) / (4 * step)
-        error.reshape(-1)[k] = abs(true.reshape(-1)[k] - coarse)
-    off = np.abs(yours - true) / np.maximum(1, np.abs(true))
-    wrong = off > 1e-4 + 10 * error
-    name, said = call.names[place], _said(call, len(weights), place)
+    size, shape = array.size, array.shape[:-1]
+    found = along(totals, np.repeat(array.reshape(-1, 1), size, axis=1), np.eye(size))
+    off = np.abs(yours - found.value) / np.maximum(1, np.abs(found.value))
+    wrong = off > 1e-4 + 10 * found.error
+    claim = f"{call.names[place]}.grad", _said(call, len(weights), place)
     if not wrong.any():
-        return Verdict(f"{name}.grad", said, "right", "points", 1)
+        return Verdict(*claim, "right", "points", 1)
     k = int(np.argmax(np.where(wrong, off, 0)))
-    shape = array.shape[:-1]
-    entry = f"[{','.join(str(int(i)) for i in np.unravel_index(k, shape))}]" if shape else ""
-    mine, its = float(yours.reshape(-1)[k]), float(true.reshape(-1)[k])
+    true = float(found.value[k])
     return Verdict(
-        f"{name}.grad", said, "wrong", "points", points=1, wrong=1, entry=entry, at={name: array[..., 0]},
-        yours=mine, true=its, difference=its, error=float(error.reshape(-1)[k]),
-        why=_ratio(yours, true) or "it differs from the derivative",
+        *claim, "wrong", "points", points=1, wrong=1, entry=entry_name(shape, k), at={call.names[place]: array[..., 0]},
+        yours=float(yours[k]), true=true, difference=true, error=float(found.error[k]),
+        why=_ratio(yours, found.value) or "it differs from the derivative",
     )  # fmt: skip
 
 
 def _ratio(yours: Any, true: Any) -> str:
     some = np.abs(true) > 1e-6
-    if not some.any():
-        return ""
-    ratio = (yours[some] / true[some]).mean()
+    ratio = (yours[some] / true[some]).mean() if some.any() else np.nan
     if not np.allclose(yours, ratio * true, rtol=1e-3, atol=1e-5):
         return ""
     if abs(ratio + 1) < 1e-3:

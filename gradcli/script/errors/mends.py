@@ -5,22 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import (
-    Change,
-    Text,
-    appended,
-    before_call,
-    behind,
-    called,
-    end,
-    instead,
-    is_simple,
-    owner_of,
-    parts,
-    wrapped,
-)
+from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts
 
 # Functions that make tensors, and take requires_grad.
 _MAKERS = {
@@ -41,7 +29,7 @@ def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
     for call in sorted(text.calls(*names), key=lambda c: names.index(called(c))):
         name, _, value = argument.partition("=")
         given = [k for k in call.keywords if k.arg == name]
-        return text.edited(instead(given[0].value, value) if given else appended(call, argument, text))
+        return text.edited(edits.instead(given[0].value, value) if given else edits.appended(call, argument, text))
     return []
 
 
@@ -49,14 +37,14 @@ def summed(text: Text, name: str) -> list[Change]:
     """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
     for call in text.calls("backward"):
         if text.of(owner_of(call)).rpartition(".")[2] not in ("", "autograd"):
-            return text.edited(*before_call(call, ".sum()"))
+            return text.edited(edits.before_call(call, ".sum()"))
         roots = call.args[0].elts if call.args and isinstance(call.args[0], ast.List | ast.Tuple) else call.args[:1]
         own = [root for root in roots if text.of(root) == name or len(roots) < 2]
-        return text.edited(*(e for root in own for e in behind(root, ".sum()")))
+        return text.edited([e for root in own for e in edits.behind(root, ".sum()")])
     for call in text.calls("grad"):
-        if call.args and is_simple(call.args[0]):
+        if call.args and edits.is_simple(call.args[0]):
             weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"
-            return text.edited(appended(call, weight, text))
+            return text.edited(edits.appended(call, weight, text))
     return []
 
 
@@ -71,11 +59,11 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
         if not given:
             return []
         if v.numel() == y.numel():
-            return text.edited(*behind(given[0], f".reshape({receiver}.shape)"))
+            return text.edited(edits.behind(given[0], f".reshape({receiver}.shape)"))
         made = next(iter(Flow(text).of_name(given[0])), None)
         if isinstance(made, ast.Call) and called(made) in _LIKE and y.dim():
-            return text.edited(instead(made, f"torch.{called(made)}_like({receiver})"))
-        return text.edited(instead(given[0], f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"))
+            return text.edited(edits.instead(made, f"torch.{called(made)}_like({receiver})"))
+        return text.edited(edits.instead(given[0], f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"))
     return []
 
 
@@ -87,7 +75,7 @@ def without_out(at: Failure) -> list[Change]:
             if keyword.arg == "out" and getattr(text.statement, "value", None) is call:
                 rest = map(text.of, [*call.args, *(k for k in call.keywords if k is not keyword)])
                 new = f"{text.of(keyword.value)} = {text.of(call.func)}({', '.join(rest)})"
-                return text.edited(instead(call, new))
+                return text.edited(edits.instead(call, new))
     return []
 
 
@@ -96,7 +84,7 @@ def kept_away(text: Text) -> list[Change]:
     for call in text.calls("sqrt", "rsqrt", "log", "log2", "log10"):
         own, words = text.operand(call), ".clamp(min=1e-12)"
         if own is not None:
-            return text.edited(*(behind(own, words) if own in call.args else before_call(call, words)))
+            return text.edited(edits.behind(own, words) if own in call.args else edits.before_call(call, words))
     return []
 
 
@@ -118,14 +106,14 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
     real = ".float()" * whole
     for call in _made(text, name):
         if _is_of_self(text, call):
-            return text.edited(*wrapped(call, "torch.nn.Parameter(", f"{real})"))
+            return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
         if called(call) not in _MAKERS:
-            return text.edited(*behind(call, f"{real}.requires_grad_()"))
+            return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
         dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
         for keyword in call.keywords:
             if keyword.arg == "requires_grad":
-                return text.edited(instead(keyword.value, "True"), *(appended(call, d, text) for d in dtype))
-        return text.edited(appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
+                return text.edited(edits.instead(keyword.value, ", ".join(["True", *dtype])))
+        return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
     return []
 
 
@@ -148,11 +136,11 @@ def thawed(text: Text) -> list[Change]:
     for statement in text.statements():
         match statement:
             case ast.Assign([ast.Attribute(attr="requires_grad")], ast.Constant(False) as given):
-                return text.edited(instead(given, "True"))
+                return text.edited(edits.instead(given, "True"))
             case ast.Expr():
                 for call in parts(statement, ast.Call):
                     if called(call) == "requires_grad_" and text.of(next(iter(call.args), None)) == "False":
-                        return text.edited(instead(call.args[0], "True"))
+                        return text.edited(edits.instead(call.args[0], "True"))
     return []
 
 
@@ -162,10 +150,10 @@ def real(at: Failure) -> list[Change]:
     if owner := _told_to_require(text):
         return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
     for call in text.calls("requires_grad_"):
-        return text.edited(*before_call(call, ".float()"))
+        return text.edited(edits.before_call(call, ".float()"))
     for call in text.calls("Variable", "Parameter"):
         if call.args:
-            return text.edited(*behind(call.args[0], ".float()"))
+            return text.edited(edits.behind(call.args[0], ".float()"))
     for call in text.calls(*_MAKERS):
         return with_argument(text, "dtype=torch.float32", called(call))
     return []
@@ -202,7 +190,7 @@ def recorded(text: Text) -> list[Change]:
     above = [s for s in text.statements() if isinstance(s, ast.Expr) and s.lineno < text.line]
     for call in [c for s in reversed(above) for c in parts(s, ast.Call) if called(c) == "set_grad_enabled"]:
         if call.args:
-            return text.edited(instead(call.args[0], "True"))
+            return text.edited(edits.instead(call.args[0], "True"))
     return []
 
 
@@ -239,15 +227,14 @@ def detached(at: Failure) -> list[Change]:
     """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
     text = at.text
     for call in text.calls("numpy"):
-        return text.edited(*before_call(call, ".detach()"))
+        return text.edited(edits.before_call(call, ".detach()"))
     calls = [c for c in parts(text.statement, ast.Call) if text.of(c.func).partition(".")[0] in ("np", "numpy")]
     given = [c.args[0] for c in calls if c.args]
     found = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
     for own in found or given:
         listed = isinstance(at.value(own), list)
-        return text.edited(
-            *([instead(own, f"[e.detach() for e in {text.of(own)}]")] if listed else behind(own, ".detach()"))
-        )
+        new = f"[e.detach() for e in {text.of(own)}]"
+        return text.edited(edits.instead(own, new) if listed else edits.behind(own, ".detach()"))
     return []
 
 
@@ -257,11 +244,11 @@ def cloned(at: Failure) -> list[Change]:
     for call in [c for c in text.calls("deepcopy") if c.args]:
         own, name = at.value(call.args[0]), text.of(call.args[0])
         if hasattr(own, "grad_fn"):
-            return text.edited(instead(call, f"{name}.detach().clone()"))
+            return text.edited(edits.instead(call, f"{name}.detach().clone()"))
         inner = own if isinstance(own, dict) else getattr(own, "__dict__", {})
         held = [key for key, x in inner.items() if getattr(x, "grad_fn", None) is not None]
         if held and isinstance(own, dict):
-            return text.edited(instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
+            return text.edited(edits.instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
         if held:
             let_go = (f"{name}.{key} = None" for key in held)
             return text.replaced(text.statement, *let_go, text.of(text.statement))
@@ -286,7 +273,7 @@ def as_a_tensor(at: Failure, *shapes: str) -> list[Change]:
             new = f"torch.full_like({owner}, {at.text.of(value)})"
             if shapes:
                 new = f"torch.{made if made in _LIKE else 'zeros'}_like({owner})"
-            return at.text.edited(instead(value, new))
+            return at.text.edited(edits.instead(value, new))
     return []
 
 
@@ -297,5 +284,5 @@ def more_returned(at: Failure, name: str, wanted: str, given: str) -> list[Chang
     more = ", None" * (int(wanted) - int(given))
     for node in [r for f in functions for r in parts(f, ast.Return) if r.value is not None and more]:
         comma = "," * at.main.of(node).endswith(",")
-        return at.main.edited((end(node), end(node), more.removeprefix(comma)))
+        return at.main.edited([(end(node), end(node), more.removeprefix(comma))])
     return []

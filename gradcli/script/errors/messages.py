@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from gradcli.script.errors import mends, operands, updates
+from gradcli.script.errors import edits, mends, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.none import none
-from gradcli.script.errors.source import Change, instead, parts
+from gradcli.script.errors.source import Change, parts
 from gradcli.script.errors.threads import Threads, lost
 
 Tells = Callable[..., Answer | None]  # of where an error arose, and of the parts of its message
@@ -42,7 +42,7 @@ def _given_leaves(at: Failure) -> list[Change]:
         for own in call.args[0].elts if isinstance(call.args[0], ast.List | ast.Tuple) else ():
             names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
             for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
-                return at.text.edited(instead(own, leaf))
+                return at.text.edited(edits.instead(own, leaf))
     return []
 
 
@@ -58,8 +58,8 @@ def _needs(at: Failure) -> Answer:
 
 def _number(at: Failure, kind: str) -> Answer | None:
     if kind == "list":
-        edits = [instead(own, f"sum({at.text.of(own)})") for own in at.text.owners("backward")]
-        changes = at.text.edited(*edits[:1])
+        own = at.text.owners("backward")[0]
+        changes = at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
         return Answer("backward goes back from one tensor, and a list holds several.", "their sum", changes)
     threads = Threads(at.text)
     for cut in threads.cuts():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gradcli.script.errors import mends, updates
+from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import Change, Text, behind, called, parts
+from gradcli.script.errors.source import Change, Text, called, parts
 from gradcli.script.errors.threads import Threads, lost
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
     given = text.assigned(name)
     if given is not None and any(text.of(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
         real = "" if x.is_floating_point() else ".float()"
-        return text.edited(*behind(given[1], f"{real}.requires_grad_()"))
+        return text.edited(edits.behind(given[1], f"{real}.requires_grad_()"))
     return mends.requiring(text, name, x)
 
 

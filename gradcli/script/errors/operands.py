@@ -6,21 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.script.errors import updates
+from gradcli.script.errors import edits, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import (
-    Change,
-    N,
-    behind,
-    called,
-    dot,
-    end,
-    instead,
-    is_simple,
-    owner_of,
-    parts,
-    wrapped,
-)
+from gradcli.script.errors.source import Change, N, called, end, owner_of, parts
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
@@ -36,7 +24,7 @@ def dtypes(at: Failure) -> Answer:
         dtype = str(getattr(at.value(node), "dtype", "")).removeprefix("torch.")
         if hasattr(at.value(node), "grad_fn") and dtype in ("float64", "int64", "int32", "uint8"):
             said = f"{at.text.of(node)} is {dtype}, and the rest is float32: {reason}"
-            return Answer(said, "float32 as well", at.text.edited(*behind(node, ".float()")))
+            return Answer(said, "float32 as well", at.text.edited(edits.behind(node, ".float()")))
     return Answer(reason, "the same dtype for both: .float(), or .double()")
 
 
@@ -45,10 +33,10 @@ def single(at: Failure) -> Answer | None:
     reason = "a number of Python's is one number."
     for call in _own(at, ast.Call):
         if called(call) == "item" and isinstance(call.func, ast.Attribute):
-            changes = at.text.edited((dot(call.func), end(call), ".tolist()"))
+            changes = at.text.edited([(edits.dot(call.func), end(call), ".tolist()")])
             return Answer(reason, "all of them, .tolist(); or their mean, .mean().item()", changes)
         if called(call) in ("float", "int") and call.args:
-            return Answer(reason, "their mean", at.text.edited(*behind(call.args[0], ".mean()")))
+            return Answer(reason, "their mean", at.text.edited(edits.behind(call.args[0], ".mean()")))
     return None
 
 
@@ -57,13 +45,13 @@ def truth(at: Failure) -> Answer:
     reason = "Python asks for one answer, and each of the numbers has its own."
     for call in _own(at, ast.Call):
         if owner_of(call) is None and called(call) in ("max", "min"):
-            change = at.text.edited(instead(call.func, f"torch.{called(call)}imum"))
+            change = at.text.edited(edits.instead(call.func, f"torch.{called(call)}imum"))
             return Answer(reason, "PyTorch's function, element by element", change)
     compared = _own(at, ast.Compare)
     direct = [node for node in compared if any(_is_long(at.value(n)) for n in (node.left, *node.comparators))]
     long = direct or [node for node in compared if any(_is_long(at.value(n)) for n in ast.walk(node))]
     mend = "say which: .all() or .any(); torch.where chooses element by element"
-    return Answer(reason, mend, at.text.edited(*(e for node in long[:1] for e in behind(node, ".all()"))))
+    return Answer(reason, mend, at.text.edited([e for node in long[:1] for e in edits.behind(node, ".all()")]))
 
 
 def _is_long(x: Any) -> bool:
@@ -77,9 +65,9 @@ def loss(mend: str, which: int, words: str) -> Callable[[Failure], Answer | None
         for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
             given, own = call.args[which], at.text.of(call.args[0])
             reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
-            own = own if is_simple(call.args[0]) else f"({own})"
-            edits = behind(given, words.format(own)) if which else wrapped(given, words)
-            return Answer(reason, mend, at.text.edited(*edits))
+            own = own if edits.is_simple(call.args[0]) else f"({own})"
+            changed = edits.behind(given, words.format(own)) if which else edits.wrapped(given, words)
+            return Answer(reason, mend, at.text.edited(changed))
         return None
 
     return tell
@@ -88,7 +76,7 @@ def loss(mend: str, which: int, words: str) -> Callable[[Failure], Answer | None
 def whole(at: Failure) -> list[Change]:
     """Make whole numbers of the targets of a loss."""
     calls = [c for c in parts(at.text.statement, ast.Call) if len(c.args) > 1]
-    return at.text.edited(*behind(calls[0].args[1], ".long()")) if calls else []
+    return at.text.edited(edits.behind(calls[0].args[1], ".long()")) if calls else []
 
 
 def parameter(at: Failure) -> Answer | None:
@@ -98,14 +86,14 @@ def parameter(at: Failure) -> Answer | None:
         return Answer(reason, "change its numbers, where nothing is recorded", changes)
     if not isinstance(at.text.statement, ast.Assign):
         return None
-    changes = at.text.edited(*wrapped(at.text.statement.value, "torch.nn.Parameter("))
+    changes = at.text.edited(edits.wrapped(at.text.statement.value, "torch.nn.Parameter("))
     return Answer(reason, "a new parameter, before the optimizer is made", changes)
 
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, in the place of one tensor."""
     given = [c.args[0] for c in _own(at, ast.Call) if c.args and hasattr(at.value(c.args[0]), "grad_fn")]
-    return at.text.edited(*(e for own in given[:1] for e in wrapped(own, "[", "]")))
+    return at.text.edited(edits.wrapped(given[0], "[", "]")) if given else []
 
 
 def no_parameters(at: Failure) -> Answer:
@@ -115,7 +103,7 @@ def no_parameters(at: Failure) -> Answer:
         match statement:
             case ast.Assign([ast.Attribute(), *_], ast.List() | ast.ListComp() as value):
                 kind = "Parameter" if any(called(n) == "Parameter" for n in ast.walk(value)) else "Module"
-                changes = at.text.edited(*wrapped(value, f"torch.nn.{kind}List("))
+                changes = at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
                 return Answer(reason, "a list that is a module", changes)
     return Answer(reason, "give the module its parameters: self.w = torch.nn.Parameter(…)")
 
@@ -125,7 +113,7 @@ def vector_result(at: Failure) -> Answer:
     reason = "a gradient is that of one number; of several there is a row for each, the Jacobian."
     for call in parts(at.text.tree, ast.Call):
         if called(call) == "grad" and call.lineno <= at.line and at.text.of(call.func) != "torch.autograd.grad":
-            change = at.text.edited(instead(call.func, "torch.func.jacrev"))
+            change = at.text.edited(edits.instead(call.func, "torch.func.jacrev"))
             return Answer(reason, "the Jacobian; or the gradient of a sum", change)
     return Answer(reason, "the Jacobian, torch.func.jacrev; or the gradient of a sum")
 
@@ -140,7 +128,7 @@ def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
         if shapes:
             said = " and ".join(f"{at.text.of(n)} has the shape {shape}" for n, shape in shapes.items())
             rows = shapes.get(node.left, ())[:1] == (int(b),) and axis == "1"
-            changes = at.text.edited(*behind(node.right, ".unsqueeze(1)")) if rows else []
+            changes = at.text.edited(edits.behind(node.right, ".unsqueeze(1)")) if rows else []
             said += f": from the last axis on, the {rule}; here they are {a} and {b} at axis {axis}."
             return Answer(said, mend, changes)
     return Answer(f"from the last axis on, {rule}: here {a} and {b} at axis {axis}.", mend)
@@ -152,7 +140,7 @@ def matrices(at: Failure, *sizes: str) -> Answer:
     for call in [c for c in parts(at.main.tree, ast.Call) if called(c) == "Linear"]:
         if [getattr(a, "value", None) for a in call.args[:2]] == [wanted, columns]:
             reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
-            changes = at.main.edited(instead(call.args[0], str(given)))
+            changes = at.main.edited(edits.instead(call.args[0], str(given)))
             return Answer(reason, "as many inputs as there are numbers", changes)
     reason = (
         f"each number of the product sums over a row of the left matrix, of {given}, and a column of the right one, "
@@ -160,7 +148,7 @@ def matrices(at: Failure, *sizes: str) -> Answer:
     )
     turned = [1] * (given == columns) + [0] * (rows == wanted)
     for factors in _products(at) if turned else ():
-        changes = at.text.edited(*behind(factors[turned[0]], ".T"))
+        changes = at.text.edited(edits.behind(factors[turned[0]], ".T"))
         return Answer(reason, "the transposed matrix fits", changes)
     return Answer(reason, "matrices of shapes n x k and k x m")
 

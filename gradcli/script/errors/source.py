@@ -132,7 +132,7 @@ class Text:
 
     # Changes
 
-    def edited(self, *edits: Edit) -> list[Change]:
+    def edited(self, edits: Sequence[Edit]) -> list[Change]:
         """Return the statement in which edits stand with these parts replaced; of one with others in it, its head."""
         if not edits:
             return []
@@ -204,44 +204,3 @@ def called(call: ast.AST) -> str:
 def owner_of(call: ast.Call) -> ast.expr | None:
     """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None
-
-
-def is_simple(node: ast.AST) -> bool:
-    """Tell whether something may stand in front of a dot, or behind an operator, without brackets."""
-    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.Constant | ast.List | ast.Tuple)
-
-
-# Edits
-
-
-def instead(node: ast.AST, words: str) -> Edit:
-    """Put words in the place of a node."""
-    return start(node), end(node), words
-
-
-def wrapped(node: ast.AST, before: str, after: str = ")") -> list[Edit]:
-    """Put words before a node, and behind it."""
-    return [(start(node), start(node), before), (end(node), end(node), after)]
-
-
-def behind(node: ast.expr, words: str) -> list[Edit]:
-    """Put words behind an expression, in brackets where it needs them."""
-    return [(end(node), end(node), words)] if is_simple(node) else wrapped(node, "(", ")" + words)
-
-
-def dot(node: ast.Attribute) -> Place:
-    """Return where the last part of an expression begins: that of .item in (x ** 2).item."""
-    line, column = end(node)
-    return line, column - len(f".{node.attr}".encode())
-
-
-def before_call(call: ast.Call, words: str) -> list[Edit]:
-    """Put words behind what a method is called of."""
-    return [(dot(call.func), dot(call.func), words)] if isinstance(call.func, ast.Attribute) else []
-
-
-def appended(call: ast.Call, argument: str, text: Text) -> Edit:
-    """Put an argument behind the others of a call."""
-    place = (end(call)[0], end(call)[1] - 1)
-    last = text.of(call)[:-1].rstrip()[-1:]
-    return place, place, argument if last in ("(", ",") else f", {argument}"

@@ -7,24 +7,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from gradcli.script.errors import mends, updates
+from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import (
-    Change,
-    Edit,
-    Text,
-    called,
-    changed,
-    dot,
-    end,
-    instead,
-    is_simple,
-    owner_of,
-    parts,
-    start,
-    wrapped,
-)
+from gradcli.script.errors.source import Change, Edit, Text, called, changed, end, owner_of, parts, start
 
 if TYPE_CHECKING:
     from gradcli.pytorch.cuts import Cut
@@ -82,12 +68,12 @@ class Threads:
 
     def kept(self) -> list[Change]:
         """Return the changes that keep the thread: tensors where the script has numbers, and PyTorch where NumPy."""
-        edits: dict[ast.stmt, dict[Edit, None]] = {}
+        found: dict[ast.stmt, dict[Edit, None]] = {}
         for expression in self.way:
             statement = self.text.on(expression.lineno).statement
             for node in ast.walk(expression):
-                edits.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
-        changes = [c for own in sorted(map(sorted, edits.values())) for c in self.text.edited(*own)]
+                found.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
+        changes = [c for own in sorted(map(sorted, found.values())) for c in self.text.edited(own)]
         try:
             ast.parse(changed(self.text.source, changes))
         except SyntaxError:
@@ -97,24 +83,24 @@ class Threads:
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield what is to be changed of a node, if numbers went on alone in it or before it."""
         if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_lost(node):
-            yield dot(node), end(node), ""
+            yield edits.dot(node), end(node), ""
         # Of two tensors neither may go to NumPy, though only the one lost its thread.
         if not isinstance(node, ast.Call) or not (called(node) == "numpy" or self._is_lost(node)):
             return
         name, inner = called(node), node.args[0] if node.args else None
         owner = self.text.of(owner_of(node))
         if isinstance(node.func, ast.Attribute) and name in _AWAY and owner not in ("torch", *_MODULES):
-            yield dot(node.func), end(node), _AWAY[name]
+            yield edits.dot(node.func), end(node), _AWAY[name]
         elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
             yield from self._unwrapped(node, inner, getattr(statement, "value", None) is node)
         elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
             self.lacks |= not _torch_has(name)
-            yield instead(node.func.value, "torch")
+            yield from edits.instead(node.func.value, "torch")
             if inner is not None and self._is_list(inner):
-                yield from wrapped(inner, "torch.stack(")
+                yield from edits.wrapped(inner, "torch.stack(")
 
     def _unwrapped(self, node: ast.Call, inner: ast.expr, alone: bool) -> Iterator[Edit]:
-        bare = alone or is_simple(inner)
+        bare = alone or edits.is_simple(inner)
         before, after = ("torch.stack(", ")") if self._is_list(inner) else ("", "") if bare else ("(", ")")
         yield start(node), start(inner), before
         yield end(inner), end(node), after
@@ -173,7 +159,7 @@ def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]
     """Return a loss of what jumps at a line: of the numbers that were compared; of class scores, the cross-entropy."""
     compared = parts(text.statement, ast.Compare)
     if compared and cut.hows[0].partition(",")[0] in ("gt", "lt", "ge", "le"):
-        return text.edited(instead(compared[0], text.of(compared[0].left)))
+        return text.edited(edits.instead(compared[0], text.of(compared[0].left)))
     loss = text.on(at.line).assigned(threads.root)
     if loss is None:
         return []
@@ -182,7 +168,7 @@ def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]
         for scores, label in product(found[:1], ast.walk(loss[1])):
             if _shape(at, label) == _shape(at, scores)[:1] and at.value(label)._detached is None:
                 new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}.long())"
-                return text.edited(instead(loss[1], new))
+                return text.edited(edits.instead(loss[1], new))
     return []
 
 

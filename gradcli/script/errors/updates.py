@@ -5,20 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import (
-    Change,
-    Text,
-    behind,
-    called,
-    end,
-    instead,
-    is_simple,
-    owner_of,
-    parts,
-    start,
-)
+from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -33,7 +23,7 @@ def out_of_place(text: Text) -> list[Change]:
         case ast.AugAssign(ast.Subscript() as element) | ast.Assign([ast.Subscript() as element, *_]):
             return _of_a_copy(text, statement, element)
         case ast.AugAssign(target, how, value):
-            own = text.of(value) if is_simple(value) else f"({text.of(value)})"
+            own = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
             return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {own}")
         case ast.Expr() | ast.Assign():
             for call in parts(statement, ast.Call):
@@ -62,14 +52,14 @@ def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
     }.get(called(call), f"{owner}.{called(call)[:-1]}{text.of(call).removeprefix(text.of(call.func))}")
     if isinstance(text.statement, ast.Expr):
         return text.replaced(text.statement, f"{owner} = {new}")
-    return text.edited(instead(call, new))
+    return text.edited(edits.instead(call, new))
 
 
 def _not_in_place(text: Text) -> list[Change]:
     """Take inplace=True away from the modules and functions of a script."""
     plain = [s for s in text.statements() if not hasattr(s, "body")]
     own = [[k for k in parts(s, ast.keyword) if k.arg == "inplace"] for s in plain]
-    return [c for keywords in own for c in text.edited(*(instead(k.value, "False") for k in keywords))]
+    return [c for keywords in own for c in text.edited([e for k in keywords for e in edits.instead(k.value, "False")])]
 
 
 def without_grad(at: Failure) -> list[Change]:
@@ -115,13 +105,13 @@ def made_a_leaf(text: Text, name: str) -> list[Change]:
     own = own.elt if isinstance(own, ast.ListComp) else own
     if not isinstance(own, ast.Call | ast.BinOp):
         return []
-    edits = []
+    cut = []
     for call in parts(own, ast.Call):
         for k, keyword in enumerate(call.keywords):
             if keyword.arg == "requires_grad":
                 before = [*call.args, *(w.value for w in call.keywords[:k])]
-                edits.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
-    return text.edited(*edits, *behind(own, ".requires_grad_()")) if edits else []
+                cut.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
+    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
 
 
 def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
@@ -136,7 +126,7 @@ def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
             name = text.of(statement.targets[0])
             read = [n for n in parts(statement.value, ast.Attribute) if text.of(n) == name]
             if read:
-                return name, text.edited(*((end(n), end(n), ".detach()") for n in read))
+                return name, text.edited([(end(n), end(n), ".detach()") for n in read])
     return "", []
 
 
