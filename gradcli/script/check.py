@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from itertools import chain
@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.engine.differences import along
 from gradcli.explain.check import CheckResult, Settings, Verdict, check
+from gradcli.explain.check_page import check_page
 from gradcli.explain.claim import Case, derivative
 from gradcli.explain.claim import numbers as values
 from gradcli.explain.proof import entry_name
@@ -24,8 +25,11 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import new
+from gradcli.report.data_lines import json_lines
+from gradcli.report.render import Look, render_pages
 from gradcli.script.recorded import decimal
 from gradcli.script.replay import Applied, Replay, as_double, backward, drawn, forward, numbers, replayed
+from gradcli.script.shown import Printed
 
 MOST = 20  # calls of a function that are checked
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
@@ -36,7 +40,8 @@ Point = dict[str, Any]
 class Calls:
     """The calls of own functions in a script, the first of each kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Printed, style: str, note: Callable[[str], None]) -> None:
+        self.shown, self.style, self.note = shown, style, note
         self.kept: dict[type, list[Applied]] = {}
 
     @contextmanager
@@ -54,13 +59,26 @@ class Calls:
         if len(found) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
             found.append(Applied.of(cls, arguments, needed, script_line()))
 
-    def result(self) -> CheckResult:
-        """Return a verdict for each argument of each function; what they print when they are run again is not shown."""
+    def failed(self, error: BaseException, text: str) -> None:
+        """Tell nothing of why a script failed."""
+
+    def again(self) -> bool:
+        """Run the calls again, and tell what was found; return whether one is wrong.
+
+        What they print when they are run again is not shown.
+        """
         with redirect_stdout(io.StringIO()), warnings.catch_warnings(), as_double():
             warnings.simplefilter("ignore")
             found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
         empty = Graph.of({}, {})
-        return CheckResult(empty, (), None, *style(empty), tuple(found))
+        result = CheckResult(empty, (), None, *style(empty), tuple(found))
+        if not found:
+            self.note("note: the script calls no autograd.Function, so that there is nothing to check")
+        elif self.style == "json":
+            self.shown.text("\n".join(json_lines(result)))
+        else:
+            self.shown.text(render_pages([check_page(result)], Look(self.style)).rstrip("\n"))
+        return not result.right
 
 
 def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gradcli.script.pages.sums import Sums
 from gradcli.script.scene import Told
-from gradcli.wrapping import in_words
+from gradcli.script.shown import Printed, columns
+from gradcli.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:
     from gradcli.pytorch.autograd import Call
@@ -32,24 +33,11 @@ class Wishes:
     style: str = "table"
 
 
-class Shown(Protocol):
-    """Where what is told goes."""
-
-    def page(self, title: str, text: str) -> None:
-        """Show a page that is written in the style."""
-
-    def words(self, lines: Sequence[str]) -> None:
-        """Show a few lines; those behind the first belong to it."""
-
-    def text(self, text: str) -> None:
-        """Show what is written in the style."""
-
-
 class Teller:
     """Listens to the calls of a script, and tells of them."""
 
-    def __init__(self, script: Script, wishes: Wishes, shown: Shown, warn: Callable[[str], None]) -> None:
-        self.script, self.wishes, self.shown, self.warn = script, wishes, shown, warn
+    def __init__(self, script: Script, wishes: Wishes, shown: Printed, note: Callable[[str], None]) -> None:
+        self.script, self.wishes, self.shown, self.note = script, wishes, shown, note
         self.seen: Counter[int] = Counter()
         self.sums = Sums()
         self.warned: set[int] = set()
@@ -88,7 +76,7 @@ class Teller:
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
-            told.trouble = fault(error)
+            told.trouble = _fault(error)
         self.waiting[id(call)] = told
 
     def _place(self) -> tuple[Any, int]:
@@ -131,7 +119,7 @@ class Teller:
             with _room():
                 text = self._page(call, told)
         except Exception as error:
-            told.recorded, told.trouble = None, fault(error)
+            told.recorded, told.trouble = None, _fault(error)
             text = self._page(call, told)
         self.shown.page(f"line {told.line}: {told.source(told.line)}", text)
 
@@ -154,7 +142,8 @@ class Teller:
             self.warned.add(line)
             times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
             for text in not_finite(call, self._told(frame, line)):
-                self.warn(f"warning: line {line}{times}: {text}")
+                warning = f"warning: line {line}{times}: {text}"
+                self.note("\n".join(wrapped(warning, columns(), "  ")))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Tell what an optimizer did with the gradients."""
@@ -169,18 +158,30 @@ class Teller:
             more += left_out(told.names.tensors, optimizers_of(frame))
             self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
 
-    def again(self) -> Iterator[str]:
-        """Yield which lines were reached again."""
+    def failed(self, error: BaseException, text: str) -> None:
+        """Tell why the script failed, and what mends it; `text` is what was printed of the error."""
+        from gradcli.script.errors.why import why
+
+        try:
+            told = why(error, self.script)
+        except Exception as own:
+            told = _fault(own)
+        if told:
+            self.note(told)
+        self.shown.failed(text + told)
+
+    def again(self) -> None:
+        """Tell which lines were reached again."""
         if self.wishes.every or self.wishes.style != "table":
             return
         for line in sorted(self.wishes.lines - self.seen.keys()):
             known = f"line{'s' * (len(self.seen) > 1)} {in_words([*map(str, sorted(self.seen))])}" if self.seen else ""
-            yield f"note: nothing at line {line} is explained" + (known and f"; at {known} something is")
+            self.note(f"note: nothing at line {line} is explained" + (known and f"; at {known} something is"))
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
                 sums = self.sums.words(line)
                 more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
-                yield f"{more}: {sums}" if sums else more
+                self.note(f"{more}: {sums}" if sums else more)
 
 
 @contextmanager
@@ -194,7 +195,7 @@ def _room() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def fault(error: Exception) -> str:
+def _fault(error: Exception) -> str:
     """Return in words that an explanation failed."""
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
