@@ -22,7 +22,7 @@ from gradcli.pytorch.messages import warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
-from gradcli.pytorch.tensor import Array, Tensor, axis_of
+from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
@@ -139,7 +139,9 @@ class Parameters:
         self.is_definition = all(p.annotation is p.empty for p in found)
         self.names = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.KEYWORD_ONLY]
         self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
-        self.rest = next((str(p.annotation) for p in found if p.kind is p.VAR_POSITIONAL), None)
+        self.rest, self.rest_name = next(
+            ((str(p.annotation), p.name) for p in found if p.kind is p.VAR_POSITIONAL), ("", "")
+        )
         self.positional = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
     def read(
@@ -149,12 +151,14 @@ class Parameters:
         if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
             return [args[0]], (), self.build
         operands: list[Any] = []
+        if self.rest_name == "axes":
+            args = (*args[:1], args[1:]) if len(args) > 2 else args
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         positional = []
         for i, value in enumerate(args):
-            parameter = self.positional[i] if i < len(self.positional) else ""
-            kind = self.kinds.get(parameter) or self.rest or ""
-            positional.append(_encoded(_axes(value, rank) if parameter == "axis" else value, kind, operands))
+            parameter = self.positional[i] if i < len(self.positional) else self.rest_name
+            kind = self.kinds.get(parameter, self.rest)
+            positional.append(_encoded(_axes(value, rank) if parameter in ("axis", "axes") else value, kind, operands))
         given = {_keyword(name, self, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         named = tuple(
             (k, _encoded(_axes(v, rank) if k == "axis" else v, self.kinds[k], operands)) for k, v in given.items()
@@ -284,7 +288,7 @@ def _keyword(name: str, known: Parameters, given: str) -> str:
 def _axes(value: Any, rank: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return axis_of(value, rank)
-    return tuple(axis_of(v, rank) for v in value) if isinstance(value, tuple | list) else value
+    return different_axes(value, rank) if isinstance(value, tuple | list) else value
 
 
 def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:

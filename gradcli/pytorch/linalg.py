@@ -16,6 +16,7 @@ from gradcli.pytorch.tensor import Tensor, axis_of
 
 __all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
 ELSEWHERE = {"matmul": "operations.products"}
+LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -23,24 +24,11 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def det(A: Tensor) -> Tensor:
-    check_square("linalg.det", A)
-    return named("det", A)
+    return named("det", check_square("linalg.det", A))
 
 
 def inv(A: Tensor) -> Tensor:
-    """Return the inverse.
-
-    Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
-    """
-    check_square("linalg.inv", A)
-    found = named("inv", A)
-    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
-        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
-        raise LinAlgError(told("singular matrix", batch, zero[1]))
-    return found
-
-
-LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
+    return _solved("inv", check_square("linalg.inv", A))
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
@@ -48,10 +36,17 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
     if rows != A.shape[-1]:
         raise refusal("sizes of a solve", A.shape[-1], rows, columns)
-    found = named("solve", A, B)
+    return _solved("solve", A, B)
+
+
+def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
+    """Return an inverse or a solution.
+
+    Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
+    """
+    found = named(name, A, *B)
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
-        batch = f"(Batch element {zero[0]}): " if A.dim() > 2 else ""
-        raise LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular.")
+        raise LinAlgError(told(f"singular matrix in {name}", f"(Batch element {zero[0]}): " * (A.dim() > 2), zero[1]))
     return found
 
 

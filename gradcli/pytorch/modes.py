@@ -19,8 +19,6 @@ class _Mode(threading.local):
     maps = 0  # how many `vmap` stand around what runs
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
-    no_hooks: str | None = None  # why there may be none
-    mutable = False  # whether what is kept is a copy, which no change in place spoils
     warned: ClassVar[set[Any]] = set()  # what is told once
 
 

@@ -22,7 +22,7 @@ from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
-from gradcli.graph.vjp import Sweep, sweep
+from gradcli.graph.vjp import sweep
 from gradcli.kernels.backward import RESULT, Own, own_rules
 from gradcli.kernels.forward import kernel
 from gradcli.kernels.nodes import function_of, is_whole
@@ -32,7 +32,6 @@ Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
 
 _KEPT = 4096  # recipes
-_NAMES = [f"a{i}" for i in range(64)]
 
 
 def _single(node: Node) -> Node:
@@ -96,43 +95,29 @@ class Pull:
     program are the result and its gradient.
     """
 
-    __slots__ = ("active", "nodes", "program", "reads", "reads_result", "rounded", "swept")
+    __slots__ = ("active", "again", "derivatives", "inputs", "passed", "program", "reads", "reads_result")
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
-        graph = Graph.of(dict(zip(_names(recipe.inputs), recipe.inputs, strict=True)), {"y": recipe.output})
-        names = _names(recipe.inputs)
-        self.swept: Sweep = sweep(graph, [names[i] for i in active])
-        passed = [self.swept.gradients[names[i]] for i in active]
+        graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, {"y": recipe.output})
+        swept = sweep(graph, map(str, active))
         # What a gradient reads of the result, it is given; the result is not computed again.
         y = leaf(recipe.output.shape, recipe.output.dtype)
-        g = self.swept.cotangents["y"]
-        new = substituted(passed, {recipe.output: y})
-        self.nodes = (
-            [*recipe.inputs, y, g],
-            [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)],
-        )
-        count, whole = len(recipe.inputs), Program(*self.nodes)
+        new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
+        self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
+        self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
+        self.derivatives: dict[Any, tuple[list[int], list[int], Any]] = {}  # as operations: see `twice`
+        count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
         own = own_rules(recipe.op, recipe.settings, recipe.inputs)
-        self.rounded: list[int] = []  # which of what is passed on have the roundings of PyTorch's kernels
         if own is not None and (places := [i for i in active if i in own.places]):
-            rest = [n for i, n in zip(active, self.nodes[1], strict=True) if i not in own.places]
-            self.program = _joined(own, places, Program(self.nodes[0], rest), active)
-            self.rounded = [k for k, i in enumerate(active) if i in own.places and recipe.op not in _AGAIN]
+            rest = [n for i, n in zip(active, self.passed, strict=True) if i not in own.places]
+            self.program = _joined(own, places, Program(self.inputs, rest), active)
             reads |= {count if i == RESULT else i for i in own.reads}
+        self.again = whole if recipe.op in _AGAIN else self.program
         self.reads = frozenset(i for i in reads if i < count)
         self.reads_result = count in reads
-
-    def round(self, given: Sequence[Any], passed: Sequence[Any]) -> Sequence[Any]:
-        """Give the tensors that operations have passed on the numbers of PyTorch's kernels."""
-        if self.rounded:
-            numbers = self.program([None if x is None else x._a for x in given])
-            for k in self.rounded:
-                if not any(passed[k] is x for x in given):
-                    passed[k]._a[...] = numbers[k]
-        return passed
 
 
 def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
@@ -143,10 +128,6 @@ def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, .
         return [found[i] if i in own.places else next(others) for i in active]
 
     return run
-
-
-def _names(nodes: Sequence[Node]) -> list[str]:
-    return _NAMES[: len(nodes)] if len(nodes) <= len(_NAMES) else [f"a{i}" for i in range(len(nodes))]
 
 
 class Recipe:

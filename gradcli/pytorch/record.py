@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.recipes import Array, Program, Pull, Recipe, recipe_for
+from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -46,6 +46,8 @@ class Recorder:
 
     explains = False
     swept: ClassVar[Line | None] = None  # the line of the last backward
+    before: ClassVar[Callable[[Any], None] | None] = None  # is told of a call of `backward` or `grad` before it runs
+    done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
 
@@ -79,27 +81,33 @@ def script_line() -> Line:
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
-    __slots__ = ("__weakref__", "_posts", "_pres", "metadata", "seq")
+    __slots__ = ("__weakref__", "_posts", "_pres", "edges", "metadata", "retained", "seq")
 
-    seq: int
     metadata: dict[Any, Any]  # the script's own
     _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
     _posts: list[Callable[..., Any]] | None
 
+    def __init__(self, seq: int, edges: tuple[Edge | None, ...] = ()) -> None:
+        self.seq, self.edges = seq, edges  # when it was recorded, and what the gradient flows on to
+        self._pres = self._posts = None
+        self.retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+
     def name(self) -> str:
         """Return what PyTorch calls it."""
-        raise NotImplementedError
+        return "torch::autograd::AccumulateGrad"
+
+    def order(self) -> Sequence[int]:
+        """Return which of its edges PyTorch shows, in its order."""
+        return ()
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """What the gradient flows on to."""
-        raise NotImplementedError
+        edges = [self.edges[i] if i < len(self.edges) else None for i in self.order()]
+        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
-    def __call__(self, *grads: Any) -> Any:
-        """Pass a gradient on, as a backward does."""
-        from gradcli.pytorch.saved import called
-
-        return called(self, grads)
+    def __repr__(self) -> str:
+        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
     def __getattr__(self, name: str) -> Any:
         if name == "metadata":
@@ -111,17 +119,22 @@ class Edge:
             return attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    def __call__(self, *grads: Any) -> Any:
+        raise MissingError(f"{self.name()}(…) by hand")
+
+    def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
+        """Add a hook to those that are called before or after it."""
+        if getattr(self, place) is None:
+            setattr(self, place, [])
+        return Handle(getattr(self, place), hook)
+
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
-        if self._pres is None:
-            self._pres = []
-        return Handle(self._pres, lambda g: first(hook((g,))))
+        return self.hooked("_pres", lambda g: first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with what the step passed on, and what it was given."""
-        if self._posts is None:
-            self._posts = []
-        return Handle(self._posts, hook)
+        return self.hooked("_posts", hook)
 
 
 class Leaf(Edge):
@@ -130,19 +143,8 @@ class Leaf(Edge):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
+        super().__init__(sys.maxsize)
         self.variable = variable
-        self.seq = -1
-        self._pres = self._posts = None
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return ()
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {hex(id(self))}>"
 
 
 class Step(Edge):
@@ -155,14 +157,12 @@ class Step(Edge):
     number: int
 
     __slots__ = (
-        "arose", "checks", "edges", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull",
-        "recipe", "result", "retained", "values", "whole",
+        "arose", "checks", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull", "recipe",
+        "result", "values", "whole",
     )  # fmt: skip
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
-        self.edges = edges
-        self.seq = next(_SEQUENCE)
-        self._pres = self._posts = None
+        super().__init__(next(_SEQUENCE), edges)
         self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
         self.result: Array | None = None
         # What must not have changed: memory, the version then, numbers, tensor (None: the result), number of the input.
@@ -176,7 +176,6 @@ class Step(Edge):
         self.module: Any = None
         self.line = Line(0)
         self.arose = False
-        self.retained: weakref.ref[Tensor] | None = None
 
     def name(self) -> str:
         return self.recipe.name
@@ -192,31 +191,24 @@ class Step(Edge):
         return self.recipe.output.dtype
 
     def order(self) -> Sequence[int]:
-        """Return which of its edges PyTorch shows, in its order."""
         return edges_shown(self.recipe)
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        count = len(self.edges)
-        edges = [self.edges[i] if i < count else None for i in self.order()]
-        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
-
-    def __repr__(self) -> str:
-        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
-        passed: Sequence[Any]
         kept = [*(self.values or found), self.result]
         if self.packed:
             from gradcli.pytorch.saved import unpacked
 
             kept = unpacked(self, kept)
-        given = self._tensors(kept, g) if create else [*kept, g]
-        passed = self.pull.round(given, replayed(self.pull, given)) if create else self.pull.program(given)
-        for i, own in zip(self.pull.active, passed, strict=True):
-            found[i] = own
+        if create:
+            from gradcli.pytorch.twice import passed
+
+            own: Sequence[Any] = passed(self, self._tensors(kept, g))
+        else:
+            own = self.pull.program([*kept, g])
+        for i, p in zip(self.pull.active, own, strict=True):
+            found[i] = p
         return found
 
     def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
@@ -262,39 +254,6 @@ def leading(a: Array, edge: Edge | None) -> Tensor:
     elif edge is not None:
         found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
     return found
-
-
-def replayed(pull: Pull, given: Sequence[Tensor | None]) -> list[Tensor]:
-    """Return what is passed on as tensors: the nodes of a pullback, each an operation that is recorded."""
-    inputs, wanted = pull.nodes
-    made: dict[Node, Any] = dict(zip(inputs, given, strict=True))
-    for node in scheduled(wanted, inputs):
-        if node.op == "const":
-            made[node] = None
-        elif node not in made:
-            places = [i for i, a in enumerate(node.args) if a.op != "const"]
-            fixed = [None if i in places else a for i, a in enumerate(node.args)]
-            made[node] = _again(node, fixed, [made[node.args[i]] for i in places])
-    return [_constant(n) if n.op == "const" else made[n] for n in wanted]
-
-
-def _again(node: Node, fixed: Sequence[Node | None], operands: Sequence[Tensor]) -> Tensor:
-    """Return what a node computes, recorded as an operation of its own; `fixed` are its constant arguments."""
-
-    def build(*nodes: Node) -> Node:
-        own = iter(nodes)
-        args = tuple(next(own) if a is None else a for a in fixed)
-        return Node(node.op, args, node.shape, node.settings, node.dtype)
-
-    if not operands:
-        return _constant(node)
-    constants = tuple(None if a is None else (a.shape, repr(a.values), a.dtype) for a in fixed)
-    name = f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op
-    return apply(node.op, build, operands, (node.shape, node.settings, node.dtype, constants), grad_name(name))
-
-
-def _constant(node: Node) -> Tensor:
-    return Make.tensor(Program((), [node])(())[0])
 
 
 def apply(
@@ -353,8 +312,6 @@ def record(
     step = Step(edges)
     step.recipe, step.pull = recipe, pull
     needed, needs_result, step.keeps = saved(recipe, pull)
-    if Mode.mutable:
-        needed, needs_result = [], False
     for i in needed:
         x = operands[i]
         if not isinstance(x, np.ndarray):

@@ -114,17 +114,18 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
         raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
 
 
-def check_square(name: str, A: Tensor, letter: str = "A") -> None:
-    """Refuse what is no square matrix, nor a stack of them.
+def check_square(name: str, A: Tensor) -> Tensor:
+    """Return a square matrix, or a stack of them.
 
-    Errors: `RuntimeError`.
+    Errors: `RuntimeError` for anything else.
     """
     if A.dim() < 2:
-        raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if A.shape[-1] != A.shape[-2]:
-        raise refusal("not a square matrix", name, letter, A.shape[-2], A.shape[-1])
+        raise refusal("not a square matrix", name, A.shape[-2], A.shape[-1])
     if A._a.dtype.kind != "f":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.word}")
+    return A
 
 
 def first_zero(A: Any) -> tuple[int, int] | None:

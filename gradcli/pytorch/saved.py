@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Sweep, as_tensor, check_kept
+from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, _Switch
-from gradcli.pytorch.record import Edge, Leaf, Step, leading
+from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor
 
 # What PyTorch calls the inputs that a step may keep, in their order, and its result; `-` it never keeps.
@@ -65,22 +65,6 @@ def attribute(step: Step, name: str) -> Any:
     if place >= 0 and step.values is not None and step.values[place] is not None:
         raise MissingError(f"{step.name()}.{name} of a number")
     return None
-
-
-def called(edge: Any, grads: Sequence[Any]) -> Any:
-    """Return what a step passes on for a gradient that a script gives it."""
-    if len(grads) != 1:
-        raise TypeError(f"expected 1 arguments, got {len(grads)} instead")
-    g = grads[0] if Mode.grad else grads[0]._a
-    if isinstance(edge, Leaf):
-        Sweep(True, Mode.grad).leaf(edge, g)
-        return ()
-    hooks, edge._posts = edge._posts, None  # which it does without
-    try:
-        found = tuple(None if p is None else as_tensor(p) for p in Sweep(True, Mode.grad).pull(edge, g))
-    finally:
-        edge._posts = hooks
-    return found[0] if len(found) == 1 else found
 
 
 # Hooks

@@ -12,18 +12,17 @@ import os
 import pickle
 import zipfile
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import ALL, dtype
+from gradcli.pytorch.dtypes import ALL
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _STRUCTURE = "gradcli.json"
-_PLAIN = (str, int, float, bool, type(None))
+_CONTAINERS = {"ordered": OrderedDict, "dict": dict, "list": list, "tuple": tuple}
 
 
 def save(obj: Any, f: Any, **_: Any) -> None:
@@ -39,27 +38,23 @@ def save(obj: Any, f: Any, **_: Any) -> None:
     with zipfile.ZipFile(f, "w") as archive:
         archive.writestr(_STRUCTURE, json.dumps(structure))
         for i, array in enumerate(arrays):
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            archive.writestr(f"{i}.npy", buffer.getvalue())
+            with archive.open(f"{i}.npy", "w") as file:
+                np.save(file, array, allow_pickle=False)
 
 
 def _described(obj: Any, arrays: list[Any]) -> Any:
-    if isinstance(obj, Tensor):
-        arrays.append(obj._a[..., 0])
-        return {"tensor": len(arrays) - 1, "parameter": type(obj).__name__ == "Parameter", "grad": obj._requires}
-    if isinstance(obj, dict):
-        kind = "ordered" if isinstance(obj, OrderedDict) else "dict"
-        return {kind: [[_described(k, arrays), _described(v, arrays)] for k, v in obj.items()]}
-    if isinstance(obj, list | tuple):
-        return {type(obj).__name__ if type(obj) in (list, tuple) else "tuple": [_described(v, arrays) for v in obj]}
-    if isinstance(obj, np.ndarray):
-        arrays.append(obj)
-        return {"array": len(arrays) - 1}
-    if isinstance(obj, _PLAIN):
-        return {"value": obj}
+    """Return what JSON can hold: arrays by their numbers, and containers by their kinds, a dictionary by its pairs."""
+    if isinstance(obj, str | int | float | None):
+        return obj
     if isinstance(obj, np.generic):
-        return {"value": obj.item()}
+        return obj.item()
+    if isinstance(obj, Tensor | np.ndarray):
+        arrays.append(obj._a[..., 0] if isinstance(obj, Tensor) else obj)
+        own = {"parameter": isinstance(obj, Parameter), "grad": obj._requires} if isinstance(obj, Tensor) else {}
+        return {"array": len(arrays) - 1, **own}
+    for name, kind in _CONTAINERS.items():
+        if isinstance(obj, kind):
+            return {name: [_described(v, arrays) for v in (obj.items() if isinstance(obj, dict) else obj)]}
     raise MissingError(
         f"torch.save of a {type(obj).__name__}", "what is saved is data: save model.state_dict() instead of the model"
     )
@@ -70,8 +65,6 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
     Errors: `RuntimeError` for a file that is none of these.
     """
-    if isinstance(f, str | Path) and not Path(f).exists():
-        raise FileNotFoundError(2, "No such file or directory", str(f))
     try:
         archive = zipfile.ZipFile(f)
     except zipfile.BadZipFile:
@@ -83,23 +76,19 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
 
 def _read(node: Any, archive: zipfile.ZipFile) -> Any:
-    ((kind, value), *more) = node.items()
-    match kind:
-        case "tensor":
-            found = of_array(np.load(io.BytesIO(archive.read(f"{value}.npy")), allow_pickle=False))
-            settings = dict(more)
-            if settings["parameter"]:
-                return Parameter(found, settings["grad"])
-            found._requires = settings["grad"]
-            return found
-        case "array":
-            return np.load(io.BytesIO(archive.read(f"{value}.npy")), allow_pickle=False)
-        case "dict" | "ordered":
-            pairs = [(_read(k, archive), _read(v, archive)) for k, v in value]
-            return OrderedDict(pairs) if kind == "ordered" else dict(pairs)
-        case "list" | "tuple":
-            return (list if kind == "list" else tuple)(_read(v, archive) for v in value)
-    return value
+    if not isinstance(node, dict):
+        return node
+    ((kind, value), *_) = node.items()
+    if kind in _CONTAINERS:
+        return _CONTAINERS[kind](_read(v, archive) for v in value)
+    array = np.load(io.BytesIO(archive.read(f"{value}.npy")), allow_pickle=False)
+    return _tensor(array, node["grad"], node["parameter"]) if "grad" in node else array
+
+
+def _tensor(array: Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
+    found = of_array(array)
+    found._requires = requires_grad
+    return Parameter(found, requires_grad) if is_parameter else found
 
 
 class _Reader(pickle.Unpickler):
@@ -110,28 +99,27 @@ class _Reader(pickle.Unpickler):
         self.archive, self.folder = archive, folder
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
-            return OrderedDict
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _rebuilt
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return lambda data, requires_grad, hooks: Parameter(data, requires_grad)
         if module == "torch" and name.endswith("Storage"):
             return next((d for d in ALL if d.tensor.removesuffix("Tensor") + "Storage" == name), None)
-        raise pickle.UnpicklingError(f"the file holds a {module}.{name}, and only tensors are read")
+        if f"{module}.{name}" not in _KNOWN:
+            raise pickle.UnpicklingError(f"the file holds a {module}.{name}, and only tensors are read")
+        return _KNOWN[f"{module}.{name}"]
 
     def persistent_load(self, identity: Any) -> Any:
         _, kind, key, _, size = identity
-        own: dtype = kind
-        return np.frombuffer(self.archive.read(f"{self.folder}/data/{key}"), own.numpy)[:size].copy()
+        return np.frombuffer(self.archive.read(f"{self.folder}/data/{key}"), kind.numpy)[:size].copy()
 
 
 def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, *_: Any) -> Tensor:
-    width = storage.itemsize
-    view = np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), tuple(n * width for n in stride))
-    found = of_array(view.copy())
-    found._requires = requires_grad
-    return found
+    strides = tuple(n * storage.itemsize for n in stride)
+    return _tensor(np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
+
+
+_KNOWN = {
+    "collections.OrderedDict": OrderedDict,
+    "torch._utils._rebuild_tensor_v2": _rebuilt,
+    "torch._utils._rebuild_parameter": lambda data, requires_grad, hooks: Parameter(data, requires_grad),
+}
 
 
 def _of_pytorch(archive: zipfile.ZipFile) -> Any:

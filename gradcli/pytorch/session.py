@@ -193,7 +193,7 @@ def fresh() -> None:
     CUTS.clear()
     Recorder.swept = None
     Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
-    Mode.hooks, Mode.no_hooks, Mode.mutable = None, None, False
+    Mode.hooks = None
     DEFAULT.seed()
 
 

@@ -195,25 +195,19 @@ class Tensor(metaclass=_Methods):
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        edge = edge_of(self)
-        if edge._pres is None:
-            edge._pres = []
-        if isinstance(edge, Leaf):
-            self._keep(edge)
-        return Handle(edge._pres, hook)
+        return self._kept_edge().hooked("_pres", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.is_leaf or not self.requires_grad:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        edge = edge_of(self)
-        if edge._posts is None:
-            edge._posts = []
-        self._keep(edge)
-        return Handle(edge._posts, hook)
+        return self._kept_edge().hooked("_posts", hook)
 
-    def _keep(self, edge: Edge) -> None:
-        """Keep a leaf that has hooks as long as its tensor lives."""
-        self._leaf = lambda: edge  # type: ignore[assignment,return-value]
+    def _kept_edge(self) -> Edge:
+        """Return what its gradient flows into, which lives as long as it does: that of a leaf has hooks from now on."""
+        edge = edge_of(self)
+        if isinstance(edge, Leaf):
+            self._leaf = lambda: edge
+        return edge
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None

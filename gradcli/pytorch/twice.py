@@ -1,6 +1,6 @@
-"""Gradients of gradients: what PyTorch calls the step that makes a gradient which has a history itself.
+"""Gradients of gradients: a gradient that has a history is the result of an operation, and PyTorch's name for it.
 
-A step that is not listed is made of others, whose last one gives the name.
+One that is not listed is made of others, whose last one gives the name.
 """
 
 from __future__ import annotations
@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node, const, elementwise
-from gradcli.pytorch.calls import called
-from gradcli.pytorch.record import Leaf, Step, apply, leading
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.vjp import active_nodes
+from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.recipes import Recipe
+from gradcli.pytorch.record import Make, Step, leading, record
 from gradcli.pytorch.tensor import Tensor
 
 # What depends on the input, though the derivative does not change with it.
@@ -45,38 +49,54 @@ _NAMES = {step: names for names, steps in _GRADIENTS.items() for step in steps.s
 _NAMES |= {name: f"{name}Backward" for name in _OWN}
 
 
-def renamed(step: Step, g: Tensor, passed: Sequence[Any]) -> Sequence[Any]:
-    """Return what a step passed on, as tensors, under PyTorch's names for what made them."""
-    name = step.name()
-    root = name.removesuffix("Backward0")
-    known = _NAMES.get(root) or _NAMES.get(name) or ""
-    names = [known[1:]] * len(passed) if known.startswith("*") else known.split(",")
-    if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
-        names = ["Mul"]
-    found = list(passed)
-    for i, own in enumerate(passed):
-        if not isinstance(own, Tensor) or own is g:
+def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
+    """Return what a step passes on as tensors that have a history; the last of what it is given is the gradient."""
+    arrays = [None if x is None else x._a for x in given]
+    found: list[Tensor] = []
+    for k, own in enumerate(step.pull.again(arrays)):
+        if step.pull.passed[k] in step.pull.inputs:  # as it came
+            found.append(given[step.pull.inputs.index(step.pull.passed[k])])
             continue
-        wanted = names[i] if i < len(names) else ""
-        if own._fn is None and root in (*_TIED, "Relu") and not own._requires:
-            found[i] = own = _tied(own, step, i)
-        if own._fn is None or own._fn.seq < step.seq:
-            continue
-        if not wanted and own._fn.name() == "SumBackward1" and g.dim() > own.dim():
-            wanted = "View"  # of axes that broadcasting added
-        if wanted and (wanted == "View" or not own._fn.name().startswith("Sum")):
-            called(own, wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0")
+        places, active, recipe = _operation(step, k)
+        operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
+        out = Make.tensor(own)
+        if Mode.maps:
+            out._map = min((x._map for x in operands), default=out._map)
+        if recorded := tuple([i for i in active if operands[i].requires_grad]):
+            record(out, recipe, operands, [x._a for x in operands], recorded)
+        found.append(out)
     return found
 
 
-def _tied(own: Tensor, step: Step, i: int) -> Tensor:
-    """Return a gradient that depends on the input, with a derivative of 0, as PyTorch's does."""
-    edge = step.edges[i]
-    if edge is None:
-        return own
-    x = edge.variable if isinstance(edge, Leaf) else leading(np.zeros_like(own._a), edge)
+def _operation(step: Step, k: int) -> tuple[list[int], list[int], Any]:
+    """Return what computes one of the gradients that a step passes on: from what, what it depends on, and how."""
+    pull, key = step.pull, (step.name(), k)
+    if key in pull.derivatives:
+        return pull.derivatives[key]
+    node, i = pull.passed[k], pull.active[k]
+    tied = i if step.name().removesuffix("Backward0") in (*_TIED, "Relu") else -1
+    read = {*scheduled([node])}
+    places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
+    inputs = [pull.inputs[p] for p in places]
+    graph = Graph.of({str(p): n for p, n in enumerate(pull.inputs)}, {"": node})
+    active = [j for j, p in enumerate(places) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
+    # Of a constant there is nothing to record.
+    recipe = inputs and Recipe(f"{step.recipe.op}_backward", _name(step, i, node), (), inputs, node)
+    return pull.derivatives.setdefault(key, (places, active, recipe))
 
-    def build(g: Node, old: Node) -> Node:
-        return elementwise("where", const(0, (), "bool"), old, g)
 
-    return apply("tied", build, (own, x))
+def _name(step: Step, i: int, node: Node) -> str:
+    """Return what PyTorch calls the step that makes a gradient for an input."""
+    name = step.name()
+    root = name.removesuffix("Backward0")
+    known = _NAMES.get(root) or _NAMES.get(name) or ""
+    names = [known[1:]] * (i + 1) if known.startswith("*") else known.split(",")
+    if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
+        names = ["Mul"]
+    wanted = names[i] if i < len(names) else ""
+    if node.op == "sum":
+        reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
+        wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
+    if not wanted:
+        return grad_name(f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op)
+    return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"

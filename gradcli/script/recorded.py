@@ -24,7 +24,7 @@ from gradcli.script.naming import Names, fresh
 from gradcli.script.written import CallOf, gives, node_of, operands_at
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
 
 Array = np.ndarray[Any, Any]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.node import Node, const
-from gradcli.pytorch.autograd import Call
 from gradcli.pytorch.autograd import function as functions
 from gradcli.pytorch.autograd.function import Context
+from gradcli.pytorch.backward import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Line, Recorder

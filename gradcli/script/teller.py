@@ -17,7 +17,7 @@ from gradcli.script.shown import Printed, columns
 from gradcli.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.pytorch.session import Script
 
 _ROOM = 3000  # calls inside of calls
@@ -46,16 +46,15 @@ class Teller:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen while the script runs."""
-        from gradcli.pytorch.autograd import Listeners
         from gradcli.pytorch.record import Recorder
 
         Recorder.explains, Recorder.stepped = True, self.stepped
-        Listeners.before, Listeners.done = self.begins, self.is_done
+        Recorder.before, Recorder.done = self.begins, self.is_done
         try:
             yield
         finally:
             Recorder.explains, Recorder.stepped = False, None
-            Listeners.before = Listeners.done = None
+            Recorder.before = Recorder.done = None
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""

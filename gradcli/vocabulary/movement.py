@@ -152,7 +152,7 @@ def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
 
 def _rolled(x: Node, step: int, axis: int) -> Node:
     n = x.shape[axis]
-    start = -step % n
+    start = -step % max(1, n)
     parts = [range(start, n), range(start)]
     keys = [tuple(part if i == axis else range(m) for i, m in enumerate(x.shape)) for part in parts]
     return construct.concatenate([index(x, key) for key in keys], axis)

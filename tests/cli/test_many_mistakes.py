@@ -63,6 +63,8 @@ FILES = [
     csv("1,2\n3,4\n", "`p.csv` has no values for the input `a`", "a column of numbers is headed by its name: a"),
     csv("a,b,a\n1,2,3\n", "`p.csv` has the column `a` twice"),
     csv("a,b\n1,2\n3,four\n", "`p.csv`, line 3, column `b`: `four` is not a number"),
+    csv("a,b\n1,2\n3,1e400\n", "`p.csv`, line 3, column `b`: `1e400` is too large", "infinity is `inf`"),
+    csv("a,b\n1," + "9" * 310 + "\n", "`p.csv`, line 2, column `b`", "is too large"),
     csv("a,b\r\n1,2\r\n\r\nthree,4\r\n", "`p.csv`, line 4, column `a`: `three` is not a number"),
     csv('a,b,"two\nlines"\n1,2,"x\ny"\n1,z,3\n', "`p.csv`, line 5, column `b`: `z` is not a number"),
     csv("a,b\n1,\n", "`p.csv`, line 2, column `b`: the cell is blank"),

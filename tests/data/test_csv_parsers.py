@@ -192,10 +192,11 @@ def test_parsers_agree_about_one_column(path, lines, end, last):
 
 
 @each("cell", CELLS + ODD)
-def test_each_cell_is_what_python_takes_for_a_number(path, cell):
+def test_each_cell_is_what_python_takes_for_a_number_that_float64_has_room_for(path, cell):
     try:
         number = float(cell.strip('"') if cell.startswith('"') and cell.endswith('"') else cell)
-        wanted = np.float64(number) if cell.isascii() and "_" not in cell else None
+        is_large = np.isinf(number) and "i" not in cell.lower()
+        wanted = np.float64(number) if cell.isascii() and "_" not in cell and not is_large else None
     except ValueError:
         wanted = None
     found = agree(path, [f"1,{cell},3"], "\n", ["x1"])

@@ -97,7 +97,6 @@ STEP += "    opt.zero_grad()\n    (w**2 + w).backward()\n    opt.step()\n"
         ("SGD([w], lr=0.1, weight_decay=1.)", "w ← w - lr·(w.grad + 1·w) = 0.5 → 0.25"),
         ("Adam([w], lr=0.1)", "w ← w - lr·m/(√v + eps) = 0.5 - 0.1·2/(√4 + 1e-08) = 0.4"),
         ("RMSprop([w], lr=0.1)", "w ← w - lr·w.grad/(√s + eps) = 0.5 → -0.5"),
-        ("Adagrad([w], lr=0.1)", "w ← w - lr·w.grad/(√s + eps) = 0.5 → 0.4"),
         ("AdamW([w], lr=0.1)", "w ← (1 - lr·0.01)·w - lr·m/(√v + eps) = 0.5 → 0.3995"),
     ],
 )

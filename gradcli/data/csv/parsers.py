@@ -7,6 +7,8 @@ installed and NumPy's where it is not, answer None where they are not certain of
 from __future__ import annotations
 
 import io
+import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from gradcli.errors import InputError
 _FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])
 _NO_BLANKS = bytes.maketrans(_FOREIGN_BLANKS, b"?" * len(_FOREIGN_BLANKS))
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
+_LARGE = re.compile(rb"[eE]\+?\d{3}|\d{300}")  # what may be too large, and is not written as infinity
 _ROWS = 2**12  # that the reference parser has as text at a time
 
 
@@ -49,9 +52,12 @@ def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | No
     if chunk.isspace():
         return None
     try:
-        return by_arrow(chunk, table, places)
+        found = by_arrow(chunk, table, places)
     except ImportError:
-        return by_numpy(chunk, table, places)
+        found = by_numpy(chunk, table, places)
+    if found and any(np.isinf(column).any() for column in found) and _LARGE.search(chunk):
+        return None
+    return found
 
 
 def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
@@ -146,26 +152,45 @@ def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[floa
     cells = [row[place] for place in picked.places]
     try:
         return [_number(cell) for cell in cells]
-    except ValueError:
+    except (ValueError, OverflowError):
         cell, name = next(pair for pair in zip(cells, picked.names, strict=True) if not _is_number(pair[0]))
-        what = f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank"
-        hint = "write a point, not a comma, in a number: 1.5" if _is_number(cell.replace(",", ".", 1)) else None
+        what, hint = _mistake(cell)
         raise InputError(f"{label}, line {line}, column {quoted(name)}: {what}", hint=hint) from None
 
 
 def _number(cell: str) -> float:
-    """Return the number in a cell: what Python takes for one, in ASCII and without underscores."""
+    """Return the number in a cell: what Python takes for one, in ASCII and without underscores.
+
+    Errors: `ValueError` for what is no number, `OverflowError` for one that float64 has no room for.
+    """
     if not cell.isascii() or "_" in cell:
         raise ValueError
-    return float(cell)
+    found = float(cell)
+    if math.isinf(found) and "i" not in cell.lower():
+        raise OverflowError
+    return found
 
 
 def _is_number(cell: str) -> bool:
     try:
         _number(cell)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return True
+
+
+def _mistake(cell: str) -> tuple[str, str | None]:
+    """Return what is wrong with a cell, and what to write."""
+    try:
+        _number(cell)
+    except OverflowError:
+        return f"{quoted(cell)} is too large", "float64 ends near 1.8e308; infinity is `inf`"
+    except ValueError:
+        pass
+    if not cell.strip():
+        return "the cell is blank", None
+    is_comma = _is_number(cell.replace(",", ".", 1))
+    return f"{quoted(cell)} is not a number", "write a point, not a comma, in a number: 1.5" if is_comma else None
 
 
 def _uneven(label: str, line: int, count: int, width: int) -> InputError:

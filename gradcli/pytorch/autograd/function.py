@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import about, changed_text
-from gradcli.pytorch.messages import refusal, told
+from gradcli.pytorch.backward import check_kept
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode, no_grad
-from gradcli.pytorch.record import Edge, Leaf, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, script_line
 from gradcli.pytorch.saved import packed, undone
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -40,12 +41,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that were kept."""
-        step = self._step
-        if step is not None:
-            if step.freed is not None:
-                raise about(told("freed graph"), "second", step)
-            return tuple(step.kept_tensors())
-        return self._kept
+        return self._kept if self._step is None else self._step.kept_tensors()
 
     saved_variables = saved_tensors
 
@@ -66,18 +62,30 @@ class FunctionStep(Step):
     """The step of a script's own function."""
 
     is_own = True
-    __slots__ = ("cls", "context", "made", "outputs", "tensors", "versions")
+    __slots__ = ("_kept", "cls", "context", "made", "outputs", "tensors")
 
-    def __init__(self, cls: type, context: Context, edges: tuple[Edge | None, ...], outputs: list[Tensor]) -> None:
-        super().__init__(edges)
+    def __init__(self, cls: type, context: Context, args: Sequence[Any], outputs: list[Tensor]) -> None:
+        needed = zip(args, context.needs_input_grad, strict=True)
+        super().__init__(tuple(edge_of(x) if own else None for x, own in needed))
         self.cls, self.context = cls, context
-        self.tensors: Sequence[int] = ()  # which of the arguments are
+        self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
+        numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
+        # What was saved, with the number of a result, and what tells whether it was changed since.
+        self._kept: list[tuple[Any, int | None, Any]] = []
+        for i, x in enumerate(context._kept):
+            number = numbers.get(id(x))
+            source = x if number is None else None
+            checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
+            self._kept.append((x, number, checks))
+        self.keeps = bool(self._kept)
+        if Mode.hooks is not None:
+            self.packed = {i: packed(x) for i, x in enumerate(context._kept) if isinstance(x, Tensor)}
         if Recorder.explains or Mode.anomaly:
             self.line = script_line()
-        self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
-        self.made = [y._a.copy() for y in outputs] if Recorder.explains else []
-        self.versions = [x._memory.version if isinstance(x, Tensor) else 0 for x in context._kept]
-        self.keeps = bool(context._kept)
+        if Recorder.explains:
+            self.operands = tuple(None if e is not None else x for e, x in zip(self.edges, args, strict=True))
+            self.made = [y._a.copy() for y in outputs]
 
     def __getattr__(self, name: str) -> Any:
         if name in ("metadata", "recipe"):
@@ -101,43 +109,35 @@ class FunctionStep(Step):
         """Return what a gradient of an output flows into."""
         return self if len(self.outputs) == 1 else OutputStep(self, number)
 
-    def kept_tensors(self) -> list[Any]:
+    def kept_tensors(self) -> tuple[Any, ...]:
         """Return what was saved; a result leads back to this step.
 
-        Errors: PyTorch's, for what was changed in place since.
+        Errors: PyTorch's, for what was freed, or changed in place since.
         """
         found = []
-        for i, (x, version) in enumerate(zip(self.context._kept, self.versions, strict=True)):
-            own = x.__dict__.get("_own_output") if isinstance(x, Tensor) and x._fn is None else None
+        for i, (x, number, checks) in enumerate(self._kept):
+            check_kept(self, checks if i not in self.packed else ())
+            if number is not None:
+                x, source = new(x._a), self.output(number)
+                x._fn = source
             if i in self.packed:
-                source = edge_of(x) if x.requires_grad else None
-                found.append(undone(self, i, source if own is None else self.output(own)))
-                continue
-            if isinstance(x, Tensor) and x._memory.version != version:
-                text = changed_text(x._memory, version, x._a, x._step if own is None else self)
-                raise about(text, "in place", self, x._memory, version)
-            if own is not None:
-                x = new(x._a)
-                x._fn = self.output(own)
+                x = undone(self, i, edge_of(x) if x.requires_grad else None)
             found.append(x)
-        return found
+        return tuple(found)
 
     def free(self, line: int) -> None:
         if self.keeps:
             self.freed = line
 
     def passed(self, g: Any, create: bool) -> list[Any]:
+        parts = g if isinstance(g, dict) else {0: g}
         given = []
         for i, (shape, dtype) in enumerate(self.outputs):
-            own = g.get(i) if isinstance(g, dict) else g if i == 0 else None
-            if own is None:
-                own = np.zeros(shape, dtype) if self.context._materialize else None
-            given.append(own if own is None or isinstance(own, Tensor) else new(own))
-        before, Mode.grad = Mode.grad, create
-        try:
-            found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
-        finally:
-            Mode.grad = before
+            own = parts.get(i)
+            if own is None and self.context._materialize:
+                own = np.zeros(shape, dtype)
+            given.append(new(own) if isinstance(own, np.ndarray) else own)
+        found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
         return self._checked(list(found) if isinstance(found, tuple | list) else [found], create)
 
     def _checked(self, found: list[Any], create: bool) -> list[Any]:
@@ -151,15 +151,15 @@ class FunctionStep(Step):
             if edge is None or own is None:
                 passed.append(None)
                 continue
-            shape = edge.variable.shape if isinstance(edge, Leaf) else edge.shape  # type: ignore[attr-defined]
-            if tuple(own.shape) != tuple(shape):
+            shape = tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)  # type: ignore[attr-defined]
+            if tuple(own.shape) != shape:
                 try:
                     fits = np.broadcast_shapes(own.shape, shape) == tuple(own.shape)
                 except ValueError:
                     fits = False
                 if not fits:
                     raise refusal("shape of a function's gradient", self.name(), i, list(own.shape), list(shape))
-                own = own.sum_to_size(tuple(shape))
+                own = own.sum_to_size(shape)
             own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
             passed.append(own if create else own._a)
         return passed
@@ -240,35 +240,25 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
 
 
 def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
-    edges = tuple(edge_of(x) if needed else None for x, needed in zip(args, context.needs_input_grad, strict=True))
-    tensors = [y for y in outputs if isinstance(y, Tensor)]
-    step = FunctionStep(cls, context, edges, tensors)
-    if Recorder.explains:
-        step.operands = tuple(None if e is not None else x for e, x in zip(edges, args, strict=True))
-    context._step, step.tensors = step, [i for i, x in enumerate(args) if isinstance(x, Tensor)]
     for x in context._dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-    found = []
+    context._step = step = FunctionStep(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
+    given = {id(x) for x in args} - {id(x) for x in context._dirty}
     kept = {id(x) for x in context._kept}
-    number = 0
+    found: list[Any] = []
+    number = count()
     for y in outputs:
-        if not isinstance(y, Tensor):
-            found.append(y)
-            continue
         made = y
-        if any(y is x for x in args) and not any(y is x for x in context._dirty):
-            made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
-        if id(y) in kept:
-            y.__dict__["_own_output"] = number
-            made = alias(y)
-        if id(y) not in context._whole and y._a.dtype.kind == "f":
-            made._fn = step.output(number)
-            made._requires = False
-        number += 1
+        if isinstance(y, Tensor):
+            if id(y) in kept:
+                made = alias(y)
+            elif id(y) in given:
+                made = y.view_as(y) if y.numel() else y.clone()
+            own = next(number)
+            if id(y) not in context._whole and y._a.dtype.kind == "f":
+                made._fn, made._requires = step.output(own), False
         found.append(made)
-    if Mode.hooks is not None:
-        step.packed = {i: packed(x) for i, x in enumerate(context._kept) if isinstance(x, Tensor)}
     return found
 
 

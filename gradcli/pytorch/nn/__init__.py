@@ -9,13 +9,21 @@ _FILES = ("layers", "convolutions", "weightless", "containers", "module")
 __all__: list[str] = []  # all is found by name
 
 
+def _class(name: str) -> Any:
+    for file in _FILES if name[0].isupper() else ():
+        found = getattr(import_module(f"{__name__}.{file}"), name, None)
+        if getattr(found, "__module__", "").startswith("torch.nn."):
+            return found
+    return None
+
+
 def __getattr__(name: str) -> Any:
-    for file in _FILES:
-        found = import_module(f"{__name__}.{file}")
-        if name in found.__all__:
-            return getattr(found, name)
-    raise AttributeError(name)
+    if (found := _class(name)) is None:
+        raise AttributeError(name)
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({name for file in _FILES for name in import_module(f"{__name__}.{file}").__all__})
+    from gradcli.pytorch.lookup import pytorch_names
+
+    return sorted(filter(_class, pytorch_names()["torch.nn"]))

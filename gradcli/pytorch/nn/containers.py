@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.nn.module import Module, Parameter, listed
+from gradcli.pytorch.nn.module import Module, Parameter
 
 
 class _Listed(Module):
@@ -23,9 +22,10 @@ class _Listed(Module):
         self.add_module(str(len(self)), value)
         return self
 
-    def _become(self, values: Any) -> Any:
-        self.__dict__[self.kind].clear()
-        return self.extend(values)
+    def extend(self, values: Any) -> Any:
+        for value in values:
+            self.append(value)
+        return self
 
     def insert(self, index: int, value: Any) -> Any:
         own = list(self)
@@ -38,10 +38,9 @@ class _Listed(Module):
         self._become(own)
         return found
 
-    def extend(self, values: Any) -> Any:
-        for value in values:
-            self.append(value)
-        return self
+    def _become(self, values: Any) -> Any:
+        self.__dict__[self.kind].clear()
+        return self.extend(values)
 
     def __len__(self) -> int:
         return len(self.__dict__[self.kind])
@@ -63,12 +62,12 @@ class _Listed(Module):
 class ModuleList(_Listed):
     """Modules in a list."""
 
-    def _children_shown(self) -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
+    def _children_shown(self) -> list[tuple[str, str]]:
+        found = []
         for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
             places = [str(i) for i, _ in group]
             several = f"{len(places)} x " if len(places) > 1 else ""
-            found.append(("-".join(dict.fromkeys((places[0], places[-1]))), Shown(several + text)))
+            found.append(("-".join(dict.fromkeys((places[0], places[-1]))), several + text))
         return found
 
 
@@ -76,12 +75,10 @@ class Sequential(_Listed):
     """Layers, one after the other."""
 
     def __init__(self, *args: Any) -> None:
-        if len(args) == 1 and isinstance(args[0], dict):
-            super().__init__()
-            for name, module in args[0].items():
-                self.add_module(name, module)
-        else:
-            super().__init__(args)
+        by_name = len(args) == 1 and isinstance(args[0], dict)
+        super().__init__(() if by_name else args)
+        for name, module in args[0].items() if by_name else ():
+            self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
         for module in self:
@@ -89,9 +86,8 @@ class Sequential(_Listed):
         return input
 
     def __getitem__(self, key: Any) -> Any:
-        return (
-            type(self)(dict(list(self._modules.items())[key])) if isinstance(key, slice) else super().__getitem__(key)
-        )
+        is_slice = isinstance(key, slice)
+        return type(self)(dict(list(self._modules.items())[key])) if is_slice else super().__getitem__(key)
 
     def __add__(self, other: Any) -> Any:
         return type(self)(*self, *other)
@@ -106,83 +102,29 @@ class ParameterList(_Listed):
         self._parameters[str(len(self))] = value if isinstance(value, Parameter) else Parameter(value)
         return self
 
-    def __repr__(self) -> str:
-        return _shown(self, lambda p: str(p.dtype))
+    def extra_repr(self) -> str:
+        rows = self._parameters.items()
+        kind = "  ({}): Parameter containing: [{} of size {}]"
+        return "\n".join(kind.format(n, p.dtype, "x".join(map(str, p.shape))) for n, p in rows)
 
 
-class Shown:
-    """A text that is shown in the place of a module."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
+def _of_modules(name: str) -> Any:
+    return lambda self, *args: getattr(self._modules, name)(*args)
 
 
 class ModuleDict(Module):
     """Modules by name."""
 
-    kind = "_modules"
-
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         self._modules.update(modules or {})
 
-    def __getitem__(self, key: str) -> Any:
-        return getattr(self, self.kind)[key]
-
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __contains__(self, key: str) -> bool:
-        return key in getattr(self, self.kind)
-
-    def __len__(self) -> int:
-        return len(getattr(self, self.kind))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(getattr(self, self.kind))
-
-    def keys(self) -> Any:
-        return getattr(self, self.kind).keys()
-
-    def items(self) -> Any:
-        return getattr(self, self.kind).items()
-
-    def values(self) -> Any:
-        return getattr(self, self.kind).values()
-
-
-class ParameterDict(ModuleDict):
-    """Parameters by name."""
-
-    kind = "_parameters"
-
-    def __init__(self, parameters: Any = None) -> None:
-        super().__init__()
-        self.update(parameters or {})
-
-    def update(self, parameters: Any) -> None:
-        """Take parameters in, by name or as pairs."""
-        for name, value in dict(parameters).items():
-            self[name] = value
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
-
-    def __repr__(self) -> str:
-        return _shown(self, lambda p: f"torch.{OF_NUMPY[p._a.dtype].tensor}")
-
-
-def _shown(module: Module, kind: Callable[[Any], str]) -> str:
-    """Return what a container of parameters is shown as."""
-    rows = [
-        f"  ({n}): Parameter containing: [{kind(p)} of size {'x'.join(map(str, p.shape))}]"
-        for n, p in module._parameters.items()
-    ]
-    name = type(module).__name__
-    return "\n".join([f"{name}(", *(f"  {row}" for row in rows), ")"]) if len(rows) > 1 else f"{name}({''.join(rows)})"
+    __getitem__, __contains__ = _of_modules("__getitem__"), _of_modules("__contains__")
+    __len__, __iter__ = _of_modules("__len__"), _of_modules("__iter__")
+    keys, values, items = map(_of_modules, ("keys", "values", "items"))
 
 
 class DataParallel(Module):
@@ -194,6 +136,3 @@ class DataParallel(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
-
-
-__all__ = listed(globals(), __name__)

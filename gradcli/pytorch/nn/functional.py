@@ -6,55 +6,81 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, reshape
+from gradcli.graph.construct import call
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
 from gradcli.kernels.normalizations import statistics
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.lookup import functional_named
-from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
+from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.operations.gathering import one_hot
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
-from gradcli.pytorch.operations.products import addmm, einsum, matmul, mv
+from gradcli.pytorch.operations.products import addmm, matmul, mv
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, check_pooling
+from gradcli.pytorch.refusals import check_convolution, check_pooling, several
 from gradcli.pytorch.registry import check_tensors
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.vocabulary import FUNCTIONS
 
+# Functions of the vocabulary
 
-def _activation(name: str) -> Callable[..., Tensor]:
-    def activate(input: Tensor, *args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        if args and isinstance(args[-1], bool):
-            *args, inplace = args  # type: ignore[assignment]
-        check_tensors(activate, name, [input])
-        if name == "relu" and input._a.dtype == bool:
-            raise RuntimeError("Boolean inputs not supported for relu")
-        made = functional_named(name)
-        assert made is not None
-        if not inplace:
-            return made(input, *args, **kwargs)  # type: ignore[no-any-return]
-        return change(input, lambda x: numbered(made(x, *args, **kwargs)), f"{name}_")
-
-    activate.__name__ = name
-    return activate
+_IN_PLACE = frozenset(
+    (
+        *("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"),
+        "threshold",
+    )
+)
+_POOLS = frozenset(("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"))
+_ROWS = _IN_PLACE | _POOLS | {"hardshrink", "softplus", "softshrink"}
 
 
-for _name in "relu relu6 selu silu mish hardswish hardsigmoid elu celu leaky_relu hardtanh threshold".split():  # noqa: SIM905
-    globals()[_name] = _activation(_name)
-    globals()[f"{_name}_"] = partial(globals()[_name], inplace=True)
+def _of_row(name: str) -> Callable[..., Tensor]:
+    """Return a function with the settings of a row of the vocabulary, and that of PyTorch's behind them."""
+    run = partial(_pooled if name in _POOLS else _activated, name, functional_named(name))
+    _, *own = signature(ELEMENTWISE.get(name) or FUNCTIONS[name]).parameters.values()
+    more = "inplace" if name in _IN_PLACE else "return_indices" if name.startswith("max") else None
+    if more is not None:
+        own.append(Parameter(more, Parameter.POSITIONAL_OR_KEYWORD, default=False))
+    names = [p.name for p in own]
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            check_tensors(function, name, [input])
+        return run(input, **dict(zip(names, args, strict=False)), **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = Signature([next(iter(signature(function).parameters.values())), *own])  # type: ignore[attr-defined]
+    return function
+
+
+def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
+    if name == "relu" and input._a.dtype == bool:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return change(input, lambda x: numbered(made(x, **more)), f"{name}_") if inplace else made(input, **more)
+
+
+def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Tensor:
+    if more.pop("return_indices", False):
+        raise MissingError(f"{name}(return_indices=True)")
+    steps = kernel_size if stride is None or stride == [] else stride
+    settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
+    check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
+    return made(input, kernel_size, None if steps == kernel_size else steps, **more)
+
+
+# Activations
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -83,7 +109,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 def prelu(input: Tensor, weight: Any) -> Tensor:
     own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
-    return functional_named("prelu_kernel")(input, own)  # type: ignore[misc,no-any-return]
+    return functional_named("prelu_kernel")(input, own)  # type: ignore[misc]
 
 
 def _along(name: str) -> Callable[..., Tensor]:
@@ -102,57 +128,47 @@ _IMPLICIT = "Implicit dimension choice for {} has been deprecated. Change the ca
 softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"))
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    soft: Any = softmax((logits - logits.detach().clone().exponential_().log()) / tau, dim)
-    if not hard:
-        return soft  # type: ignore[no-any-return]
-    places = soft.max(dim, keepdim=True)[1]
-    chosen = soft.detach().new_zeros(soft.shape).scatter(dim, places, 1.0)
-    return chosen - soft.detach() + soft  # type: ignore[no-any-return]
-
-
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)  # type: ignore[no-any-return]
+    return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
     first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)  # type: ignore[attr-defined]
-    return (first * second).sum(dim)  # type: ignore[no-any-return]
+    return (first * second).sum(dim)
 
 
 # Layers
 
 
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    check_tensors(linear, "linear", [input])
+    if not isinstance(input, Tensor):
+        check_tensors(linear, "linear", [input])
     columns = input.shape[-1]
+    if input.dim() == 1 and bias is None and weight.dim() == 2 and columns != weight.shape[-1]:
+        return mv(weight, input)  # which says, as PyTorch does, that they do not fit
     if weight.dim() == 1 and bias is None:
         return matmul(input, weight)
-    if input.dim() == 1 and bias is None and columns != weight.shape[-1]:
-        return mv(weight, input)  # which says, as PyTorch does, that they do not fit
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])
+    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
     if input.is_contiguous():
-        return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined,no-any-return]
+        return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
     found: Any = matmul(flat, turned)
-    return called(found.view(*shape), "UnsafeViewBackward0") + bias  # type: ignore[no-any-return]
-
-
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    one, other = (x if x.dim() == 2 else x.reshape(-1, x.shape[-1]) for x in (input1, input2))
-    found: Any = einsum("bi,oij,bj->bo", one, weight, other)
-    if input1.dim() != 2:
-        found = found.view(*input1.shape[:-1], weight.shape[0])
-    return found if bias is None else found + bias  # type: ignore[no-any-return]
+    return called(found.view(*shape), "UnsafeViewBackward0") + bias
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     return _dropped(input, p, training, inplace, input.shape)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    if input.dim() != 4:
+        raise MissingError(f"torch.nn.functional.dropout2d of {input.dim()} axes")
+    return _dropped(input, p, training, inplace, (*input.shape[:2], 1, 1))
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
@@ -161,105 +177,38 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
     if not training or not input.numel():
         return input
     if input._a.dtype.kind != "f":
-        word = input.dtype.word
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.word}")
     if not inplace:
         return dropped(input, p, tuple(shape))
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
-
-
-def _of_channels(axes: int) -> Callable[..., Tensor]:
-    name = f"dropout{axes}d"
-
-    def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        """Return the channels, some of them 0 by chance."""
-        rank = input.dim()
-        if rank not in (axes + 1, axes + 2):
-            wish = told("purpose of a dropout", name, axes, "s" * (axes > 1), axes + 1, axes + 2)
-            if axes == 1:
-                raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {rank}D input. {wish}")
-            warn("rank for a dropout", name, rank, wish)
-        if axes == 2 and rank == 3:
-            warn("rank for dropout2d")
-        if rank < 2 and training and input.numel():
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        alone = axes != 2 and rank == axes + 1
-        x = (input.unsqueeze_(0) if inplace else input.unsqueeze(0)) if alone else input
-        found: Any = _dropped(x, p, training, inplace, (*x.shape[:2], *(1,) * (x.dim() - 2)))
-        return (found.squeeze_(0) if inplace else found.squeeze(0)) if alone else found
-
-    drop.__name__ = name
-    return drop
-
-
-dropout1d, dropout2d, dropout3d = map(_of_channels, (1, 2, 3))
 
 
 def embedding(
     input: Tensor,
     weight: Tensor,
     padding_idx: int | None = None,
-    max_norm: Any = None,
-    norm_type: Any = 2,
-    **more: Any,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor:
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise MissingError("torch.nn.functional.embedding(max_norm=…, scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
-    if any(more.values()):
-        raise MissingError(f"torch.nn.functional.embedding({next(k for k, v in more.items() if v)}=…)")
-    if max_norm is not None:
-        _shorten(weight, np.unique(own), max_norm, norm_type)
     places = Places.of(own)
-    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
 
     def build(w: Node, *mask: Node) -> Node:
         found = take(w, 0, places)
         return elementwise("where", mask[0], call("detach", found), found) if mask else found
 
-    mask = [] if padding is None else [(own == padding)[..., None, None]]
     return apply("embedding", build, (weight, *mask), places)
 
 
-def _shorten(weight: Tensor, rows: Any, most: float, p: float) -> None:
-    """Scale rows of a table in place that are longer than allowed."""
-    with no_grad():
-        for i in rows:
-            length = weight[i].norm(p).item()
-            if length > most:
-                weight[i] *= most / (length + 1e-7)
-
-
-def layer_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
-
-
-def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    n, channels = input.shape[:2]
-    if channels % num_groups:
-        raise refusal("channels in groups", list(input.shape), num_groups)
-    size = input.numel() // (n * num_groups)
-    rest = (1,) * (input.dim() - 2)
-
-    def build(x: Node, *scale: Node) -> Node:
-        rows = reshape(x, (n, num_groups, size))
-        found = reshape(FUNCTIONS["layer_norm"](rows, (size,), None, None, const(exact(eps))), x.shape)
-        own = [reshape(s, (channels, *rest)) for s in scale]
-        found = found * own.pop(0) if weight is not None else found
-        return found + own.pop(0) if bias is not None else found
-
-    given = [x for x in (weight, bias) if x is not None]
-    settings = (num_groups, eps, weight is None)
-    return apply("group_norm", build, (input, *given), settings, "NativeGroupNormBackward0")
-
-
-def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
-    axes = tuple(range(-len(tuple(normalized_shape)), 0))
-    least = float(np.finfo(input._a.dtype).eps) if eps is None else eps
-    found = input * (input.pow(2).mean(axes, keepdim=True) + least).rsqrt()
-    return found if weight is None else found * weight  # type: ignore[no-any-return]
 
 
 def batch_norm(
@@ -289,49 +238,17 @@ def batch_norm(
 # Windows
 
 
-def _pooled(name: str) -> Callable[..., Tensor]:
-    def pool(
-        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **kwargs: Any
-    ) -> Tensor:
-        if kwargs.pop("return_indices", False):
-            raise MissingError(f"{name}(return_indices=True)")
-        largest = name.startswith("max")
-        given = {**dict(zip(("dilation", "ceil_mode") if largest else ("ceil_mode",), args, strict=False)), **kwargs}
-        steps = kernel_size if stride is None or stride == [] else stride
-        settings = {"kernel_size": kernel_size, "stride": steps, "padding": padding}
-        check_pooling(name, input, {**settings, "dilation": given.get("dilation", 1)}, given.get("ceil_mode", False))
-        return named(name, input, kernel_size, None if steps == kernel_size else steps, padding, *args, **kwargs)
-
-    pool.__name__ = name
-    return pool
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
+    wanted = [n if k is None else k for n, k in zip(input.shape[-2:], several(output_size, 2), strict=True)]
+    if wanted == [1, 1]:
+        return input.mean((-2, -1), keepdim=True)
+    rows = [divmod(n, k) for n, k in zip(input.shape[-2:], wanted, strict=True)]
+    if any(rest for _, rest in rows):
+        raise MissingError(f"adaptive_avg_pool2d(output_size={output_size}) of {list(input.shape)}")
+    return called(named("avg_pool2d", input, tuple(n for n, _ in rows)), "AdaptiveAvgPool2DBackward0")
 
 
-max_pool1d, max_pool2d, avg_pool1d, avg_pool2d = map(_pooled, ("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"))
-
-
-def _adaptive(name: str, axes: int, windows: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return pooling to a given size, of windows that divide the axes evenly."""
-
-    def pool(input: Any, output_size: Any) -> Tensor:
-        sizes = output_size if isinstance(output_size, tuple | list) else (output_size,) * axes
-        own = [n if k is None else k for n, k in zip(input.shape[-axes:], sizes, strict=True)]
-        if name == "avg" and set(own) == {1} and axes == 2:
-            return input.mean((-2, -1), keepdim=True)  # type: ignore[no-any-return]
-        if any(n % k for n, k in zip(input.shape[-axes:], own, strict=True)):
-            raise MissingError(f"adaptive_{name}_pool{axes}d(output_size={output_size}) of {list(input.shape)}")
-        found = windows(input, tuple(n // k for n, k in zip(input.shape[-axes:], own, strict=True)))
-        return called(found, f"Adaptive{name.capitalize()}Pool2DBackward0") if axes == 2 else found  # type: ignore[no-any-return]
-
-    return pool
-
-
-adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1, avg_pool1d), _adaptive("avg", 2, avg_pool2d)
-adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1, max_pool1d), _adaptive("max", 2, max_pool2d)
-
-
-def _convolution(name: str) -> Callable[..., Tensor]:
-    axes = int(name[-2])
-
+def _convolution(axes: int) -> Callable[..., Tensor]:
     def convolve(
         input: Tensor,
         weight: Tensor,
@@ -343,58 +260,35 @@ def _convolution(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         settings = {"stride": stride, "padding": padding, "dilation": dilation}
         check_convolution(axes, input, weight, bias, settings, groups)
-        found = named(name, input, weight, bias, groups=groups, **settings)
-        return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")  # type: ignore[no-any-return]
+        found = named(f"conv{axes}d", input, weight, bias, groups=groups, **settings)
+        return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")
 
     return convolve
 
 
-conv1d, conv2d = _convolution("conv1d"), _convolution("conv2d")
-_PADS = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-_NAMES = {
-    "reflect": "ReflectionPad{}DBackward0",
-    "replicate": "ReplicationPad{}DBackward0",
-    "circular": "torch::autograd::CopySlices",
-}
+conv1d, conv2d = map(_convolution, (1, 2))
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    if mode == "constant":
-        return named("pad", input, tuple(pad), mode, value or 0)
-    axes = len(pad) // 2
-    ends = [(0, 0)] * (input.dim() - axes) + [(pad[i], pad[i + 1]) for i in range(2 * axes - 2, -1, -2)]
-    places = [np.pad(np.arange(n), e, _PADS[mode]) for n, e in zip(input.shape, ends, strict=True)]  # type: ignore[call-overload]
-
-    def build(x: Node) -> Node:
-        for axis, own in enumerate(places):
-            x = take(x, axis, Places.of(own)) if any(ends[axis]) else x
-        return x
-
-    return apply("pad", build, (input,), (mode, tuple(ends)), _NAMES[mode].format(axes))
+    if mode != "constant":
+        raise MissingError(f"torch.nn.functional.pad(mode={mode!r})")
+    return named("pad", input, tuple(pad), mode, value or 0)
 
 
-def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False
-) -> Tensor:
-    scores = query @ key.transpose(-2, -1) * (1 / float(np.sqrt(query.shape[-1])))
-    if is_causal:
-        scores = scores.masked_fill(scores.detach().mul(0).add(1).triu(1).ne(0), -np.inf)
-    if attn_mask is not None:
-        masked = attn_mask._a.dtype == bool
-        scores = scores.masked_fill(attn_mask.logical_not(), -np.inf) if masked else scores + attn_mask
-    return dropout(softmax(scores, -1), dropout_p, dropout_p > 0) @ value
-
-
-ELSEWHERE = dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
-ELSEWHERE |= dict.fromkeys(("fold", "interpolate", "unfold"), "nn.patches")
+ELSEWHERE = {"conv_transpose1d": "convolutions", "conv_transpose2d": "convolutions", "interpolate": "interpolation"}
+ELSEWHERE = {name: f"nn.{file}" for name, file in ELSEWHERE.items()}
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "one_hot":
-        return one_hot
-    if name in ELSEWHERE:
+    if name in _ROWS:
+        found: Any = _of_row(name)
+    elif name.removesuffix("_") in _IN_PLACE:
+        found = partial(__getattr__(name[:-1]), inplace=True)
+    elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
+    elif name == "one_hot":
+        found = one_hot
     else:
         found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
@@ -404,4 +298,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *vars(losses)]
+    return [*globals(), *_ROWS, *vars(losses)]

@@ -97,16 +97,14 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity), generator)
 
 
-def _old(made: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def __getattr__(name: str) -> Callable[..., Tensor]:
     """Return a function under the name that it had once, which warns."""
+    made = globals().get(f"{name}_")
+    if made is None or name in ("ones", "zeros"):
+        raise AttributeError(name)
 
     def fill(*args: Any, **kwargs: Any) -> Tensor:
-        warn("old name in init", made.__name__[:-1], made.__name__)
+        warn("old name in init", name, made.__name__)
         return made(*args, **kwargs)
 
     return fill
-
-
-uniform, normal, constant, eye = _old(uniform_), _old(normal_), _old(constant_), _old(eye_)
-xavier_uniform, xavier_normal = _old(xavier_uniform_), _old(xavier_normal_)
-kaiming_uniform, kaiming_normal = _old(kaiming_uniform_), _old(kaiming_normal_)

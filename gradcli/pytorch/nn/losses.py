@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, log_softmax, reduce, reshape
+from gradcli.graph.construct import call, reduce
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
@@ -55,6 +55,9 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
         operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
         is_told = any(p.name == "how" for p in names)
 
+        defaults = {"reduction": "mean"} | {p.name: p.default for p in names}
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
         @wraps(loss)
         def call(*args: Any, **kwargs: Any) -> Tensor:
             given = dict(zip((*operands, *places), args, strict=False)) | kwargs
@@ -62,13 +65,16 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
             reduction = given.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
-                return loss(**given, how=how) if is_told else _one(loss(**given), how)  # type: ignore[no-any-return]
+                return loss(**given, how=how) if is_told else _one(loss(**given), how)
             except AttributeError:
                 for i, x in enumerate(operands):
                     if inner and not isinstance(given[x], Tensor):
                         raise refusal("no tensor for a loss", inner, x, i + 1, typename(given[x])) from None
                 raise
 
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(n, kind, default=defaults.get(n)) for n in (*operands, *places)]
+        )
         return call
 
     return register
@@ -110,14 +116,18 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     if target.size() != input.size():
         warn("size of the target", target.shape, input.shape)
     if weight is not None:
-        return _weighted(_compared(name, input, target, "none", None, **more), weight, how, name)
+        loss = _compared(name, input, target, "none", None, **more)
+        if weight.shape != loss.shape:
+            raise ValueError("Weights and input must have the same size.")
+        loss = loss * weight
+        return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
     input, target = broadcast_tensors(input, target)
     kind = result_dtype((input, target))
     if not kind.is_floating_point:
         if name != "l1_loss" or kind.name == "bool":
             raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
         if how == "mean":
-            return (input - target).mean()  # type: ignore[no-any-return]
+            return (input - target).mean()
 
     def build(x: Node, y: Node) -> Node:
         settings = {k: const(exact(v)) for k, v in more.items()}
@@ -126,16 +136,6 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
     grad = named if name == "l1_loss" else grad_name(name)
     return apply(name, build, (input, target), (how, tuple(more.items())), grad)
-
-
-def _weighted(loss: Any, weight: Tensor, how: str, name: str) -> Tensor:
-    """Return a weighted loss: the mean over the weights' sum, but of Huber's loss over their number."""
-    if weight.shape != loss.shape:
-        raise ValueError("Weights and input must have the same size.")
-    found = loss * weight
-    if how == "mean" and name != "huber_loss":
-        return found.sum() / weight.sum()  # type: ignore[attr-defined,no-any-return]
-    return _one(found, how)  # type: ignore[no-any-return]
 
 
 # Of probabilities
@@ -186,7 +186,7 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)
-    return loss.sum() / input.shape[0] if input.shape else loss.sum()  # type: ignore[no-any-return]
+    return loss.sum() / input.shape[0] if input.shape else loss.sum()
 
 
 # What PyTorch composes itself
@@ -249,19 +249,6 @@ def triplet_margin_loss(
     return (margin + near - far).clamp_min(0)
 
 
-@_reducing("weight", *_OLD)
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
-    loss = target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input)
-    return -(loss if weight is None else loss * weight).sum(-1) / input.shape[-1]
-
-
-@_reducing(*_OLD)
-def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
-    if target.requires_grad:
-        raise refusal("target requires grad")
-    return called(_one((1 + (-target * input).exp()).log(), how), "SoftMarginLossBackward0")
-
-
 # Of classes
 
 
@@ -284,28 +271,21 @@ def cross_entropy(
     if not label_smoothing:
         return hard
     even = _even(scores, target, weight, ignore_index, how)
-    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])  # type: ignore[no-any-return]
+    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])
 
 
-def _of_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, how: str, smoothing: float) -> Tensor:
+def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing: float) -> Any:
     axis = min(1, input.dim() - 1)
     classes = input.shape[axis]
-    even, rest = const(exact(smoothing / max(1, classes))), const(exact(1 - smoothing))
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / max(1, classes)
+    loss = named("log_softmax", input, axis) * target
+    loss = loss if weight is None else loss * weight.view(-1, *(1,) * (input.dim() - axis - 1))
+    if how == "none":
+        return -loss.sum(axis)
+    whole = -loss.sum()
     samples = max(1, input.numel() // max(1, classes))
-
-    def build(x: Node, y: Node, *own: Node) -> Node:
-        likely = y * rest + even if smoothing else y
-        products = log_softmax(x, axis) * likely
-        for w in own:
-            products = products * reshape(w, (*w.shape, *(1,) * (len(x.shape) - axis - 1)))
-        if how == "none":
-            return -reduce("sum", products, (axis,))
-        total = -reduce("sum", products, tuple(range(len(x.shape))))
-        return total / const(samples) if how == "mean" else total
-
-    given = (input, target, weight) if weight is not None else (input, target)
-    name = "DivBackward1" if how == "mean" else "NegBackward0"
-    return apply("cross_entropy_soft", build, given, (how, smoothing), name)
+    return called(whole / samples, "DivBackward1") if how == "mean" else whole
 
 
 @_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", inner="nll_loss_nd")

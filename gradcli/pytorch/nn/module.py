@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import missing
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Module", "Parameter"]
@@ -59,7 +60,38 @@ def _hooking(kind: str) -> Callable[..., Handle]:
     return register
 
 
-_OWN = ("_parameters", "_buffers", "_modules")
+def _values(name: str) -> Callable[..., Iterator[Any]]:
+    """Return a method that gives what another gives by name."""
+
+    def values(self: Module, *recurse: bool, **settings: Any) -> Iterator[Any]:
+        for _, value in getattr(self, f"named_{name}")(**dict(zip(("recurse",), recurse, strict=False)), **settings):
+            yield value
+
+    values.__name__, values.__qualname__ = name, f"Module.{name}"
+    return values
+
+
+def _converting(dtype: Any) -> Callable[[Any], Any]:
+    return lambda self: self.to(dtype)
+
+
+# What a module has by name: each kind is a dictionary.
+_KINDS = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}
+# Where PyTorch defines its modules, which `type` tells, and how their names begin.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "batchnorm": ("BatchNorm",), "container": ("Sequential", "ModuleList", "ModuleDict", "ParameterList"),
+    "conv": ("Conv",), "dropout": ("Dropout",), "flatten": ("Flatten", "Unflatten"), "linear": ("Linear", "Identity"),
+    "normalization": ("LayerNorm",), "pooling": ("Max", "Avg", "Adaptive"), "rnn": ("RNN",), "sparse": ("Embedding",),
+}  # fmt: skip
+# What PyTorch's modules can, and these cannot.
+_LACKING = frozenset(
+    (
+        *("bfloat16", "compile", "get_buffer", "get_extra_state", "get_parameter", "set_extra_state"),
+        *("register_full_backward_pre_hook", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook"),
+        *("register_state_dict_post_hook", "register_state_dict_pre_hook", "set_submodule", "share_memory", "to_empty"),
+        "type",
+    )
+)
 
 
 class Module:
@@ -70,61 +102,64 @@ class Module:
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if cls.__module__.startswith("gradcli."):
+            other = "loss" if cls.__name__.endswith("Loss") else "activation"
+            home = next((home for home, starts in _HOMES.items() if cls.__name__.startswith(starts)), other)
+            cls.__module__ = f"torch.nn.modules.{home}"
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        put = super().__setattr__
-        put("training", True)
-        for name in _OWN:
-            put(name, {})
-        put("_hooks", {"pre": {}, "forward": {}, "backward": {}, "backward_pre": {}, "old": {}})
-        put("_transient", set())
+        hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
+        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=set())
+
+    def _holder(self, name: str) -> Any:
+        """Return which dictionary has a name; it is empty where none has."""
+        own = self.__dict__
+        for kind in _KINDS:
+            if name in own.get(kind, ()):
+                return own[kind]
+        return {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
         kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
         if kind:
-            if kind not in own:
-                word = "parameters" if kind == "_parameters" else "module"
-                raise AttributeError(f"cannot assign {word} before Module.__init__() call")
+            if kind not in self.__dict__:
+                raise AttributeError(f"cannot assign {_KINDS[kind]} before Module.__init__() call")
             self._forget(name)
-            own[kind][name] = value
-        elif name in own.get("_parameters", ()):
-            if value is not None:
-                word = value.type() if isinstance(value, Tensor) else type(value).__name__
-                raise TypeError(f"cannot assign '{word}' as parameter '{name}' (torch.nn.Parameter or None expected)")
-            own["_parameters"][name] = None
-        elif name in own.get("_modules", ()):
-            if value is not None:
-                word = type(value).__name__
-                raise TypeError(f"cannot assign '{word}' as child module '{name}' (torch.nn.Module or None expected)")
-            own["_modules"][name] = None
-        elif name in own.get("_buffers", ()):
-            own["_buffers"][name] = value
+            self.__dict__[kind][name] = value
+        elif holder := self._holder(name):
+            if value is not None and holder is not self._buffers:
+                is_module = holder is self._modules
+                what, wanted = ("child module", "Module") if is_module else ("parameter", "Parameter")
+                word = value.type() if isinstance(value, Tensor) else typename(value)
+                raise TypeError(f"cannot assign '{word}' as {what} '{name}' (torch.nn.{wanted} or None expected)")
+            holder[name] = value
         else:
             super().__setattr__(name, value)
 
     def _forget(self, name: str) -> None:
         self.__dict__.pop(name, None)
-        for kind in _OWN:
-            self.__dict__[kind].pop(name, None)
+        self._holder(name).pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        for kind in _OWN:
-            found = self.__dict__.get(kind)
-            if found is not None and name in found:
-                return found[name]
+        holder = self._holder(name)
+        if holder:
+            return holder[name]
+        if name in _LACKING:
+            raise missing(name, (), "torch.nn.Module.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
-        for kind in _OWN:
-            if name in self.__dict__[kind]:
-                del self.__dict__[kind][name]
-                return
-        super().__delattr__(name)
+        if holder := self._holder(name):
+            del holder[name]
+        else:
+            super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
 
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
         self._forget(name)
         self._parameters[name] = param
 
@@ -151,25 +186,20 @@ class Module:
         hooks = self.__dict__["_hooks"]
         if not any(hooks.values()):
             return self._owned(self.forward(*args, **kwargs))
+        from gradcli.pytorch.nn.module_hooks import Watched, watch_step
+
         for hook in list(hooks["pre"].values()):
             found = hook(self, args)
             if found is not None:
                 args = found if isinstance(found, tuple) else (found,)
-        watched = None
-        if hooks["backward"] or hooks["backward_pre"]:
-            from gradcli.pytorch.nn.module_hooks import Watched
-
-            watched = Watched(self, hooks)
-            args = watched.inputs(args)
-        result = self._owned(self.forward(*args, **kwargs))
+        watched = Watched(self, hooks["backward"]) if hooks["backward"] else None
+        result = self._owned(self.forward(*(watched.inputs(args) if watched else args), **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
         if hooks["old"]:
-            from gradcli.pytorch.nn.module_hooks import watch_step
-
             watch_step(self, list(hooks["old"].values()), args, result)
-        return result if watched is None else watched.outputs(result)
+        return watched.outputs(result) if watched else result
 
     def _owned(self, result: Any) -> Any:
         """Let what made the result know whose output it is, for explanations."""
@@ -179,8 +209,7 @@ class Module:
         return result
 
     register_forward_hook, register_forward_pre_hook = _hooking("forward"), _hooking("pre")
-    register_full_backward_hook, register_full_backward_pre_hook = _hooking("backward"), _hooking("backward_pre")
-    register_backward_hook = _hooking("old")
+    register_full_backward_hook, register_backward_hook = _hooking("backward"), _hooking("old")
 
     # What there is in it
 
@@ -194,15 +223,6 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
 
-    def modules(self) -> Iterator[Module]:
-        yield from (m for _, m in self.named_modules())
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        yield from ((n, m) for n, m in self._modules.items() if m is not None)
-
-    def children(self) -> Iterator[Module]:
-        yield from (m for _, m in self.named_children())
-
     def _named(self, kind: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
@@ -214,18 +234,13 @@ class Module:
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
         yield from self._named("_parameters", prefix, recurse)
 
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        for _, p in self.named_parameters(recurse=recurse):
-            yield p
-
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
         yield from self._named("_buffers", prefix, recurse)
 
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        yield from (b for _, b in self.named_buffers(recurse=recurse))
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        yield from self._named("_modules", "", False)
 
-    def get_parameter(self, target: str) -> Any:
-        return dict(self.named_parameters())[target]
+    parameters, buffers, modules, children = map(_values, ("parameters", "buffers", "modules", "children"))
 
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules())[target]
@@ -242,21 +257,20 @@ class Module:
         own = dict((*self.named_parameters(), *self.named_buffers()))
         absent = [n for n in self.state_dict() if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]
-        lines = []
-        if strict and unexpected:
-            lines.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{n}"' for n in unexpected) + ". ")
-        if strict and absent:
-            lines.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{n}"' for n in absent) + ". ")
-        for name, value in state_dict.items():
-            if name in own:
-                if own[name].shape != value.shape:
-                    lines.append(
-                        f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the "
-                        f"shape in current model is {own[name].shape}."
-                    )
-                    continue
-                own[name]._a[...] = value._a
-                own[name]._memory.version += 1
+        lines = [
+            f"{what} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". "
+            for what, names in (("Missing", absent), ("Unexpected", unexpected))
+            if strict and names
+        ]
+        for name, value in [(n, v) for n, v in state_dict.items() if n in own]:
+            if own[name].shape != value.shape:
+                lines.append(
+                    f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                    f"current model is {own[name].shape}."
+                )
+                continue
+            own[name]._a[...] = value._a
+            own[name]._memory.version += 1
         if lines:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(lines))
         return _Incompatible((absent, unexpected))
@@ -286,29 +300,18 @@ class Module:
         forget(self.parameters(), set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        for module in self.modules():
-            for value in (*module._parameters.values(), *module._buffers.values()):
-                if value is not None and value.is_floating_point():
-                    value._a = value.detach().to(*args, **kwargs)._a
+        for value in (*self.parameters(), *self.buffers()):
+            if value.is_floating_point():
+                value._a = value.detach().to(*args, **kwargs)._a
         return self
 
-    def double(self) -> Self:
-        return self.to(float64)
-
-    def float(self) -> Self:
-        return self.to(float32)
-
-    def half(self) -> Self:
-        return self.to(float16)
+    double, float, half = map(_converting, (float64, float32, float16))
 
     def cpu(self) -> Self:
         return self
 
     def cuda(self, device: Any = None) -> Self:
         raise AssertionError("Torch not compiled with CUDA enabled")
-
-    def share_memory(self) -> Self:
-        return self
 
     def extra_repr(self) -> str:
         return ""
@@ -318,13 +321,13 @@ class Module:
 
     def __repr__(self) -> str:
         extra = self.extra_repr().split("\n") if self.extra_repr() else []
-        children = [f"({n}): " + repr(m).replace("\n", "\n  ") for n, m in self._children_shown()]
+        children = [f"({n}): " + text.replace("\n", "\n  ") for n, text in self._children_shown()]
         single = len(extra) == 1 and not children
         inner = extra[0] if single else "".join(f"\n  {line}" for line in (*extra, *children))
         return f"{self._get_name()}({inner}" + (")" if single or not inner else "\n)")
 
-    def _children_shown(self) -> list[tuple[str, Any]]:
-        return list(self._modules.items())
+    def _children_shown(self) -> list[tuple[str, str]]:
+        return [(n, repr(m)) for n, m in self._modules.items()]
 
 
 def typename(x: Any) -> str:
@@ -340,33 +343,7 @@ Module.__module__ = "torch.nn.modules.module"
 def forget(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Forget the gradients of parameters, or set them to 0."""
     for p in parameters:
-        if p._grad is not None and not set_to_none:
-            p._grad._a[...] = 0
-        elif set_to_none:
+        if set_to_none:
             p._grad = None
-
-
-def listed(names: dict[str, Any], own: str) -> list[str]:
-    """Return the modules that a file defines, and let them say that they are `torch.nn`'s."""
-    found = [n for n, v in names.items() if isinstance(v, type) and issubclass(v, Module) and n[0] != "_"]
-    found = [n for n in found if names[n].__module__ == own]
-    for name in found:
-        names[name].__module__ = f"torch.nn.modules.{HOMES.get(name, own.rpartition('.')[2])}"
-    return found
-
-
-_HOMES = {
-    "linear": "Linear Bilinear Identity",
-    "conv": "Conv1d Conv2d ConvTranspose1d ConvTranspose2d",
-    "upsampling": "Upsample",
-    "batchnorm": "BatchNorm1d BatchNorm2d",
-    "normalization": "LayerNorm GroupNorm",
-    "dropout": "Dropout Dropout2d",
-    "sparse": "Embedding",
-    "rnn": "RNN RNNCell",
-    "flatten": "Flatten Unflatten",
-    "activation": "PReLU",
-    "container": "Sequential ModuleList ModuleDict ParameterList",
-}
-# Where PyTorch defines a module, which `type` tells.
-HOMES = {name: home for home, names in _HOMES.items() for name in names.split()}
+        elif p._grad is not None:
+            p._grad._a[...] = 0

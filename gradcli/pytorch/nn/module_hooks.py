@@ -12,11 +12,6 @@ from gradcli.pytorch.operations.views import _reshaped
 from gradcli.pytorch.tensor import Tensor
 
 
-def _again(x: Tensor) -> Tensor:
-    """Return a tensor of its own that shows the same numbers."""
-    return _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
-
-
 def watch_step(module: Any, hooks: Sequence[Any], args: Any, result: Any) -> None:
     """Have old hooks called with what the last step of a module passes on, and with what it was given."""
     y = result
@@ -49,53 +44,44 @@ def _are_tensors(x: Any) -> bool:
 class Watched:
     """One call of a module whose gradients are watched."""
 
-    def __init__(self, module: Any, hooks: dict[str, Any]) -> None:
+    def __init__(self, module: Any, hooks: dict[Any, Any]) -> None:
         self.module, self.hooks = module, hooks
         self.out: list[Any] = []
         self.into: list[Any] = []
-        self.watches_inputs = False
+        self.wanted = self.arrived = 0  # gradients of inputs
+
+    def _seen(self, x: Any, hook: Any) -> Any:
+        """Return a tensor of its own that shows the same numbers, whose gradient goes through a hook."""
+        if not isinstance(x, Tensor) or not x.requires_grad or not Mode.grad:
+            return x
+        found = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+        hook.of = self.module, next(reversed(self.hooks.values()))  # for explanations: which function it calls
+        found.register_hook(hook)
+        return found
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the inputs, each as a tensor of its own whose gradient is seen."""
+        """Return the inputs, whose gradients are seen."""
         self.into = [None] * len(args)
-        if not Mode.grad:
-            return args
-        found = []
-        waiting = sum(isinstance(a, Tensor) and a.requires_grad for a in args)
-        self.watches_inputs = waiting > 0
-        for i, a in enumerate(args):
-            if isinstance(a, Tensor) and a.requires_grad:
-                a = _again(a)
-                a.register_hook(self._at_input(i, waiting))
-            found.append(a)
-        return tuple(found)
+        found = tuple(self._seen(a, partial(self._at_input, i)) for i, a in enumerate(args))
+        self.wanted = sum(a is not own for a, own in zip(args, found, strict=True))
+        return found
 
-    def _at_input(self, i: int, waiting: int) -> Any:
-        seen: list[int] = []
+    def _at_input(self, i: int, g: Tensor) -> Any:
+        self.into[i] = g
+        self.arrived += 1
+        if self.arrived < self.wanted:
+            return None
+        self.arrived = 0
+        changed = self._called()
+        return None if changed is None else changed[i]
 
-        def hook(g: Tensor) -> Any:
-            self.into[i] = g
-            self.__dict__.setdefault("arrived", seen).append(i)
-            if len(self.__dict__["arrived"]) < waiting:
-                return None
-            self.__dict__["arrived"].clear()
-            changed = self.called()
-            return None if changed is None else changed[i]
-
-        return self._owned(hook, "backward")
-
-    def _owned(self, hook: Any, kind: str) -> Any:
-        """Let a hook know, for explanations, of which module it is, and which function of the script's it calls."""
-        hook.of = self.module, next(reversed(self.hooks[kind].values()), hook)
-        return hook
-
-    def called(self) -> Any:
+    def _called(self) -> Any:
         """Call the hooks with what has been seen; nothing is where all went around the outputs."""
         if all(g is None for g in self.out):
             return None
         given = tuple(self.into)
         changed = None
-        for hook in list(self.hooks["backward"].values()):
+        for hook in list(self.hooks.values()):
             found = hook(self.module, given, tuple(self.out))
             if found is not None:
                 given = changed = tuple(found) if isinstance(found, tuple | list) else (found,)
@@ -103,28 +89,15 @@ class Watched:
 
     def outputs(self, result: Any) -> Any:
         """Return the outputs, whose gradients are seen."""
-        single = not isinstance(result, tuple)
-        parts = [result] if single else list(result)
-        if single and not isinstance(result, Tensor):
+        if not isinstance(result, tuple | Tensor):
             warn("output that no hook sees", type(result))
+        parts = result if isinstance(result, tuple) else (result,)
         self.out = [None] * len(parts)
-        for i, y in enumerate(parts):
-            if isinstance(y, Tensor) and y.requires_grad:
-                parts[i] = y = _again(y)
-                y.register_hook(self._at_output(i))
-        return parts[0] if single else tuple(parts)
+        found = tuple(self._seen(y, partial(self._at_output, i)) for i, y in enumerate(parts))
+        return found if isinstance(result, tuple) else found[0]
 
-    def _at_output(self, i: int) -> Any:
-        def hook(g: Tensor) -> Any:
-            self.out[i] = g
-            changed = None
-            for pre in list(self.hooks["backward_pre"].values()):
-                found = pre(self.module, tuple(self.out))
-                if found is not None:
-                    changed = found[i] if isinstance(found, tuple) else found
-            if not self.watches_inputs and None not in self.out:
-                warn("full hook without inputs")
-                self.called()
-            return changed
-
-        return self._owned(hook, "backward_pre")
+    def _at_output(self, i: int, g: Tensor) -> None:
+        self.out[i] = g
+        if not self.wanted and None not in self.out:
+            warn("full hook without inputs")
+            self._called()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,25 @@ from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function
 from gradcli.pytorch.tensor import Tensor
+
+# What PyTorch calls the factors of each product, and how many axes they have.
+_FACTORS = {
+    "mm": {"self": 2, "mat2": 2},
+    "mv": {"self": 2, "vec": 1},
+    "dot": {"self": 1, "tensor": 1},
+    "bmm": {"batch1": 3, "batch2": 3},
+    "addmm": {"mat1": 2, "mat2": 2},
+    "outer": {"self": 1, "vec2": 1},
+}
+
+
+def _check(name: str, a: Tensor, b: Tensor) -> None:
+    """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
+    for x, (word, rank) in zip((a, b), _FACTORS[name].items(), strict=True):
+        if x.dim() != rank:
+            raise refusal(f"axes of {name}", word, x.dim(), a.dim(), b.dim())
+    if name != "outer" and (a.shape[-1] != b.shape[-min(2, b.dim())] or (name == "bmm" and len(a) != len(b))):
+        raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -28,48 +48,16 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
     return apply("matmul", construct.matmul, (a, b), (), name)
 
 
-@both("mm")
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    for name, x in (("self", input), ("mat2", mat2)):
-        if x.dim() != 2:
-            raise RuntimeError(f"{name} must be a matrix")
-    _check_matrices(input, mat2)
-    return _multiplied(input, mat2, "MmBackward0")
+def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
+    _check(name, a, b)
+    return _multiplied(a, b, f"{name.capitalize()}Backward0")
 
 
-def _check_matrices(a: Tensor, b: Tensor) -> None:
-    if a.shape[1] != b.shape[0]:
-        raise refusal("shapes of a product", *a.shape, *b.shape)
-
-
-@both("mv")
-def mv(input: Tensor, vec: Tensor) -> Tensor:
-    if input.dim() != 2 or vec.dim() != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.dim()}, {vec.dim()}")
-    if input.shape[1] != vec.shape[0]:
-        rows, columns = input.shape
-        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({vec.shape[0]})")
-    return _multiplied(input, vec, "MvBackward0")
-
-
-@both("dot")
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    if input.dim() != 1 or tensor.dim() != 1:
-        raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
-    if input.shape != tensor.shape:
-        m, n = input.numel(), tensor.numel()
-        raise refusal("sizes of a dot", m, n)
-    return _multiplied(input, tensor, "DotBackward0")
-
-
-@both("bmm")
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    for i, x in enumerate((input, mat2), 1):
-        if x.dim() != 3:
-            raise RuntimeError(f"batch{i} must be a 3D tensor")
-    if input.shape[-1] != mat2.shape[-2]:
-        raise refusal("sizes of batches", input.shape[0], input.shape[2], *mat2.shape[:2])
-    return _multiplied(input, mat2, "BmmBackward0")
+mm: Callable[..., Tensor] = both("mm")(lambda input, mat2: _product("mm", input, mat2))
+mv: Callable[..., Tensor] = both("mv")(lambda input, vec: _product("mv", input, vec))
+dot: Callable[..., Tensor] = both("dot")(lambda input, tensor: _product("dot", input, tensor))
+both("bmm")(lambda input, mat2: _product("bmm", input, mat2))
+both("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
 
 
 @both("matmul")
@@ -81,10 +69,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
     if ranks == (1, 2) and input.shape != other.shape[:1]:
         return mv(t(other), input)  # which raises
-    inner = other.shape[-2] if ranks[1] > 1 else other.shape[0]
+    inner = other.shape[-min(2, ranks[1])]
     if input.shape[-1] != inner:
         rows = int(np.prod(input.shape[:-1]))
-        raise refusal("shapes of a product", rows, input.shape[-1], inner, other.shape[-1])
+        raise refusal("sizes of mm", rows, input.shape[-1], inner, other.shape[-1])
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
 
 
@@ -93,26 +81,18 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 @both("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    for name, x in (("mat1", mat1), ("mat2", mat2)):
-        if x.dim() != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {x.dim()}-D tensor")
+    _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
-        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[operator,no-any-return]
-    _check_matrices(mat1, mat2)
+        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[no-any-return]
     if mat1._a.dtype != mat2._a.dtype:
         first, second = (x.dtype.word for x in (mat1, mat2))
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 
-both("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
-
-
 @both("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    for name, x in (("self", input), ("vec2", vec2)):
-        if x.dim() != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.dim()}-D")
+    _check("outer", input, vec2)
     return input.reshape(-1, 1) * vec2  # type: ignore[attr-defined,no-any-return]
 
 

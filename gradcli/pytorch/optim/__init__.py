@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from gradcli.pytorch.tensor import Tensor, new, of_array
 
 class Optimizer:
     """Parameters in groups, each with its settings, and what is kept for each parameter."""
-
-    first: ClassVar[tuple[str, ...]] = ()  # settings that stand first in a group, where the order is another one
-    more: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -39,10 +36,9 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        own = group["params"]
-        own = [own] if isinstance(own, Tensor) else list(own)
-        named = [p[0] for p in own if isinstance(p, tuple)]
-        own = [p[1] if isinstance(p, tuple) else p for p in own]
+        given = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        names = [p[0] for p in given if isinstance(p, tuple)]
+        own = [p[1] if isinstance(p, tuple) else p for p in given]
         for p in own:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
@@ -50,14 +46,16 @@ class Optimizer:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len(set(map(id, own))) < len(own):
             warn("parameter listed twice")
-        if {id(p) for p in own} & {id(p) for g in self.param_groups for p in g["params"]}:
+        if {*map(id, own)} & {*map(id, self._parameters())}:
             raise ValueError("some parameters appear in more than one parameter group")
-        names = {"param_names": named} if named else {}
-        given = {k: v for k, v in group.items() if k != "params"}
-        self.param_groups.append({"params": own, **names, **self.defaults, **given})
+        named = {"param_names": names} if names else {}
+        self.param_groups.append({"params": own, **named, **self.defaults, **group} | {"params": own})
+
+    def _parameters(self) -> list[Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        forget((p for group in self.param_groups for p in group["params"]), set_to_none)
+        forget(self._parameters(), set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         self._opt_called, loss = True, None
@@ -66,15 +64,13 @@ class Optimizer:
                 loss = closure()
         done = []
         with np.errstate(all="ignore"):
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p._grad is not None:
-                        before = p._a.copy() if Recorder.explains else None
-                        self._change(p, _downhill(p, group), group)
-                        p._memory.version += 1
-                        if Recorder.explains:
-                            p._memory.changed = (script_line(), "step")
-                            done.append((p, before, group))
+            for p, group in [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]:
+                before = p._a.copy() if Recorder.explains else None
+                self._change(p, _downhill(p, group), group)
+                p._memory.version += 1
+                if Recorder.explains:
+                    p._memory.changed = (script_line(), "step")
+                    done.append((p, before, group))
         if Recorder.stepped is not None:
             Recorder.stepped(self, done)
         return loss
@@ -83,9 +79,9 @@ class Optimizer:
         """Change a parameter, given what the loss grows along."""
         raise NotImplementedError
 
-    def _kept(self, p: Tensor, name: str, first: float = 0) -> Any:
-        """Return an array that is kept for a parameter, of one number at first."""
-        return self.state[p].setdefault(name, new(np.full_like(p._a, first)))._a
+    def _kept(self, p: Tensor, name: str) -> Any:
+        """Return an array that is kept for a parameter, of zeros at first."""
+        return self.state[p].setdefault(name, new(np.zeros_like(p._a)))._a
 
     def _counted(self, p: Tensor) -> Any:
         """Return which step of a parameter this is."""
@@ -94,25 +90,25 @@ class Optimizer:
         return count.item()
 
     def state_dict(self) -> dict[str, Any]:
-        numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
-        groups = [
-            {**{k: v for k, v in g.items() if k != "params"}, "params": [numbers[id(p)] for p in g["params"]]}
-            for g in self.param_groups
-        ]
+        numbers = {id(p): i for i, p in enumerate(self._parameters())}
+        groups = [_settings_of(g) | {"params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
         return {"state": {numbers[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        listed = [p for group in self.param_groups for p in group["params"]]
+        listed = self._parameters()
         self.state.update({listed[i]: dict(s) for i, s in state_dict["state"].items()})
         for own, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
-            own.update({k: v for k, v in given.items() if k != "params"})
+            own.update(_settings_of(given))
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+            lines += [f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(_settings_of(group).items()))]
         return "\n".join([*lines, ")"])
+
+
+def _settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in group.items() if k != "params"}
 
 
 def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
@@ -124,8 +120,8 @@ def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
     return g
 
 
-def _settings(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
-    """Return a constructor whose arguments are the settings of all groups.
+def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any) -> Callable[..., None]:
+    """Return a constructor whose arguments are the settings of all groups; some stand first there, and some are more.
 
     Errors: `ValueError` for one that is out of its range.
     """
@@ -133,6 +129,7 @@ def _settings(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         own = signature(self, *args, **kwargs)
+        params = (own.pop("self"), own.pop("params"))[1]
         for name, word in _LEAST_0.items():
             if float(own.get(name, 0)) < 0:
                 raise ValueError(f"Invalid {word}: {own[name]}")
@@ -141,14 +138,13 @@ def _settings(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         if own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        Optimizer.__init__(self, own.pop("params"), {k: own[k] for k in (*self.first, *own) if k != "self"} | self.more)
+        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own)} | more)
 
     return __init__
 
 
-_LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"} | {
-    n: f"{n} value" for n in ("momentum", "weight_decay", "alpha", "lr_decay")
-}
+_LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"}
+_LEAST_0 |= {n: f"{n} value" for n in ("momentum", "weight_decay", "alpha")}
 
 
 class SGD(Optimizer):
@@ -172,14 +168,17 @@ class SGD(Optimizer):
         p._a[...] = fused(kind(-float(group["lr"])), g, p._a)
 
 
+def _adam(decay: float) -> Callable[..., dict[str, Any]]:
+    return (
+        lambda self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=decay, amsgrad=False, *,
+        maximize=False, foreach=None, capturable=False, differentiable=False, fused=None: locals()
+    )  # fmt: skip
+
+
 class Adam(Optimizer):
     """Kingma and Ba, "Adam: a method for stochastic optimization" (2015)."""
 
-    more: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": False}
-    __init__ = _settings(
-        lambda self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *,
-        maximize=False, foreach=None, capturable=False, differentiable=False, fused=None: locals()
-    )  # fmt: skip
+    __init__ = _settings(_adam(0), decoupled_weight_decay=False)
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         kind = p._a.dtype.type
@@ -200,20 +199,16 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Loshchilov and Hutter, "Decoupled weight decay regularization" (2019)."""
 
-    more: ClassVar[dict[str, Any]] = {"decoupled_weight_decay": True}
-    __init__ = _settings(
-        lambda self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
-        maximize=False, foreach=None, capturable=False, differentiable=False, fused=None: locals()
-    )  # fmt: skip
+    __init__ = _settings(_adam(1e-2), decoupled_weight_decay=True)
 
 
 class RMSprop(Optimizer):
     """The gradient over the root of the mean of its squares."""
 
-    first = ("lr", "momentum", "alpha", "eps", "centered")
     __init__ = _settings(
         lambda self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
-        capturable=False, foreach=None, maximize=False, differentiable=False: locals()
+        capturable=False, foreach=None, maximize=False, differentiable=False: locals(),
+        "lr", "momentum", "alpha", "eps", "centered",
     )  # fmt: skip
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
@@ -235,24 +230,6 @@ class RMSprop(Optimizer):
             p._a += rate * g / root
 
 
-class Adagrad(Optimizer):
-    """Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011)."""
-
-    __init__ = _settings(
-        lambda self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None,
-        *, maximize=False, differentiable=False, fused=None: locals()
-    )  # fmt: skip
-    first = ("lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value", "foreach")
-
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind = p._a.dtype.type
-        rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
-        total = self._kept(p, "sum", group["initial_accumulator_value"])
-        total[...] = fused(g, g, total)
-        p._a += kind(-rate) * g / (sqrt(total) + kind(group["eps"]))
-
-
-_ALL = (Optimizer, SGD, Adam, AdamW, RMSprop, Adagrad)
-for _class in _ALL:
-    _class.__module__ = f"torch.optim.{_class.__name__.lower()}"
-__all__ = [c.__name__ for c in _ALL]
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
+for _name in __all__:
+    globals()[_name].__module__ = f"torch.optim.{_name.lower()}"

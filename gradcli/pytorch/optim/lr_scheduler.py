@@ -15,9 +15,7 @@ class LRScheduler:
     """Sets each group's learning rate for the next epoch."""
 
     def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
+        self._of(optimizer)
         for group in optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
@@ -26,19 +24,22 @@ class LRScheduler:
         self._is_initial = self._get_lr_called_within_step = False
         self.step()
 
+    def _of(self, optimizer: Any) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+
     def get_lr(self) -> list[float]:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
             warn("schedule before the step")
-        self._step_count += 1
-        steps = 1
         if epoch is not None:
             warn("schedule with an epoch")
-            steps = epoch - self.last_epoch
+        self._step_count += 1
         self._get_lr_called_within_step = True
-        for _ in range(steps):
+        for _ in range(1 if epoch is None else epoch - self.last_epoch):
             self.last_epoch += 1
             for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
                 group["lr"] = lr
@@ -58,39 +59,48 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
 
-class StepLR(LRScheduler):
+class _Chained(LRScheduler):
+    """Multiplies the rate of each group by a factor, from the second epoch on."""
+
+    def get_lr(self) -> list[float]:
+        last = self.get_last_lr()
+        return [lr * self._factor(i) for i, lr in enumerate(last)] if self.last_epoch else last
+
+    def _factor(self, i: int) -> float:
+        raise NotImplementedError
+
+
+class StepLR(_Chained):
     """Multiplies the rate by gamma every so many epochs."""
 
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self.get_last_lr()
-        return [lr * self.gamma for lr in self.get_last_lr()]
+    def _factor(self, i: int) -> float:
+        return 1 if self.last_epoch % self.step_size else self.gamma
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(_Chained):
     """Multiplies the rate by gamma at these epochs."""
 
     def __init__(self, optimizer: Any, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self.get_last_lr()]
+    def _factor(self, i: int) -> float:
+        return self.gamma ** self.milestones[self.last_epoch]
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(_Chained):
     """Multiplies the rate by gamma every epoch."""
 
     def __init__(self, optimizer: Any, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        return self.get_last_lr() if self.last_epoch == 0 else [lr * self.gamma for lr in self.get_last_lr()]
+    def _factor(self, i: int) -> float:
+        return self.gamma
 
 
 class LambdaLR(LRScheduler):
@@ -98,22 +108,20 @@ class LambdaLR(LRScheduler):
 
     def __init__(self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Any], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
+        self.lr_lambdas: list[Any] = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]  # type: ignore[operator]
+        return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
-class MultiplicativeLR(LambdaLR):
+class MultiplicativeLR(_Chained, LambdaLR):
     """Multiplies the rate by what a function says of the epoch."""
 
-    def get_lr(self) -> list[float]:
-        if self.last_epoch == 0:
-            return self.get_last_lr()
-        return [lr * f(self.last_epoch) for lr, f in zip(self.get_last_lr(), self.lr_lambdas, strict=True)]  # type: ignore[operator]
+    def _factor(self, i: int) -> float:
+        return self.lr_lambdas[i](self.last_epoch)
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -124,16 +132,14 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        k, least = self.last_epoch, self.eta_min
+        k, least, last = self.last_epoch, self.eta_min, self.get_last_lr()
         if k == 0:
-            return self.get_last_lr()
-        if (k - 1 - self.T_max) % (2 * self.T_max) == 0:
-            return [
-                lr + (base - least) * (1 - math.cos(math.pi / self.T_max)) / 2
-                for base, lr in zip(self.base_lrs, self.get_last_lr(), strict=True)
-            ]
+            return last
+        if (k - 1 - self.T_max) % (2 * self.T_max) == 0:  # from the least rate on
+            rise = 1 - math.cos(math.pi / self.T_max)
+            return [lr + (base - least) * rise / 2 for base, lr in zip(self.base_lrs, last, strict=True)]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
-        return [ratio * (lr - least) + least for lr in self.get_last_lr()]
+        return [ratio * (lr - least) + least for lr in last]
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -145,13 +151,12 @@ class ReduceLROnPlateau(LRScheduler):
     ) -> None:  # fmt: skip
         if factor >= 1:
             raise ValueError("Factor should be < 1.0.")
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         for name, word in (("mode", mode), ("threshold mode", threshold_mode)):
             if word not in ("min", "max", "rel", "abs"):
                 raise ValueError(f"{name} {word} is unknown!")
-        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self._of(optimizer)
+        self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
+        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
         self.min_lrs = list(min_lr) if isinstance(min_lr, list | tuple) else [min_lr] * len(optimizer.param_groups)
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
@@ -164,8 +169,7 @@ class ReduceLROnPlateau(LRScheduler):
         better = self.is_better(current, self.best)
         self.best, self.num_bad_epochs = (current, 0) if better else (self.best, self.num_bad_epochs + 1)
         if self.cooldown_counter > 0:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
         if self.num_bad_epochs > self.patience:
             for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
                 lr = max(float(group["lr"]) * self.factor, least)
@@ -176,7 +180,7 @@ class ReduceLROnPlateau(LRScheduler):
     def is_better(self, a: float, best: float) -> bool:
         sign = -1 if self.mode == "min" else 1
         edge = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
-        return a < edge if self.mode == "min" else a > edge
+        return sign * a > sign * edge
 
 
 class _LRScheduler(LRScheduler):
@@ -184,5 +188,5 @@ class _LRScheduler(LRScheduler):
 
 
 ELSEWHERE = {"_LRScheduler": "optim.lr_scheduler"}
-for _class in (LRScheduler, *LRScheduler.__subclasses__(), MultiplicativeLR):
+for _class in [v for v in vars().values() if isinstance(v, type) and issubclass(v, LRScheduler)]:
     _class.__module__ = "torch.optim.lr_scheduler"

@@ -33,7 +33,7 @@ from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
     from gradcli.errors import Notes
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.recorded import Recorded, Use
 
 
@@ -70,7 +70,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
     for k, use in enumerate(recorded.functions.values()):
-        _, passed = call.seen.own.get(use.step, (None, []))
+        _, passed = call.own.get(use.step, (None, []))
         for i, node in use.arguments.items():
             own = passed[i] if i < len(passed) else None
             name = f"\0{k}.{i}"

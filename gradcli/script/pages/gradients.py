@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.scene import Told
 
 _MANY = 2  # leaves whose .grad is told one by one
@@ -16,7 +16,7 @@ SHOWN = 36  # elements of an array that is written out
 
 def hooks(call: Call, told: Told) -> Iterator[str]:
     """Yield what hooks changed, in their order."""
-    for k, change in enumerate(call.seen.changes):
+    for k, change in enumerate(call.changes):
         if not k:
             yield "Hooks changed gradients on their way; the formulas above are without them."
         yield f"{_hook(change, told)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
@@ -49,7 +49,7 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
     if (
         explained
-        and not call.seen.changes
+        and not call.changes
         and len(leaves) > _MANY
         and all(b is None and a is not None for _, b, _, a, _ in leaves)
     ):
@@ -63,7 +63,7 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
             held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
             held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
             yield f"{name}.grad: {held} → {array_words(after._a)}"
-        elif not explained or call.seen.changes:
+        elif not explained or call.changes:
             yield f"∂/∂{name}: {array_words(own._a)}"
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
@@ -127,9 +127,9 @@ def _arose(call: Call, told: Told) -> str:
 
     if not all(finite(v) for _, v in call.roots):
         return "v itself is not finite"
-    step = call.seen.arose
+    step = call.arose
     if step is None:
-        return "it arises where contributions are added" if not call.seen.changes else "a hook made it"
+        return "it arises where contributions are added" if not call.changes else "a hook made it"
     first = next((s for s in reachable([step]) if s.arose), None)
     found = first or step
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")

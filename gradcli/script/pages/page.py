@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gradcli.explain.loops import Loop, Written
     from gradcli.explain.results import BackwardResult
     from gradcli.graph.graph import Graph
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.recorded import Recorded
 
 MOST = 150  # operations that are looked at one by one

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.script.naming import fresh
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.scene import Told
 
 

@@ -9,7 +9,7 @@ from gradcli.script.pages.gradients import array_words
 from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.autograd import Call
+    from gradcli.pytorch.backward import Call
     from gradcli.script.scene import Told
 
 _NAMED = 3  # leaves that are told one by one

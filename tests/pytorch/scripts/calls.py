@@ -59,7 +59,6 @@ told(lambda: F.conv2d(x, w, stride=2, padding="same"))
 told(lambda: F.conv2d(x, w, groups=3))
 told(lambda: F.conv1d(x, torch.ones(1, 1, 1)))
 told(lambda: nn.Conv1d(3, 4, 2, groups=2))
-told(lambda: nn.Conv2d(3, 2, 3, padding=1, padding_mode="reflect")(x))
 print(F.conv2d(torch.ones(1, 2, 2, requires_grad=True), torch.ones(1, 1, 2, 2)))
 
 # --- what pooling refuses
@@ -93,7 +92,7 @@ def told(f):
         print(type(error).__name__, error)
 
 m, r = torch.tensor([[1.0, 2.0], [2.0, 4.0]]), torch.ones(2, 3)
-for f in (torch.det, torch.inverse, torch.logdet, torch.slogdet, torch.linalg.inv):
+for f in (torch.det, torch.inverse, torch.logdet, torch.linalg.inv):
     told(lambda: f(r))
     told(lambda: f(torch.ones(3)))
 told(lambda: torch.inverse(m))
@@ -134,7 +133,7 @@ torch.manual_seed(1)
 x = torch.ones(2, 3, 4)
 y = x.clone()
 print(F.dropout(y, inplace=True) is y, y)
-print(F.dropout1d(x[0]), F.dropout2d(x[None]), F.dropout(x.transpose(0, 2)[0]))
+print(F.dropout2d(x[None]), F.dropout(x.transpose(0, 2)[0]))
 z = torch.ones(2, requires_grad=True)
 print(F.dropout(z, 0.0) is z, nn.Dropout(0.3, inplace=True))
 for wrong in (torch.ones(2, dtype=torch.int64), torch.ones(2)):
@@ -192,12 +191,11 @@ x = torch.ones(2, requires_grad=True)
 O = torch.optim
 told(lambda: O.SGD([x], lr=-1))
 told(lambda: O.RMSprop([x], alpha=-1))
-told(lambda: O.Adagrad([x], lr_decay=-1))
 told(lambda: O.SGD([{"params": [x]}, {"params": [x]}], lr=0.1))
 told(lambda: O.SGD([x, x], lr=0.1))
 told(lambda: O.lr_scheduler.StepLR(3, 2))
 told(lambda: O.lr_scheduler.LambdaLR(O.SGD([x], lr=0.1), [lambda e: 1, lambda e: 2]))
-optimizer = O.Adagrad([x], lr=0.5, initial_accumulator_value=0.5, maximize=True)
+optimizer = O.RMSprop([x], lr=0.5, momentum=0.5, centered=True, maximize=True)
 for _ in range(3):
     optimizer.zero_grad()
     (x * x).sum().backward()
@@ -226,6 +224,7 @@ told(lambda: x.split(0))
 told(lambda: x.repeat(0, 2))
 told(lambda: x.repeat(1, -1))
 told(lambda: x.flip(2))
+told(lambda: x.flip(0, 0))
 told(lambda: x.masked_select(x))
 told(lambda: torch.broadcast_tensors(x, torch.ones(4)))
 told(lambda: torch.argmax(x > 1))

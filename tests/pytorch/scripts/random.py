@@ -71,8 +71,3 @@ torch.manual_seed(0)
 for x, y in DataLoader(Squares(), batch_size=2, drop_last=True):
     print(x, y)
 print(torch.rand(1))
-# --- random split
-from torch.utils.data import random_split
-torch.manual_seed(0)
-a, b = random_split(list(range(10)), [7, 3])
-print(list(a), list(b))

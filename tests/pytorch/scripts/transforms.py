@@ -59,7 +59,6 @@ a = torch.arange(3.).requires_grad_()
 b = a.pow(2)
 print(torch.vmap(lambda v: torch.autograd.grad(b, a, v)[0])(torch.eye(3)))
 b = a.pow(2)
-print(torch.autograd.grad(b, a, torch.eye(3), is_grads_batched=True))
 torch.autograd.grad(b, a, torch.ones(3))
 # --- what vmap refuses
 from torch.func import vmap, grad
@@ -111,4 +110,3 @@ x = torch.tensor([[1.0, 3.0], [4.0, 2.0]])
 print(*torch.vmap(lambda r: r.min(0))(x))
 empty = torch.zeros(2, 0)
 print(torch.func.jacrev(torch.sin)(empty), torch.func.jacfwd(torch.sin)(empty))
-print(F.bilinear(x[None], x[None], torch.ones(1, 2, 2)), F.bilinear(x[0], x[1], torch.ones(1, 2, 2)))

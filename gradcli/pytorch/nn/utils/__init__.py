@@ -1,14 +1,12 @@
-"""`torch.nn.utils`: gradients cut to a length or a size, and parameters as one vector."""
+"""`torch.nn.utils`: gradients cut to a length or a size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -37,14 +35,3 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
     for p in _with_gradients(parameters):
         np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
         p._grad._memory.version += 1
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    return cat([p.view(-1) for p in parameters])  # type: ignore[attr-defined]
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    start = 0
-    for p in parameters:
-        p._a = vec[start : start + p.numel()].view(p.shape)._a  # type: ignore[index]
-        start += p.numel()

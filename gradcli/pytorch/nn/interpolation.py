@@ -1,0 +1,63 @@
+"""Pictures, and rows, in another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node, cast, const
+from gradcli.graph.places import Places, take
+from gradcli.pytorch.calls import exact
+from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.record import apply
+from gradcli.pytorch.refusals import several
+from gradcli.pytorch.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+_MODES = {("nearest", 1), ("nearest", 2), ("linear", 1), ("bilinear", 2)}
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    axes = input.dim() - 2
+    if (size is None) == (scale_factor is None):
+        raise ValueError(f"{'either' if size is None else 'only one of'} size or scale_factor should be defined")
+    if mode == "nearest" and align_corners is not None:
+        raise refusal("corners of another mode")
+    if (mode, axes) not in _MODES:
+        raise MissingError(f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
+    sizes = list(input.shape[2:])
+    factors = [None] * axes if size is not None else several(scale_factor, axes)
+    wanted = several(size, axes) if size is not None else [int(n * f) for n, f in zip(sizes, factors, strict=True)]
+    places = [_sources(mode, align_corners, *row) for row in zip(sizes, wanted, factors, strict=True)]
+
+    def build(x: Node) -> Node:
+        for axis, (low, high, part) in enumerate(places, 2):
+            near = take(x, axis, Places.of(low))
+            if mode == "nearest":
+                x = near
+                continue
+            shape = (len(part), *[1] * (axes + 1 - axis))
+            first, second = (const(tuple(map(exact, own)), shape) for own in (1 - part, part))
+            x = cast(near * first + take(x, axis, Places.of(high)) * second, x.dtype)
+        return x
+
+    settings = (mode, align_corners, tuple(wanted), tuple(factors))
+    return apply("interpolate", build, (input,), settings, f"Upsample{mode.capitalize()}{axes}DBackward0")
+
+
+def _sources(mode: str, corners: bool | None, n: int, wanted: int, factor: float | None) -> tuple[Array, Array, Array]:
+    """Return the two elements of an axis between which each new one lies, and how far it is from the first."""
+    steps = np.arange(wanted, dtype=np.float32)
+    if corners:
+        at = steps * np.float32((n - 1) / (wanted - 1) if wanted > 1 else 0)
+    else:
+        scale = np.float32(1 / factor if factor else n / wanted)
+        at = steps * scale if mode == "nearest" else np.maximum((steps + np.float32(0.5)) * scale - np.float32(0.5), 0)
+    low = np.minimum(at.astype(np.int64), n - 1)
+    return low, np.minimum(low + 1, n - 1), at - low
