@@ -21,7 +21,7 @@ from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.naming import Names, fresh
-from gradcli.script.written import CallOf, gives, node_of, operands_at
+from gradcli.script.written import CallOf, gives, node_of, operands_at, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
@@ -50,20 +50,14 @@ class Recorded:
 
     graph: Graph = field(init=False)
     wrt: list[str] = field(init=False)
-    given: frozenset[str] = field(init=False)  # names that the script gave; others are ours
-    asked: list[str] = field(
-        init=False
-    )  # intermediates whose gradients are asked for, beside those of what they came from
-    implicit: bool = False  # the script gave no v
+    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
     at: dict[str, Array] = field(default_factory=dict)
     v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
     functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
-    lines: dict[Node, Line] = field(default_factory=dict)
-    order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
+    made_by: dict[Node, Step] = field(default_factory=dict)
     targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
-    calls: dict[Node, CallOf] = field(default_factory=dict)  # what each step is recorded of
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -81,6 +75,10 @@ class Recorded:
             if x is not None:
                 yield n, x
 
+    def target(self, node: Node) -> str | None:
+        """Return what is assigned at the line of a node."""
+        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
+
     def name(self, x: Tensor) -> str:
         """Return what a tensor whose gradient was taken is called."""
         return self.steps.get(edge_of(x), "x")
@@ -96,6 +94,7 @@ class _Maker(Recorded):
         self.nodes: dict[Any, Node] = {}
         self.inputs: dict[str, Node] = {}
         self.computed: dict[str, Node] = {}
+        self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
@@ -117,18 +116,22 @@ class _Maker(Recorded):
         self.at[name] = decimal(array[..., 0])
         return node
 
+    def enter(self, edge: Edge, wanted: str, array: Array) -> str:
+        """Let what an edge stands for be an input, and return its name."""
+        self.steps[edge] = name = self.fresh(wanted)
+        self.nodes[edge] = self.input(name, array)
+        return name
+
     def leaf(self, edge: Leaf) -> Node:
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            self.steps[edge] = name = self.fresh(self.names.get(id(x)) or x._called or "x")
-            self.nodes[edge] = self.input(name, x._a)
+            self.enter(edge, self.names.get(id(x)) or x._called or "x", x._a)
         return self.nodes[edge]
 
     def cut(self, step: Step, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
-        self.steps[step] = name = self.fresh(self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h")
-        self.nodes[step] = self.input(name, x._a)
+        self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
 
     def fixed(self, x: Any, line: Line) -> Any:
         """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
@@ -200,9 +203,8 @@ class _Maker(Recorded):
         node = self.assembled(step, own) or _instance(recipe.output, new)
         self.nodes[step] = node
         for made in new.values():
-            self.lines.setdefault(made, step.line)
-            self.order.setdefault(made, step.seq)
-        self.lines[node] = step.line
+            self.made_by.setdefault(made, step)
+        self.made_by[node] = step
         self.calls[node] = CallOf(recipe.op, recipe.settings, own)
         name = self.names.get(id(step)) or self.names.get(id(step.module))
         if name is not None and name not in self.inputs and name not in self.computed:
@@ -212,8 +214,7 @@ class _Maker(Recorded):
     def output_of(self, step: Step, use: Use, number: int) -> None:
         """Let an output of a script's own function be an input."""
         wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
-        self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
-        self.nodes[step] = self.input(name, use.step.made[number])
+        use.outputs[number] = self.enter(step, wanted, use.step.made[number])
 
     def give_up_name(self, step: Step) -> None:
         """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
@@ -247,9 +248,9 @@ class _Maker(Recorded):
         given = {**{name: node for name, node in self.computed.items() if name not in outputs}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
         inputs = dict(sorted(self.inputs.items(), key=lambda own: place.get(own[0], len(place))))
-        self.given = frozenset(given)
         self.graph = Graph.of(inputs, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
+        self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
 
     def outputs(self, call: Call) -> dict[str, Node]:
         """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""
@@ -285,8 +286,7 @@ class _Maker(Recorded):
             if node in known:
                 found[known[node]] = node
             elif (shared or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                stem = self.targets.get(self.lines.get(node, 0), "t")
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
+                name = next(fresh_names({*self.graph.inputs, *given, *found}, self.target(node) or "t"))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
 
@@ -366,7 +366,6 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     for step in steps:
         maker.step(step)
     maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
-    maker.implicit = call.implicit
     maker.finish(call, [n for use in maker.functions.values() for n in use.arguments.values()])
     asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
     maker.wrt = [n for n in maker.graph.inputs if n in asked_by]

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gradcli.script.pages.sums import Sums
@@ -60,7 +60,6 @@ class Teller:
         """Take down what was recorded, before the call frees it."""
         from gradcli.errors import InputError
         from gradcli.script.recorded import recorded
-        from gradcli.script.written import spans_of_calls
 
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame, line = self._place()
@@ -70,8 +69,7 @@ class Teller:
         told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
         try:
             with _room():
-                told.recorded = system = recorded(call, told.names, self.script.source)
-                system.graph = replace(system.graph, spans=spans_of_calls(system.graph, system.calls))
+                told.recorded = recorded(call, told.names, self.script.source)
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain

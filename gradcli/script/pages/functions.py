@@ -44,7 +44,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
     made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
-    wanted = Wanted(page=True, implicit=recorded.implicit, warn=False)
+    wanted = Wanted(page=True, implicit=call.implicit, warn=False)
     result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes)
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
@@ -94,7 +94,7 @@ def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]
     made = {name for use in recorded.functions.values() for name in use.outputs.values()}
     given = {name: recorded.at[name] for name in appearance(result.graph) if name not in made}
     lines = [
-        (recorded.order.get(n, -1), _statement(graph, name, n, values))
+        (recorded.made_by[n].seq if n in recorded.made_by else -1, _statement(graph, name, n, values))
         for name, n in graph.names.items()
         if name not in roots.values()
     ]

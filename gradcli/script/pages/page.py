@@ -60,10 +60,10 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
     if left > MOST:
         raise InputError(f"{left:,} operations were recorded, too many to show each")
-    graph = named(recorded.graph, found, lambda n: recorded.targets.get(recorded.lines.get(n, 0), ""))
+    graph = named(recorded.graph, found, lambda n: recorded.target(n) or "")
     if found and len(graph.nodes) > MOST:
         return Page((_long(recorded, graph, found),))
-    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=recorded.implicit, warn=False)
+    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     (whole,) = backward_pages(result, Choice())
     sections = [s for s in whole.sections if not _is_elsewhere(s)]
@@ -85,7 +85,7 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
     from gradcli.explain.loops import Written
 
-    lines = [[recorded.lines[n] for n in part if n in recorded.lines] for part in parts]
+    lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
     if not all(lines) or {id(line) for line in lines[0]} & {id(line) for line in lines[1]}:
         return None
     one = len({line.call for line in lines[0]}) == 1
@@ -115,7 +115,7 @@ def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
     from gradcli.explain.loops import folded_system
 
     values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
-    at = {name: a for name, a in recorded.at.items() if name in recorded.given or name in recorded.wrt}
+    at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
     return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
 
 
