@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,7 @@ import numpy as np
 from gradcli.explain.forms import forms
 from gradcli.explain.results import BackwardResult, Named
 from gradcli.explain.results import Call as Shown
-from gradcli.explain.sections import (
-    Computed,
-    Equations,
-    Grad,
-    Line,
-    Math,
-    Name,
-    Page,
-    Section,
-    Text,
-    Value,
-    Words,
-)
+from gradcli.explain.sections import Computed, Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words
 from gradcli.explain.system import point_parts
 from gradcli.explain.weights import weights_section
 from gradcli.graph.graph import Graph, appearance
@@ -98,32 +86,31 @@ def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]
         for name, n in graph.names.items()
         if name not in roots.values()
     ]
-    lines += [(use.step.seq, _called(graph, use, recorded.at, roots)) for use in recorded.functions.values()]
+    lines += [(step.seq, _called(graph, use, recorded.at, roots)) for step, use in recorded.functions.items()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
     return Section("system", (Text(point_parts(given)), shown))
 
 
 def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
     names = {n: own for n, own in graph.labels.items() if n is not node or own != name}
-    right: Math = Name(names[node]) if node in names else Computed(node, names, implicit=True)
-    return Line((Name(name), right, *([Value(values[name])] if name in values else [])))
+    return Line((Name(name), _shown(node, names), *([Value(values[name])] if name in values else [])))
+
+
+def _shown(node: Node, names: Mapping[Node, str]) -> Math:
+    return Name(names[node]) if node in names else Computed(node, names, implicit=True)
 
 
 def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
     """Return a call of an own function: y = Square(x) = 4."""
-    parts: list[Math] = [f"{use.step.cls.__name__}("]
-    for i, x in enumerate(use.written):
-        parts += [", "] * bool(i)
-        if isinstance(x, str):
-            parts.append(x)
-        else:
-            parts.append(Name(graph.labels[x]) if x in graph.labels else Computed(x, graph.labels, implicit=True))
-    names: list[Math] = []
-    for name in use.outputs.values():
-        names += [", "] * bool(names) + [Name(roots.get(name, name))]
-    value = [Value(at[name]) for name in use.outputs.values()] if len(use.outputs) == 1 else []
-    left: Math = names[0] if len(names) == 1 else Words(tuple(names))
-    return Line((left, Words((*parts, ")")), *value))
+    given = [x if isinstance(x, str) else _shown(x, graph.labels) for x in use.written]
+    made = [Name(roots.get(name, name)) for name in use.outputs.values()]
+    value = [Value(at[name]) for name in use.outputs.values()] if len(made) == 1 else []
+    left = made[0] if len(made) == 1 else Words(_listed(made))
+    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(given), ")")), *value))
+
+
+def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
+    return tuple(m for k, part in enumerate(parts) for m in ([", "] * bool(k) + [part]))
 
 
 def _gradients(
@@ -133,17 +120,11 @@ def _gradients(
     written = forms(result, v, called)
     (point,) = result.points
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
-    told = [name for name in result.wrt if name not in roots]  # of a root, v is the adjoint
-    for name in told:
-        left: Math = Grad(name) if name in recorded.wrt else Name(bar(name))
-        formula = written.gradients.get(name)
-        sides = [formula] if formula is not None else []
-        lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
-    return Section("grad", (Equations(tuple(lines)), *_own(recorded)))
-
-
-def _own(recorded: Recorded) -> Iterator[Text]:
-    names = dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values())
-    yield Text(
-        (f"{', '.join(names)}: the script's own; what its backward returns is taken as it is (--check checks it).",)
-    )
+    for name in result.wrt:
+        if name not in roots:  # of a root, v is the adjoint
+            left = Grad(name) if name in recorded.wrt else Name(bar(name))
+            sides = [written.gradients[name]] if name in written.gradients else []
+            lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
+    own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
+    said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
+    return Section("grad", (Equations(tuple(lines)), Text((said,))))
