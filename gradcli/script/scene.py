@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,9 +37,12 @@ class Scene:
         return getattr(line, "file", "") or self.script.name
 
     def source(self, line: int) -> str:
-        """Return a line, without the space around it."""
+        """Return a line, without the space around it, and the comment behind it."""
         file = self.file(line)
-        return source_line(self.script, line) if file == self.script.name else linecache.getline(file, line).strip()
+        own = file == self.script.name
+        found = source_line(self.script, line) if own else linecache.getline(file, line).strip()
+        code = re.match(r"""(?:[^#'"]|"[^"]*"|'[^']*')*""", found)[0]  # type: ignore[index]
+        return code.rstrip() if found.startswith("#", len(code)) else found
 
     def where(self, line: int) -> str:
         """Return a line in words: line 5, or line 5 of helper.py."""
