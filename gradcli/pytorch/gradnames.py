@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.recipes import Pull, Recipe
+    from gradcli.pytorch.recipes import Pull
 
 # For each name, without `Backward0` or whole where the number differs, the operations that have it.
 _OPERATIONS = {
@@ -23,7 +23,8 @@ _OPERATIONS = {
     "MeanBackward1": "mean_dim", "MinBackward1": "min", "Mm": "matmul", "Mul": "prod_others rmul",
     "NativeBatchNorm": "batch_norm", "NativeLayerNorm": "layer_norm", "ProdBackward1": "prod_dim",
     "Rad2Deg": "rad2deg", "Repeat": "tile", "SelectBackward": "scatter", "SqueezeBackward1": "max_pool1d avg_pool1d",
-    "Sub": "tanhshrink", "SumBackward1": "sum_dim", "Take": "take_flat", "ToCopy": "cast", "UnsafeView": "kron",
+    "Sub": "tanhshrink", "SumBackward1": "sum_dim", "Take": "take_flat", "ToCopy": "cast", "Trunc": "fix",
+    "UnsafeView": "kron",
     "View": "repeat_interleave reshape", "Where": "corner", "torch::autograd::CopySlices": "slices",
     "torch::autograd::NotImplemented": "heaviside remainder",
 }  # fmt: skip
@@ -64,9 +65,9 @@ _ORDERS = {
 _EDGES = {name: [int(i) for i in order] for order, names in _ORDERS.items() for name in names.split()}
 
 
-def edges_shown(recipe: Recipe) -> Sequence[int]:
+def edges_shown(op: str, name: str, count: int) -> Sequence[int]:
     """Return which operands PyTorch shows as those that a step's gradient flows to, in its order."""
-    return _EDGES.get(recipe.op) or _EDGES.get(recipe.name) or range(len(recipe.inputs))
+    return _EDGES.get(op) or _EDGES.get(name) or range(count)
 
 
 _RESULT = "y"
@@ -86,11 +87,12 @@ _KEPT = {
 _SAVED = {op: kept.split(",") for kept, ops in _KEPT.items() for op in ops.split()}
 
 
-def saved(recipe: Recipe, pull: Pull) -> tuple[list[int], bool, bool]:
-    """Return which inputs PyTorch keeps for the backward, whether it keeps the result, and whether anything at all."""
-    own = _SAVED.get(recipe.name) or _SAVED.get(recipe.op)
+def saved(op: str, name: str, pull: Pull) -> tuple[list[int], bool]:
+    """Return the places of what PyTorch keeps for the backward, the result behind the inputs; and whether anything."""
+    own = _SAVED.get(name) or _SAVED.get(op)
     if own is None:
-        return sorted(pull.reads), pull.reads_result, bool(pull.reads) or pull.reads_result
+        return sorted(pull.reads), bool(pull.reads)
     found = "".join(own[min(i, len(own) - 1)] for i in pull.active)
-    count = len(recipe.inputs)  # constants are none of them
-    return sorted({int(c) for c in found if c.isdigit() and int(c) < count}), _RESULT in found, bool(found)
+    count = len(pull.inputs) - 2  # constants are none of them
+    places = {int(c) for c in found if c.isdigit() and int(c) < count} | ({count} if _RESULT in found else set())
+    return sorted(places), bool(found)

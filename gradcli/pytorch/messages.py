@@ -38,6 +38,13 @@ def refusal(name: str, *values: Any) -> Exception:
     return kind(told(name, *values))
 
 
+def typename(x: Any) -> str:
+    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
+    own = x if hasattr(x, "__qualname__") else type(x)
+    home = getattr(own, "__module__", None) or "builtins"
+    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
+
+
 def warn(name: str, *values: Any) -> None:
     """Warn, at the line of the script that is running."""
     frame, level = sys._getframe(1), 2

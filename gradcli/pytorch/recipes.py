@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
-from gradcli.kernels.backward import RESULT, Own, own_rules
-from gradcli.kernels.forward import kernel
 from gradcli.kernels.nodes import function_of, is_whole
+from gradcli.kernels.operations import RESULT, Own, kernel, own_rules
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
@@ -91,11 +89,10 @@ _AGAIN = frozenset(("silu", "mish", "group_norm"))
 class Pull:
     """What a recipe passes on to those of its inputs that require gradients.
 
-    `reads` are the inputs that it needs, `reads_result` tells whether it needs the result; the last two inputs of the
-    program are the result and its gradient.
+    `reads` are the places of what it needs; the last two inputs of the program are the result and its gradient.
     """
 
-    __slots__ = ("active", "again", "derivatives", "inputs", "passed", "program", "reads", "reads_result")
+    __slots__ = ("active", "again", "derivatives", "inputs", "passed", "program", "reads")
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
@@ -106,7 +103,7 @@ class Pull:
         new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
         self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
         self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
-        self.derivatives: dict[Any, tuple[list[int], list[int], Any]] = {}  # as operations: see `twice`
+        self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
         count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
@@ -116,8 +113,7 @@ class Pull:
             self.program = _joined(own, places, Program(self.inputs, rest), active)
             reads |= {count if i == RESULT else i for i in own.reads}
         self.again = whole if recipe.op in _AGAIN else self.program
-        self.reads = frozenset(i for i in reads if i < count)
-        self.reads_result = count in reads
+        self.reads = reads - {count + 1}
 
 
 def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
@@ -131,17 +127,13 @@ def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, .
 
 
 class Recipe:
-    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
+    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
 
-    `name` is what PyTorch calls its `grad_fn`.
-    """
+    __slots__ = ("inputs", "is_dense", "is_view", "op", "output", "program", "pulls", "settings")
 
-    __slots__ = ("inputs", "is_dense", "is_view", "name", "op", "output", "program", "pulls", "settings")
-
-    def __init__(self, op: str, name: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
+    def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op = op
         self.settings = settings
-        self.name = name
         self.inputs = tuple(inputs)
         self.is_view = _is_view(output)
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
@@ -156,12 +148,6 @@ class Recipe:
             Program(inputs, [output], op) if own is None else lambda arrays: [own(*arrays)]
         )
         self.pulls: dict[tuple[int, ...], Pull] = {}
-
-    def called(self, name: str) -> Recipe:
-        """Return the recipe under another name."""
-        found = copy(self)
-        found.name = name
-        return found
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return what is passed on to the inputs at these places."""
@@ -184,7 +170,7 @@ def _is_view(node: Node) -> bool:
 _RECIPES: dict[Any, Recipe] = {}
 
 
-def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
+def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
     """Return the recipe of a call: the one that is kept under the key, or one that `build` makes of nodes.
 
     Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
@@ -198,7 +184,7 @@ def recipe_for(key: Any, name: Callable[[], str], build: Callable[..., Node], ar
             output = build(*inputs)
         except InputError as error:
             raise _refused(key[0], error, inputs) from None
-        found = _RECIPES[key] = Recipe(key[0], name(), key[2], inputs, output)
+        found = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
     return found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import count
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,16 +82,11 @@ def script_line() -> Line:
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
-    __slots__ = ("__weakref__", "_posts", "_pres", "edges", "metadata", "retained", "seq")
-
-    metadata: dict[Any, Any]  # the script's own
-    _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
-    _posts: list[Callable[..., Any]] | None
-
-    def __init__(self, seq: int, edges: tuple[Edge | None, ...] = ()) -> None:
-        self.seq, self.edges = seq, edges  # when it was recorded, and what the gradient flows on to
-        self._pres = self._posts = None
-        self.retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+    seq: int  # when it was recorded
+    edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
+    retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+    _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
+    _posts: list[Callable[..., Any]] | None = None
 
     def name(self) -> str:
         """Return what PyTorch calls it."""
@@ -110,9 +106,8 @@ class Edge:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "metadata":
-            self.metadata = {}
-            return self.metadata
+        if name == "metadata":  # the script's own
+            return self.__dict__.setdefault(name, {})
         if name.startswith("_saved_") and isinstance(self, Step):
             from gradcli.pytorch.saved import attribute
 
@@ -140,63 +135,52 @@ class Edge:
 class Leaf(Edge):
     """Where a leaf's gradient is added up in its `.grad`."""
 
-    __slots__ = ("variable",)
+    seq = sys.maxsize
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__(sys.maxsize)
         self.variable = variable
 
 
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
+    is_own = False  # whether a script's own function made it
+    called: str  # what PyTorch calls it
     recipe: Recipe
     pull: Pull
-    is_own: ClassVar[bool] = False  # whether a script's own function made it
+    kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
+    # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
+    checks: Sequence[tuple[Memory, int, Array, Tensor | None, int]] = ()
+    packed: Mapping[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
+    keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
+    freed: int | None = None  # the line of the backward that freed it
     whole: Any  # of one of several outputs: the step that scripts see
     number: int
-
-    __slots__ = (
-        "arose", "checks", "freed", "keeps", "line", "module", "number", "operands", "packed", "pull", "recipe",
-        "result", "values", "whole",
-    )  # fmt: skip
+    # For explanations: what it was given, the innermost module whose output it is, its line, and whether its result is
+    # the first that is not finite.
+    operands: tuple[Any, ...] | None = None
+    module: Any = None
+    line = Line(0)
+    arose = False
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
-        super().__init__(next(_SEQUENCE), edges)
-        self.values: list[Any] | None = None  # what it keeps of its inputs, None for what it does not
-        self.result: Array | None = None
-        # What must not have changed: memory, the version then, numbers, tensor (None: the result), number of the input.
-        self.checks: list[tuple[Memory, int, Array, Tensor | None, int]] = []
-        self.packed: dict[int, tuple[Any, Any]] = {}  # by the input, what a hook has made of it, and what undoes that
-        self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
-        self.freed: int | None = None  # the line of the backward that freed it
-        # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
-        # result is the first that is not finite.
-        self.operands: tuple[Any, ...] | None = None
-        self.module: Any = None
-        self.line = Line(0)
-        self.arose = False
+        self.edges, self.seq = edges, next(_SEQUENCE)
 
     def name(self) -> str:
-        return self.recipe.name
+        return self.called
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The result's shape."""
         return self.recipe.output.shape
 
-    @property
-    def dtype(self) -> str:
-        """The result's dtype."""
-        return self.recipe.output.dtype
-
     def order(self) -> Sequence[int]:
-        return edges_shown(self.recipe)
+        return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
-        kept = [*(self.values or found), self.result]
+        kept = self.kept or [*found, None]
         if self.packed:
             from gradcli.pytorch.saved import unpacked
 
@@ -223,20 +207,20 @@ class Step(Edge):
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.values, self.result, self.checks, self.packed = None, None, [], {}
+        self.kept, self.checks, self.packed = (), (), {}
 
 
-_CLASSES: dict[str, type] = {}
+@cache
+def _class(name: str) -> type:
+    """Return the class of steps that scripts see under a name."""
+    return type(name, (Step,), {"__module__": "builtins"})
 
 
 def shown(edge: Any) -> Any:
     """Return a step as scripts see it: of a class that is called as PyTorch calls the step; one for all outputs."""
     edge = getattr(edge, "whole", edge)
     if type(edge) is Step:
-        name = edge.name().rpartition("::")[2]
-        if name not in _CLASSES:
-            _CLASSES[name] = type(name, (Step,), {"__slots__": (), "__module__": "builtins"})
-        edge.__class__ = _CLASSES[name]
+        edge.__class__ = _class(edge.name().rpartition("::")[2])
     return edge
 
 
@@ -265,8 +249,7 @@ def apply(
     it knows, and tell one call from another.
     """
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
-    key = (op, name, settings, *[(a.shape, a.dtype) for a in arrays])
-    recipe = recipe_for(key, lambda: name or grad_name(op), build, arrays)
+    recipe = recipe_for((op, settings, *[(a.shape, a.dtype) for a in arrays]), build, arrays)
     with np.errstate(all="ignore"):
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
@@ -279,7 +262,7 @@ def apply(
     if Mode.grad:
         active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
         if active and out._a.dtype.kind == "f":
-            record(out, recipe, operands, arrays, active)
+            record(out, name or grad_name(op), recipe, operands, active)
             return out
     if Recorder.explains:
         from gradcli.pytorch.cuts import note_lost
@@ -303,41 +286,27 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
         out._made = "no_grad"
 
 
-def record(
-    out: Tensor, recipe: Recipe, operands: Sequence[Any], arrays: Sequence[Array], active: tuple[int, ...]
-) -> Step:
-    """Record the step that made a tensor."""
-    pull = recipe.pull(active)
-    edges = tuple(edge_of(x) if i in active else None for i, x in enumerate(operands))
-    step = Step(edges)
-    step.recipe, step.pull = recipe, pull
-    needed, needs_result, step.keeps = saved(recipe, pull)
-    for i in needed:
-        x = operands[i]
-        if not isinstance(x, np.ndarray):
-            if x._inference:
-                raise refusal("inference tensor saved")
-            step.checks.append((x._memory, x._memory.version, arrays[i], x, i))
-    if needs_result:
-        step.checks.append((out._memory, out._memory.version, out._a, None, -1))
-    if pull.reads:
-        step.values = [
-            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            None if i not in pull.reads else a if i in needed else a.copy("K")
-            for i, a in enumerate(arrays)
-        ]
-    if pull.reads_result:
-        step.result = out._a if needs_result else out._a.copy()
+def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
+    """Record the step that made a tensor of operands, of which the active ones require gradients."""
+    out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
+    step.called, step.recipe, step.pull = name, recipe, recipe.pull(active)
+    needed, step.keeps = saved(recipe.op, name, step.pull)
+    arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
+    tensors = [(i, x) for i, x in enumerate((*operands, out)) if i in needed and not isinstance(x, np.ndarray)]
+    if any(x._inference for _, x in tensors):
+        raise refusal("inference tensor saved")
+    step.checks = [(x._memory, x._memory.version, arrays[i], None if x is out else x, i) for i, x in tensors]
+    # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
+    reads = step.pull.reads
+    step.kept = [None if i not in reads else a if i in needed else a.copy("K") for i, a in enumerate(arrays)]
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
-        step.operands = tuple(None if e is not None else x for e, x in zip(edges, operands, strict=True))
-        step.arose = not finite(out._a) and all(map(finite, arrays))
-    out._fn = step
+        step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
+        step.arose = not finite(out._a) and all(map(finite, arrays[:-1]))
     if Mode.hooks is not None and step.keeps:
         from gradcli.pytorch.saved import pack
 
         pack(step, out)
-    return step
 
 
 def finite(a: Array) -> bool:

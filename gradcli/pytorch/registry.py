@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.messages import typename
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, of_array
 
@@ -54,7 +55,7 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
         if not isinstance(given, Tensor) and (
             not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
         ):
-            kind = type(given).__name__ if not isinstance(given, np.ndarray) else "numpy.ndarray"
+            kind = typename(given)
             raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
 
 
@@ -74,8 +75,6 @@ def no_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> Ty
 
 def _kind(x: Any, inside: bool = False) -> str:
     """Return the type of an argument, with the types of what is in it."""
-    from gradcli.pytorch.nn.module import typename
-
     kind = type(x).__name__ if isinstance(x, Tensor) else typename(x)
     if not inside or not isinstance(x, list | tuple):
         return kind

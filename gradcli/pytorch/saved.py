@@ -53,7 +53,7 @@ def attribute(step: Step, name: str) -> Any:
         raise MissingError(f"{step.name()}.{name}")
     if word not in known:
         raise AttributeError(f"'{step.name()}' object has no attribute '{name}'")
-    place = known[word]
+    place = known[word] % (len(step.edges) + 1)
     check_kept(step, [c for c in step.checks if c[4] == place])
     if place in step.packed:
         return undone(step, place, (*step.edges, step)[place])
@@ -62,7 +62,7 @@ def attribute(step: Step, name: str) -> Any:
             found = leading(array, step) if own is None else own
             found._memory = memory
             return found
-    if place >= 0 and step.values is not None and step.values[place] is not None:
+    if step.kept and step.kept[place] is not None:
         raise MissingError(f"{step.name()}.{name} of a number")
     return None
 
@@ -72,14 +72,9 @@ def attribute(step: Step, name: str) -> Any:
 
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
-    known = _KNOWN.get(step.name())
-    if known is None:
+    if step.name() not in _KNOWN:
         raise MissingError(f"saved_tensors_hooks around {step.name().removesuffix('Backward0')}")
-    kept = {which: own for _, _, _, own, which in step.checks}
-    for _, which in sorted(known.items(), key=lambda item: (item[1] < 0, item[0])):
-        if which in kept:
-            own = kept[which]
-            step.packed[which] = packed(out if own is None else own)
+    step.packed = {place: packed(out if own is None else own) for *_, own, place in step.checks}
     step.checks = []
 
 
@@ -113,7 +108,7 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
     found = list(kept)
     for place in step.packed:
         found[place] = undone(step, place, None)._a
-    others = [a for i, a in enumerate(kept) if i not in step.packed and i - len(kept) not in step.packed]
+    others = [a for i, a in enumerate(kept) if i not in step.packed]
     if any(a is not None and a.size > 1 for a in others):
         for a, b in zip(found, kept, strict=True):
             if a is not b and b is not None and not np.array_equal(a, b, equal_nan=True):

@@ -57,19 +57,19 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
         if step.pull.passed[k] in step.pull.inputs:  # as it came
             found.append(given[step.pull.inputs.index(step.pull.passed[k])])
             continue
-        places, active, recipe = _operation(step, k)
+        name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
         out = Make.tensor(own)
         if Mode.maps:
             out._map = min((x._map for x in operands), default=out._map)
         if recorded := tuple([i for i in active if operands[i].requires_grad]):
-            record(out, recipe, operands, [x._a for x in operands], recorded)
+            record(out, name, recipe, operands, recorded)
         found.append(out)
     return found
 
 
-def _operation(step: Step, k: int) -> tuple[list[int], list[int], Any]:
-    """Return what computes one of the gradients that a step passes on: from what, what it depends on, and how."""
+def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
+    """Return what computes one of the gradients that a step passes on: its name, its places, the active ones, how."""
     pull, key = step.pull, (step.name(), k)
     if key in pull.derivatives:
         return pull.derivatives[key]
@@ -81,8 +81,8 @@ def _operation(step: Step, k: int) -> tuple[list[int], list[int], Any]:
     graph = Graph.of({str(p): n for p, n in enumerate(pull.inputs)}, {"": node})
     active = [j for j, p in enumerate(places) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
     # Of a constant there is nothing to record.
-    recipe = inputs and Recipe(f"{step.recipe.op}_backward", _name(step, i, node), (), inputs, node)
-    return pull.derivatives.setdefault(key, (places, active, recipe))
+    recipe = inputs and Recipe(f"{step.recipe.op}_backward", (), inputs, node)
+    return pull.derivatives.setdefault(key, (_name(step, i, node), places, active, recipe))
 
 
 def _name(step: Step, i: int, node: Node) -> str:

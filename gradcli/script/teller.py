@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.pytorch.record import Recorder
+from gradcli.script.naming import names_of, script_frame
+from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
+from gradcli.script.recorded import recorded
 from gradcli.script.scene import Told
 from gradcli.script.shown import Printed, columns
 from gradcli.wrapping import in_words, wrapped
@@ -46,8 +53,6 @@ class Teller:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen while the script runs."""
-        from gradcli.pytorch.record import Recorder
-
         Recorder.explains, Recorder.stepped = True, self.stepped
         Recorder.before, Recorder.done = self.begins, self.is_done
         try:
@@ -58,9 +63,6 @@ class Teller:
 
     def begins(self, call: Call) -> None:
         """Take down what was recorded, before the call frees it."""
-        from gradcli.errors import InputError
-        from gradcli.script.recorded import recorded
-
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame, line = self._place()
         if not self._is_wanted(line):
@@ -78,16 +80,12 @@ class Teller:
 
     def _place(self) -> tuple[Any, int]:
         """Return the frame that is running, and the line of the script itself, where that stands in another file."""
-        from gradcli.script.naming import script_frame
-
         frame = own = script_frame()
         while own is not None and own.f_code.co_filename != self.script.name:
             own = own.f_back
         return frame, 0 if own is None else int(own.f_lineno)
 
     def _told(self, frame: Any, line: int) -> Told:
-        from gradcli.script.naming import names_of
-
         return Told(self.script, line, names_of(frame), steps=self.wishes.steps)
 
     def _is_wanted(self, line: int) -> bool:
@@ -128,10 +126,6 @@ class Teller:
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
-        import numpy as np
-
-        from gradcli.script.pages.gradients import not_finite
-
         if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
             return
         frame, line = self._place()

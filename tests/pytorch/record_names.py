@@ -28,7 +28,11 @@ def _elsewhere(value: object, own: str) -> bool:
 
 def main() -> None:
     """Print the names, a module each part."""
-    owners = [("Tensor", torch.Tensor), *((m, importlib.import_module(m)) for m in MODULES)]
+    owners = [
+        ("Tensor", torch.Tensor),
+        ("torch.nn.Module", torch.nn.Module),
+        *((m, importlib.import_module(m)) for m in MODULES),
+    ]
     print("\n\n".join(f"{name}:\n{textwrap.fill(' '.join(public(owner)), 110)}" for name, owner in owners))
 
 

@@ -19,19 +19,13 @@ from gradcli.pytorch.refusals import check_settings, check_types, several
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 
+_SETTINGS = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilation": 1}
+
 
 def _transposed(axes: int) -> Callable[..., Tensor]:
-    def convolve(
-        input: Any,
-        weight: Any,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
-        settings = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
+    def convolve(input: Any, weight: Any, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+        settings = _SETTINGS | dict(zip(_SETTINGS, args, strict=False)) | kwargs
+        groups = settings.pop("groups")
         _check(axes, input, weight, bias, settings, groups)
         x = input if input.dim() == axes + 2 else input.unsqueeze(0)
         rows = list(zip(x.shape[2:], weight.shape[2:], *(several(s, axes) for s in settings.values()), strict=True))
@@ -80,6 +74,7 @@ conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
 class _Conv(_Linear):
     axes = 1
     output_padding: Any = 0  # of transposed ones
+    shown = "*in_channels *out_channels kernel_size stride padding? dilation? groups? bias?"
     __init__ = _kept(
         lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
         padding_mode="zeros": locals()
@@ -98,12 +93,6 @@ class _Conv(_Linear):
 
     def _planes(self) -> tuple[int, int]:
         return self.out_channels, self.in_channels // self.groups
-
-    def extra_repr(self) -> str:
-        found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        none = (0,) * self.axes
-        found += self._unusual(padding=none, dilation=(1,) * self.axes, output_padding=none, groups=1)
-        return found + ", bias=False" * (self.bias is None)
 
 
 class Conv1d(_Conv):
@@ -126,6 +115,7 @@ class ConvTranspose1d(_Conv):
         lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
         dilation=1, padding_mode="zeros": locals()
     )  # fmt: skip
+    shown = "*in_channels *out_channels kernel_size stride padding? dilation? output_padding? groups? bias?"
     calls = "conv_transpose1d weight bias stride padding output_padding groups dilation"
 
     def _planes(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
-from gradcli.kernels.normalizations import statistics
+from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.lookup import functional_named
@@ -25,7 +25,7 @@ from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.operations.gathering import one_hot
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
-from gradcli.pytorch.operations.products import addmm, matmul, mv
+from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
@@ -35,34 +35,6 @@ from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.vocabulary import FUNCTIONS
 
 # Functions of the vocabulary
-
-_IN_PLACE = frozenset(
-    (
-        *("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"),
-        "threshold",
-    )
-)
-_POOLS = frozenset(("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d"))
-_ROWS = _IN_PLACE | _POOLS | {"hardshrink", "softplus", "softshrink"}
-
-
-def _of_row(name: str) -> Callable[..., Tensor]:
-    """Return a function with the settings of a row of the vocabulary, and that of PyTorch's behind them."""
-    run = partial(_pooled if name in _POOLS else _activated, name, functional_named(name))
-    _, *own = signature(ELEMENTWISE.get(name) or FUNCTIONS[name]).parameters.values()
-    more = "inplace" if name in _IN_PLACE else "return_indices" if name.startswith("max") else None
-    if more is not None:
-        own.append(Parameter(more, Parameter.POSITIONAL_OR_KEYWORD, default=False))
-    names = [p.name for p in own]
-
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if not isinstance(input, Tensor):
-            check_tensors(function, name, [input])
-        return run(input, **dict(zip(names, args, strict=False)), **kwargs)
-
-    function.__name__ = function.__qualname__ = name
-    function.__signature__ = Signature([next(iter(signature(function).parameters.values())), *own])  # type: ignore[attr-defined]
-    return function
 
 
 def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
@@ -78,6 +50,44 @@ def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: An
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
     check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
     return made(input, kernel_size, None if steps == kernel_size else steps, **more)
+
+
+def _convolved(
+    name: str, made: Any, input: Tensor, *, weight: Tensor, bias: Any = None, groups: int = 1, **more: Any
+) -> Tensor:
+    axes, settings = int(name[-2]), {"stride": 1, "padding": 0, "dilation": 1} | more
+    check_convolution(axes, input, weight, bias, settings, groups)
+    found = made(input, weight, bias, groups=groups, **settings)
+    return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")
+
+
+# How each is called with the settings of its row, and what PyTorch has behind them.
+_ROWS: dict[str, tuple[Callable[..., Tensor], str]] = {
+    **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"), (_activated, "inplace")),
+    **dict.fromkeys(("mish", "relu", "relu6", "selu", "silu", "threshold"), (_activated, "inplace")),
+    **dict.fromkeys(("hardshrink", "softplus", "softshrink"), (_activated, "")),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d"), (_pooled, "")),
+    **dict.fromkeys(("max_pool1d", "max_pool2d"), (_pooled, "return_indices")),
+    **dict.fromkeys(("conv1d", "conv2d"), (_convolved, "")),
+}
+
+
+def _of_row(name: str) -> Callable[..., Tensor]:
+    """Return a function with the settings of a row of the vocabulary, and the signature that PyTorch's has."""
+    run, more = _ROWS[name]
+    made = functional_named(name)
+    first, *own = signature(ELEMENTWISE.get(name) or FUNCTIONS[name]).parameters.values()
+    own += [Parameter(more, Parameter.POSITIONAL_OR_KEYWORD, default=False)] if more else []
+    names = [p.name for p in own]
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            check_tensors(function, name, [input])
+        return run(name, made, input, **dict(zip(names, args, strict=False)), **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = Signature([first.replace(name="input"), *own])  # type: ignore[attr-defined]
+    return function
 
 
 # Activations
@@ -109,11 +119,11 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 def prelu(input: Tensor, weight: Any) -> Tensor:
     own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
-    return functional_named("prelu_kernel")(input, own)  # type: ignore[misc]
+    return named("prelu_kernel", input, own)
 
 
 def _along(name: str) -> Callable[..., Tensor]:
-    def made(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    def made(input: Tensor, dim: int | None = None, *, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
             dim = 0 if input.dim() in (0, 1, 3) else 1
@@ -145,10 +155,6 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not isinstance(input, Tensor):
         check_tensors(linear, "linear", [input])
     columns = input.shape[-1]
-    if input.dim() == 1 and bias is None and weight.dim() == 2 and columns != weight.shape[-1]:
-        return mv(weight, input)  # which says, as PyTorch does, that they do not fit
-    if weight.dim() == 1 and bias is None:
-        return matmul(input, weight)
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
@@ -184,15 +190,9 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
 
 
 def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
+    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, **more: Any
 ) -> Tensor:
-    if max_norm is not None or scale_grad_by_freq or sparse:
+    if max_norm is not None or any(more.values()):
         raise MissingError("torch.nn.functional.embedding(max_norm=…, scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
@@ -225,7 +225,7 @@ def batch_norm(
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training and running_mean is not None and running_var is not None:
-        mean, squares = statistics(input._a[..., 0])
+        mean, squares = of_channels(input._a[..., 0])
         share, rest = (running_mean._a.dtype.type(m) for m in (momentum, 1 - momentum))
         running_mean._a[:, 0] = share * mean + rest * running_mean._a[:, 0]
         running_var._a[:, 0] = np.float64(share) * (squares / (size - 1)) + rest * running_var._a[:, 0]
@@ -248,27 +248,6 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     return called(named("avg_pool2d", input, tuple(n for n, _ in rows)), "AdaptiveAvgPool2DBackward0")
 
 
-def _convolution(axes: int) -> Callable[..., Tensor]:
-    def convolve(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Tensor:
-        settings = {"stride": stride, "padding": padding, "dilation": dilation}
-        check_convolution(axes, input, weight, bias, settings, groups)
-        found = named(f"conv{axes}d", input, weight, bias, groups=groups, **settings)
-        return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")
-
-    return convolve
-
-
-conv1d, conv2d = map(_convolution, (1, 2))
-
-
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     if mode != "constant":
         raise MissingError(f"torch.nn.functional.pad(mode={mode!r})")
@@ -283,7 +262,7 @@ _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 def __getattr__(name: str) -> Any:
     if name in _ROWS:
         found: Any = _of_row(name)
-    elif name.removesuffix("_") in _IN_PLACE:
+    elif _ROWS.get(name.removesuffix("_"), ("", ""))[1] == "inplace":
         found = partial(__getattr__(name[:-1]), inplace=True)
     elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)

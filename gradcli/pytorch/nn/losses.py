@@ -14,8 +14,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refusal, warn
-from gradcli.pytorch.nn.module import typename
+from gradcli.pytorch.messages import refusal, typename, warn
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
@@ -54,7 +53,6 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
         names = list(inspect.signature(loss).parameters.values())
         operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
         is_told = any(p.name == "how" for p in names)
-
         defaults = {"reduction": "mean"} | {p.name: p.default for p in names}
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -260,9 +258,9 @@ def cross_entropy(
 ) -> Tensor:
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if target.shape == input.shape and target._a.dtype.kind == "f":
-        return _of_probabilities(input, target, weight, how, label_smoothing)
     if target.shape == input.shape:
+        if target._a.dtype.kind == "f":
+            return _of_probabilities(input, target, weight, how, label_smoothing)
         word = target.dtype.word
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word}")
     axis = 1 if input.dim() > 1 else 0
@@ -279,8 +277,7 @@ def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing:
     classes = input.shape[axis]
     if smoothing:
         target = target * (1 - smoothing) + smoothing / max(1, classes)
-    loss = named("log_softmax", input, axis) * target
-    loss = loss if weight is None else loss * weight.view(-1, *(1,) * (input.dim() - axis - 1))
+    loss = _weighted(named("log_softmax", input, axis) * target, weight)
     if how == "none":
         return -loss.sum(axis)
     whole = -loss.sum()
@@ -293,11 +290,14 @@ def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore
     return _of_classes(input, target, weight, ignore_index, how)
 
 
+def _weighted(scores: Any, weight: Any) -> Any:
+    """Return what there is for each class times its weight."""
+    return scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - 2))
+
+
 def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
     """Return the loss of targets that are all classes alike."""
-    axis = min(1, scores.dim() - 1)
-    own = scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - axis - 1))
-    loss = (-own.sum(axis)).masked_fill(target.eq(ignored), 0.0)
+    loss = (-_weighted(scores, weight).sum(min(1, scores.dim() - 1))).masked_fill(target.eq(ignored), 0.0)
     if how != "mean":
         return _one(loss, how)
     kept = target.ne(ignored)
@@ -339,43 +339,28 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
-    """Refuse targets that are no classes, in PyTorch's words."""
-    if not scores.dim():
+    """Refuse targets that are no classes, in PyTorch's order and words."""
+    shape, own = list(scores.shape), target._a[..., 0]
+    rank, places, wanted = len(shape), list(own.shape), [*shape[:1], *shape[2:]]
+    if not rank:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    count = scores.shape[min(1, scores.dim() - 1)]
-    own = target._a[..., 0]
-    if scores.dim() > 1 and own.shape[:1] != scores.shape[:1]:
-        raise refusal("size of the batch", scores.shape[0], len(own) if own.ndim else 0)
-    if scores.dim() < 3 and own.ndim > 1:
+    count = shape[min(1, rank - 1)]
+    if rank > 1 and places[:1] != shape[:1]:
+        raise refusal("size of the batch", shape[0], places[0] if places else 0)
+    if rank < 3 and len(places) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if weight is not None and weight.shape != (count,):
-        classes = (
-            f"weight tensor should be defined either for all {count} classes or no classes but got weight tensor of "
-            f"shape: {list(weight.shape)}"
-        )
-        raise RuntimeError(
-            classes if scores.dim() < 3 else "weight tensor should be defined either for all or no classes"
-        )
-    _check_places(list(scores.shape), list(own.shape))
-    if target._a.dtype not in (np.int64, np.uint8):
+        raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
+    if rank == 4 and len(places) != 3:
+        raise refusal("targets in places", len(places))
+    if rank in (3, 5) and places != wanted:
+        raise RuntimeError(f"Expected target size {wanted}, got {places}")
+    if own.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
-    _check_sizes(list(scores.shape), list(own.shape))
+    if rank == 1 and places not in ([], [1]):
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
+    if rank == 4 and places != wanted:
+        raise RuntimeError(f"size mismatch (got input: {shape} , target: {places}")
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
-
-
-def _check_places(scores: list[int], target: list[int]) -> None:
-    """Refuse targets for each place that are not for as many places."""
-    if len(scores) == 4 and len(target) != 3:
-        only = "only batches of spatial targets supported (3D tensors)"
-        raise RuntimeError(f"{only} but got targets of dimension: {len(target)}")
-    if len(scores) in (3, 5) and target != (wanted := [*scores[:1], *scores[2:]]):
-        raise RuntimeError(f"Expected target size {wanted}, got {target}")
-
-
-def _check_sizes(scores: list[int], target: list[int]) -> None:
-    if len(scores) == 1 and target not in ([], [1]):
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target[0]}")
-    if len(scores) == 4 and target != [*scores[:1], *scores[2:]]:
-        raise RuntimeError(f"size mismatch (got input: {scores} , target: {target}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, typename
 from gradcli.pytorch.missing import missing
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -36,16 +36,11 @@ class Parameter(Tensor):
 Parameter.__module__ = "torch.nn.parameter"
 
 
-class _Incompatible(tuple[Any, Any]):
+class _IncompatibleKeys(namedtuple("_Keys", ("missing_keys", "unexpected_keys"))):
     """What `load_state_dict` returns."""
 
-    missing_keys = property(lambda self: self[0])
-    unexpected_keys = property(lambda self: self[1])
-
     def __repr__(self) -> str:
-        if not self[0] and not self[1]:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+        return super().__repr__() if any(self) else "<All keys matched successfully>"
 
 
 def _hooking(kind: str) -> Callable[..., Handle]:
@@ -83,15 +78,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "conv": ("Conv",), "dropout": ("Dropout",), "flatten": ("Flatten", "Unflatten"), "linear": ("Linear", "Identity"),
     "normalization": ("LayerNorm",), "pooling": ("Max", "Avg", "Adaptive"), "rnn": ("RNN",), "sparse": ("Embedding",),
 }  # fmt: skip
-# What PyTorch's modules can, and these cannot.
-_LACKING = frozenset(
-    (
-        *("bfloat16", "compile", "get_buffer", "get_extra_state", "get_parameter", "set_extra_state"),
-        *("register_full_backward_pre_hook", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook"),
-        *("register_state_dict_post_hook", "register_state_dict_pre_hook", "set_submodule", "share_memory", "to_empty"),
-        "type",
-    )
-)
 
 
 class Module:
@@ -146,8 +132,10 @@ class Module:
         holder = self._holder(name)
         if holder:
             return holder[name]
-        if name in _LACKING:
-            raise missing(name, (), "torch.nn.Module.")
+        from gradcli.pytorch.lookup import pytorch_names
+
+        if name in pytorch_names()["torch.nn.Module"]:
+            raise missing(name, dir(Module), "torch.nn.Module.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
@@ -193,7 +181,8 @@ class Module:
             if found is not None:
                 args = found if isinstance(found, tuple) else (found,)
         watched = Watched(self, hooks["backward"]) if hooks["backward"] else None
-        result = self._owned(self.forward(*(watched.inputs(args) if watched else args), **kwargs))
+        args = watched.inputs(args) if watched else args
+        result = self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
@@ -247,15 +236,16 @@ class Module:
 
     def state_dict(self, *, prefix: str = "", **_: Any) -> OrderedDict[str, Tensor]:
         found: OrderedDict[str, Tensor] = OrderedDict()
-        for path, module in self.named_modules(prefix=prefix.removesuffix(".")):
-            for name, value in (*module._parameters.items(), *module._buffers.items()):
-                if value is not None and name not in module.__dict__["_transient"]:
-                    found[f"{path}.{name}" if path else name] = value.detach()
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self.__dict__["_transient"]:
+                found[f"{prefix}{name}"] = value.detach()
+        for name, module in self._modules.items():
+            found |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.")
         return found
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        own = dict((*self.named_parameters(), *self.named_buffers()))
-        absent = [n for n in self.state_dict() if n not in state_dict]
+        own = self.state_dict()
+        absent = [n for n in own if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]
         lines = [
             f"{what} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". "
@@ -273,7 +263,7 @@ class Module:
             own[name]._memory.version += 1
         if lines:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(lines))
-        return _Incompatible((absent, unexpected))
+        return _IncompatibleKeys(absent, unexpected)
 
     # What is done to all of it
 
@@ -328,13 +318,6 @@ class Module:
 
     def _children_shown(self) -> list[tuple[str, str]]:
         return [(n, repr(m)) for n, m in self._modules.items()]
-
-
-def typename(x: Any) -> str:
-    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
-    own = x if hasattr(x, "__qualname__") else type(x)
-    home = getattr(own, "__module__", None) or "builtins"
-    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
 
 
 Module.__module__ = "torch.nn.modules.module"

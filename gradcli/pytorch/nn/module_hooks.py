@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations.views import _reshaped
 from gradcli.pytorch.tensor import Tensor
@@ -50,11 +50,14 @@ class Watched:
         self.into: list[Any] = []
         self.wanted = self.arrived = 0  # gradients of inputs
 
-    def _seen(self, x: Any, hook: Any) -> Any:
+    def _seen(self, at: Any, i: int, xs: tuple[Any, ...]) -> Any:
         """Return a tensor of its own that shows the same numbers, whose gradient goes through a hook."""
+        x: Any = xs[i]
+        hook: Any = partial(at, i)
         if not isinstance(x, Tensor) or not x.requires_grad or not Mode.grad:
             return x
         found = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+        found._made = f"{i} BackwardHookFunction" + " own" * (len(xs) == 1)
         hook.of = self.module, next(reversed(self.hooks.values()))  # for explanations: which function it calls
         found.register_hook(hook)
         return found
@@ -62,7 +65,7 @@ class Watched:
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs, whose gradients are seen."""
         self.into = [None] * len(args)
-        found = tuple(self._seen(a, partial(self._at_input, i)) for i, a in enumerate(args))
+        found = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
         self.wanted = sum(a is not own for a, own in zip(args, found, strict=True))
         return found
 
@@ -84,6 +87,8 @@ class Watched:
         for hook in list(self.hooks.values()):
             found = hook(self.module, given, tuple(self.out))
             if found is not None:
+                if len(found) != len(given):
+                    raise refusal("count of a hook's gradients", len(found), len(given))
                 given = changed = tuple(found) if isinstance(found, tuple | list) else (found,)
         return changed
 
@@ -93,7 +98,7 @@ class Watched:
             warn("output that no hook sees", type(result))
         parts = result if isinstance(result, tuple) else (result,)
         self.out = [None] * len(parts)
-        found = tuple(self._seen(y, partial(self._at_output, i)) for i, y in enumerate(parts))
+        found = tuple(self._seen(self._at_output, i, parts) for i in range(len(parts)))
         return found if isinstance(result, tuple) else found[0]
 
     def _at_output(self, i: int, g: Tensor) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, number, operands, pointwise, typed
+from gradcli.graph.construct import call
+from gradcli.graph.node import Node, cast, const, elementwise
+from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.operations.creation import as_tensor
@@ -22,6 +23,11 @@ from gradcli.pytorch.tensor import Tensor, new
 
 def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
     """Return a sum or a difference in one step, the second operand multiplied by a number."""
+    masks = [is_boolean(input), is_boolean(other)]
+    if op == "sub" and all(masks):
+        raise refusal("difference of booleans")
+    if op == "sub" and any(masks):
+        raise refusal("sign of a mask", "Subtraction", "with a bool tensor")
     if alpha == 1:
         return pointwise(op, input, other, name=name)
     dtype = result_dtype((input, other))
@@ -37,8 +43,6 @@ def _sum(op: str) -> Callable[..., Tensor]:
         if more:
             (other,), own = in_order(op, (other, *more), {})
             alpha = own["alpha"]
-        if op == "sub":
-            _no_booleans(input, other)
         return _scaled(op, input, other, alpha)
 
     return made
@@ -50,48 +54,27 @@ sub = both("sub", "subtract")(_sum("sub"))
 
 @both("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
-    _no_booleans(input, other)
     return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
-
-
-def is_boolean(x: Any) -> bool:
-    """Tell whether something is a tensor of booleans."""
-    return isinstance(x, Tensor) and x._a.dtype == bool
-
-
-def _no_booleans(a: Any, b: Any) -> None:
-    found = [is_boolean(a), is_boolean(b)]
-    if all(found):
-        raise refusal("difference of booleans")
-    if any(found):
-        raise RuntimeError(f"Subtraction, the `-` operator, with a bool tensor is not supported. {_INVERT}")
-
-
-_INVERT = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
 
 
 @both("neg", "negative")
 def neg(input: Tensor) -> Tensor:
     if is_boolean(input):
-        raise RuntimeError(f"Negation, the `-` operator, on a bool tensor is not supported. {_INVERT}")
+        raise refusal("sign of a mask", "Negation", "on a bool tensor")
     return pointwise("neg", input)
-
-
-mul: Callable[..., Tensor] = both("mul", "multiply")(lambda input, other: pointwise("mul", input, other))
 
 
 @both("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return pointwise("div", input, other)
-    _no_zeros(input, other)
     if rounding_mode == "floor":
-        return pointwise("floor_divide", input, other, name="DivBackward2")
+        return _quotient("floor_divide", "DivBackward2", input, other)
+    _no_zeros(input, other)
     dtype = result_dtype((input, other))
-    exactly = "float64" if dtype.name == "int64" else dtype.name
-    build = typed(lambda a, b: elementwise("trunc", elementwise("div", a, b)), exactly)  # type: ignore[arg-type]
+    wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
     given = operands(dtype, input, other)
-    return apply("div", lambda a, b: cast(build(a, b), dtype.name), given, dtype.name, "DivBackward2")
+    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
 
 
 def _no_zeros(a: Any, b: Any) -> None:
@@ -103,20 +86,24 @@ def _no_zeros(a: Any, b: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
+def _quotient(op: str, grad: str, input: Any, other: Any) -> Tensor:
     """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
-
-    def made(input: Any, other: Any) -> Tensor:
-        found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
-        _no_zeros(input, other)
-        return found
-
-    return made
+    found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
+    _no_zeros(input, other)
+    return found
 
 
-floor_divide = both("floor_divide")(_quotient("floor_divide", "torch::autograd::NotImplemented"))
-remainder = both("remainder")(_quotient("mod", "RemainderBackward{}"))
-both("fmod")(_quotient("fmod", "FmodBackward{}"))
+@both("floor_divide")
+def floor_divide(input: Any, other: Any) -> Tensor:
+    return _quotient("floor_divide", "torch::autograd::NotImplemented", input, other)
+
+
+@both("remainder")
+def remainder(input: Any, other: Any) -> Tensor:
+    return _quotient("mod", "RemainderBackward{}", input, other)
+
+
+both("fmod")(lambda input, other: _quotient("fmod", "FmodBackward{}", input, other))
 
 
 @both("pow")
@@ -133,93 +120,56 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return apply("pow", build, (input,), (dtype.name, type(exponent).__name__, repr(exponent)), "PowBackward0")
 
 
-def _sign(grad: str) -> Callable[..., Tensor]:
-    return lambda input: input.clone() if is_boolean(input) else pointwise("sign", input, name=grad)
+# Products, and comparisons
 
 
-def _rounding(name: str) -> Callable[..., Tensor]:
-    def made(input: Tensor) -> Tensor:
-        if is_boolean(input):
-            raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
-        return pointwise(name, input)
-
-    return made
+def _of_two(op: str) -> Callable[..., Tensor]:
+    return lambda input, other: pointwise(op, input, other)
 
 
-both("sign")(_sign("SignBackward0"))
-both("sgn")(_sign("SgnBackward0"))
-for _name in ("floor", "ceil", "trunc"):
-    both(_name)(_rounding(_name))
-both("fix")(lambda input: input.trunc())
-
-
-# Comparisons
-
-
-def _comparison(op: str) -> Callable[[Tensor, Any], Tensor]:
-    def made(input: Tensor, other: Any) -> Tensor:
-        dtype = result_dtype((input, other))
-        build = typed(lambda a, b: compare(op, a, b), dtype.name)
-        return apply(op, build, operands(dtype, input, other), dtype.name)
-
-    return made
-
-
-_COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "ne": "not_equal", "eq": "eq"}
-_COMPARED = {op: both(op, word)(_comparison(op)) for op, word in _COMPARISONS.items()}
-
-
-def _equal(self: Tensor, other: Any) -> Any:
-    other = as_tensor(other) if isinstance(other, np.ndarray) else other
-    return _COMPARED["eq"](self, other) if tensor_like(other) else NotImplemented
-
-
-def _unequal(self: Tensor, other: Any) -> Any:
-    return _COMPARED["ne"](self, other) if tensor_like(other) else True
-
+_ROWS = {
+    op: both(op, word)(_of_two(op))
+    for op, word in (
+        ("mul", "multiply"),
+        ("lt", "less"),
+        ("le", "less_equal"),
+        ("gt", "greater"),
+        ("ge", "greater_equal"),
+        ("ne", "not_equal"),
+        ("eq", "eq"),
+    )
+}
 
 # Conditions and bits
 
 
-def _logical(op: str, *names: str) -> Callable[..., Tensor]:
-    def made(input: Tensor, other: Tensor) -> Tensor:
-        return apply(op, typed(lambda a, b: compare(op, a, b), "bool"), (input, other))
-
-    return both(*names)(made)
+def _logical(op: str) -> Callable[..., Tensor]:
+    return lambda *given: pointwise(op, *(x if is_boolean(x) else x != 0 for x in given))
 
 
-_LOGICAL = {"and": _logical("and", "logical_and"), "or": _logical("or", "logical_or")}
-_LOGICAL["xor"] = _logical("ne", "logical_xor")
+_LOGICAL = {word: both(f"logical_{word}")(_logical(op)) for word, op in (("and", "and"), ("or", "or"), ("xor", "ne"))}
+logical_not = both("logical_not")(_logical("not"))
 
 
-logical_not: Callable[..., Tensor] = both("logical_not")(
-    lambda x: apply("not", typed(lambda a: compare("not", a), "bool"), (x,))
-)
-
-
-def _bitwise(word: str, function: Any) -> Callable[..., Tensor]:
+def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
-        if word in _LOGICAL and all(is_boolean(x) or isinstance(x, bool) for x in (input, other)):
-            return _LOGICAL[word](*(x if isinstance(x, Tensor) else new(np.array([x])) for x in (input, other)))
         dtype = result_dtype((input, other))
+        if dtype.name == "bool" and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
+            return _LOGICAL[word](input, other)
+        common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
         if dtype.is_floating_point:
-            common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
-            kernel = {"left_shift": "lshift", "right_shift": "rshift"}.get(word, f"bitwise_{word}")
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
-        arrays = [x._a.astype(dtype.numpy) if isinstance(x, Tensor) else number(x, dtype) for x in (input, other)]
-        return new(function(*arrays))
+        return new(function(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
 
-    return both(f"bitwise_{word}")(made)
+    return both(kernel)(made)
 
 
-_BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
-_BITS |= {"left_shift": np.left_shift, "right_shift": np.right_shift}  # type: ignore[dict-item]
-BITWISE = {word: _bitwise(word, function) for word, function in _BITS.items()}
+_BITWISE = {word: _bitwise(f"bitwise_{word}", getattr(np, f"bitwise_{word}")) for word in ("and", "or", "xor")}
 
 
 @both("bitwise_not")
 def bitwise_not(self: Tensor) -> Tensor:
-    if self._a.dtype == bool:
+    if is_boolean(self):
         return logical_not(self)
     if self._a.dtype.kind == "f":
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
@@ -229,20 +179,16 @@ def bitwise_not(self: Tensor) -> Tensor:
 # The operators
 
 
-def _operator(name: str, made: Callable[[Any, Any], Any]) -> None:
-    def operate(self: Tensor, other: Any) -> Any:
-        return made(self, other) if tensor_like(other) else NotImplemented
-
-    operate.__name__ = name
-    setattr(Tensor, name, operate)
+def _operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: made(self, other) if tensor_like(other) else otherwise
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    **_ROWS,
     "add": add,
     "radd": lambda a, b: pointwise("add", a, b),
     "sub": sub,
     "rsub": rsub,
-    "mul": mul,
     "rmul": lambda a, b: pointwise("mul", b, a, recorded="rmul"),
     "truediv": div,
     "floordiv": floor_divide,
@@ -251,16 +197,18 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "rmod": lambda a, b: pointwise("mod", b, a, recorded="remainder"),  # which has no derivative there
     "pow": pow,
     "rpow": lambda a, b: pow(b, a),
-    **{op: made for op, made in _COMPARED.items() if op not in ("eq", "ne")},
-    **{side + op: BITWISE[op] for op in ("and", "or", "xor") for side in ("", "r")},
-    "lshift": BITWISE["left_shift"],
-    "rshift": BITWISE["right_shift"],
+    **{side + op: _BITWISE[op] for op in ("and", "or", "xor") for side in ("", "r")},
+    "lshift": _bitwise("lshift", np.left_shift),
+    "rshift": _bitwise("rshift", np.right_shift),
 }
 for _name, _made in OPERATORS.items():
-    _operator(f"__{_name}__", _made)
+    method(f"__{_name}__")(_operator(_made))
+
+
+_eq, _ne = _operator(_ROWS["eq"]), _operator(_ROWS["ne"], True)
+method("__eq__")(lambda self, other: _eq(self, as_tensor(other) if isinstance(other, np.ndarray) else other))
+method("__ne__")(_ne)
 method("__rtruediv__")(lambda self, other: self.reciprocal() * other)
-method("__eq__")(_equal)
-method("__ne__")(_unequal)
 method("__neg__")(neg)
 method("__pos__")(lambda self: self)
 method("__abs__")(lambda self: pointwise("abs", self))
@@ -308,13 +256,14 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.dim():
         raise refusal("value of a mask", value.dim())
-    if mask._a.dtype != bool:
-        raise refusal("mask that is none", mask.dtype.word.lower())
-    dtype = input.dtype.name
-    if isinstance(value, Tensor) and value.requires_grad:
-        return apply("masked_fill", lambda x, m, v: elementwise("where", m, v, x), (input, mask, value), (), _FILL)
-    own = number(value.item() if isinstance(value, Tensor) else value, input.dtype)
-    return apply("masked_fill", lambda x, m, v: cast(elementwise("where", m, v, x), dtype), (input, mask, own))
-
-
-_FILL = "MaskedFillBackward1"
+    if not is_boolean(mask):
+        raise refusal("mask that is none", spelled(mask))
+    dtype, is_tensor = input.dtype, isinstance(value, Tensor)
+    given = (input, mask, value if is_tensor else number(value, dtype))
+    return apply(
+        "masked_fill",
+        lambda x, m, v: cast(elementwise("where", m, v, x), dtype.name),
+        given,
+        (),
+        f"MaskedFillBackward{int(is_tensor)}",
+    )

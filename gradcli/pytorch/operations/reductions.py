@@ -11,12 +11,11 @@ from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, exact, of_scalar, pointwise
+from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.operations.operators import is_boolean
 from gradcli.pytorch.record import Recorder, apply
 from gradcli.pytorch.registry import both, found, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
@@ -25,7 +24,7 @@ from gradcli.vocabulary.register import kept
 
 def axes_of(dim: Any, rank: int) -> tuple[int, ...]:
     """Return the axes that a reduction goes over: all of them for none."""
-    if dim is None or dim in ((), []):
+    if dim is None or dim in ((), [], ...):
         return tuple(range(rank))
     axes = different_axes(dim if isinstance(dim, tuple | list) else (dim,), rank)
     return tuple(sorted(axes)) if rank else ()
@@ -37,7 +36,16 @@ def _over(op: str, x: Tensor, axes: Axes, keepdim: bool, reduce: Callable[[Node]
     return apply(op, lambda n: kept(reduce(n), n, axes, keepdim), (x,), settings, more.get("name"))
 
 
-def _reduced(name: str) -> Callable[..., Tensor]:
+def _node(name: str, n: Node, axes: Axes) -> Node:
+    """Return a reduction: of no elements, an extreme has none, and the logarithm of their sum is that of 0."""
+    if name in ("amax", "amin"):
+        return _extremum(name[1:], n, axes, "factors")
+    if name == "logsumexp" and not n.size:
+        return elementwise("log", construct.reduce("sum", n, axes))
+    return construct.reduce(name, n, axes)
+
+
+def _reduced(name: str) -> None:
     def made(
         input: Tensor,
         dim: Any = ...,  # not given, which has another name than None
@@ -50,21 +58,25 @@ def _reduced(name: str) -> Callable[..., Tensor]:
         dim, keepdim = dim if axis is None else axis, keepdim or keepdims
         if isinstance(dim, dtypes.dtype):
             dim, dtype = ..., dim
-        x = to(input, dtype)
+        x = real(input) if name == "logsumexp" else to(input, dtype)
         if name == "mean" and x._a.dtype.kind != "f":
             raise refusal("mean of whole numbers", x.dtype.word)
-        axes = axes_of(None if dim is ... else dim, x.dim())
-        grad = f"{name.capitalize()}Backward{int(dim is not ...)}"
-        return _over(name, x, axes, keepdim, lambda n: construct.reduce(name, n, axes), name=grad)
+        if name == "logsumexp" and dim in (..., None):
+            raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
+        axes = axes_of(dim, x.dim())
+        if name in ("amax", "amin"):
+            _refuse_empty(name, input, None if dim in (..., None, (), []) or not axes else axes[0])
+        grad = f"{name.capitalize()}Backward{int(dim is not ...)}" if name in ("sum", "mean", "prod") else None
+        return _over(name, x, axes, keepdim, lambda n: _node(name, n, axes), name=grad)
 
-    return both(name)(made)
+    both(name)(made)
 
 
-for _name in ("sum", "mean", "prod"):
+for _name in ("sum", "mean", "prod", "logsumexp", "amax", "amin"):
     _reduced(_name)
 
 
-def _spread(name: str) -> Callable[..., Tensor]:
+def _spread(name: str) -> None:
     def made(
         input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
     ) -> Tensor:
@@ -78,13 +90,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
             warn("degrees of freedom", name)
         return _over(name, input, axes, keepdim, lambda n: construct.spreadness(name, n, axes, less), settings=(less,))
 
-    grad = f"{name.capitalize()}MeanBackward0"
-    both(f"{name}_mean")(lambda input, dim=None, **kw: called((made(input, dim, **kw), _mean(input, dim, kw)), grad))
-    return both(name)(made)
-
-
-def _mean(input: Any, dim: Any, settings: dict[str, Any]) -> Any:
-    return input.mean(dim, settings.get("keepdim", False))
+    both(name)(made)
 
 
 _spread("std")
@@ -133,100 +139,65 @@ _any_all("all")
 # Extremes
 
 
-def _refuse_empty(name: str, input: Tensor, dim: Any, kind: type[Exception], more: str = "") -> None:
+def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
     if input.numel():
         return
+    place = name.startswith("arg")
     if dim is None:
-        words = f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
-        raise kind(words + more)
-    if input.dim() and not input.shape[axis_of(dim, input.dim())]:
-        at = axis_of(dim, input.dim()) if name.startswith("arg") else dim
-        raise IndexError(f"{name}(): Expected reduction dim {at} to have non-zero size.")
+        more = "" if place else " Specify the reduction dim with the 'dim' argument."
+        words = f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{more}"
+        raise IndexError(words) if place else RuntimeError(words)
+    at = axis_of(dim, input.dim())
+    if input.dim() and not input.shape[at]:
+        raise IndexError(f"{name}(): Expected reduction dim {at if place else dim} to have non-zero size.")
 
 
-_SPECIFY = " Specify the reduction dim with the 'dim' argument."
+def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
+    """Return an extreme; of no elements none."""
+    return construct.extremum(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
 
 
-def _extreme(name: str, pairwise: str) -> None:
+def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
+    """Return where along an axis the first extreme stands, or the median in order."""
+    own = input._a[..., 0]
+    if not own.ndim:
+        return np.zeros((), np.int64)
+    if name != "median":
+        return getattr(np, f"arg{name}")(own, axis=at, keepdims=keepdim)
+    places = np.take(np.argsort(own, axis=at, kind="stable"), [(own.shape[at] - 1) // 2], axis=at)
+    return places if keepdim else np.squeeze(places, at)
+
+
+def _extreme(name: str, pairwise: str, number: int) -> None:
+    """Register an extreme of all elements, along an axis, or of two tensors."""
     kind = return_type(name)
+    word = name.capitalize()
 
     def made(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None) -> Any:
         dim = axis if dim is None else dim
         other = dim if isinstance(dim, Tensor) else other
         if other is not None:
             return pointwise(pairwise, input, other)
-        _refuse_empty(name, input, dim, RuntimeError, _SPECIFY)
+        if name == "median" and is_boolean(input):
+            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+        if name == "median" and dim is None and not input.numel():
+            raise MissingError("torch.median(…) of no elements")
+        _refuse_empty(name, input, dim)
         if dim is None:
-            return _of_all(name, input)
-        values = _along(name, input, dim, keepdim, 0)
-        places = _places(f"arg{name}", input, axis_of(dim, input.dim()), keepdim)
-        return found(kind, values, places)
+            build = lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even")  # noqa: E731
+            return apply(name, build, (input,), (), f"{word}Backward{1 - number}")
+        at = axis_of(dim, input.dim())
+        along: Callable[..., Node] = lambda n: kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)  # noqa: E731
+        make = along if input.dim() else of_scalar(along)
+        values = apply(f"{name}_dim", make, (input,), (at, keepdim), f"{word}Backward{number}")
+        return found(kind, values, _places(name, input, at, keepdim))
 
     both(name)(made)
 
 
-def _of_all(name: str, x: Tensor, grad: str | None = None) -> Tensor:
-    """Return an extreme of all elements."""
-    return apply(name, lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even"), (x,), (), grad)
-
-
-def _largest(name: str, n: Node, axes: tuple[int, ...], ties: str) -> Node:
-    """Return an extreme; of no elements none."""
-    return construct.extremum(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
-
-
-def _along(name: str, input: Tensor, dim: int, keepdim: bool, number: int) -> Tensor:
-    """Return an extreme along an axis, the first of several."""
-    at = axis_of(dim, input.dim())
-
-    def build(n: Node) -> Node:
-        return kept(_largest(name, n, (at,), "first"), n, (at,), keepdim)
-
-    make = build if input.dim() else of_scalar(build)
-    return apply(f"{name}_dim", make, (input,), (at, keepdim), f"{name.capitalize()}Backward{number}")
-
-
-def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
-    own = input._a[..., 0]
-    return getattr(np, name)(own, axis=at, keepdims=keepdim) if own.ndim else np.zeros((), np.int64)
-
-
-def _of_axes(name: str) -> None:
-    def made(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-        _refuse_empty(name, input, None if dim in ((), [], None) else dim, RuntimeError, _SPECIFY)
-        axes = axes_of(dim, input.dim())
-        return _over(name, input, axes, keepdim, lambda n: _largest(name[1:], n, axes, "factors"))
-
-    both(name)(made)
-
-
-_of_axes("amax")
-_of_axes("amin")
-_extreme("max", "maximum")
-_extreme("min", "minimum")
-
-
-_MEDIAN = return_type("median")
-
-
-@both("median")
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    if is_boolean(input):
-        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
-    if dim is None:
-        if not input.numel():
-            least = np.nan if input._a.dtype.kind == "f" else np.iinfo(input._a.dtype).min
-            nothing = of_array(np.asarray(least, input._a.dtype))
-            return called(input.sum() * 0 + nothing, "MedianBackward0")  # type: ignore[attr-defined]
-        return _of_all("median", input, "MedianBackward0")
-    _refuse_empty("median", input, dim, IndexError)
-    values = _along("median", input, dim, keepdim, 1)
-    at = axis_of(dim, input.dim())
-    if not input.dim():
-        return found(_MEDIAN, values, np.zeros((), np.int64))
-    order = np.argsort(input._a[..., 0], axis=at, kind="stable")
-    places = np.take(order, (input.shape[at] - 1) // 2, axis=at)
-    return found(_MEDIAN, values, np.expand_dims(places, at) if keepdim else places)
+_extreme("max", "maximum", 0)
+_extreme("min", "minimum", 0)
+_extreme("median", "", 1)
 
 
 def _extreme_place(name: str) -> None:
@@ -234,10 +205,11 @@ def _extreme_place(name: str) -> None:
         dim = axis if dim is None else dim
         if is_boolean(input):
             raise RuntimeError(f"{name}(): does not support bool input")
-        _refuse_empty(name, input, dim, IndexError)
-        whole = np.asarray(getattr(np, name)(input._a)) if dim is None else None
+        _refuse_empty(name, input, dim)
         at = axis_of(dim or 0, input.dim())
-        places = of_array(np.asarray(_places(name, input, at, keepdim) if whole is None else whole, np.int64))
+        whole = dim is None or not input.dim()
+        found = getattr(np, name)(input._a) if whole else _places(name[3:], input, at, keepdim)
+        places = of_array(np.asarray(found, np.int64))
         if Recorder.explains:
             note_lost(places, (input,), name)
         return places
@@ -247,17 +219,3 @@ def _extreme_place(name: str) -> None:
 
 _extreme_place("argmax")
 _extreme_place("argmin")
-
-
-@both("logsumexp")
-def logsumexp(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    if dim is None:
-        raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
-    axes = axes_of(dim, input.dim())
-
-    def reduced(n: Node) -> Node:
-        return (
-            construct.reduce("logsumexp", n, axes) if n.size else elementwise("log", construct.reduce("sum", n, axes))
-        )
-
-    return _over("logsumexp", real(input), axes, keepdim, reduced)

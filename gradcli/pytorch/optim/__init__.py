@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import typename, warn
 from gradcli.pytorch.modes import enable_grad
-from gradcli.pytorch.nn.module import forget, typename
+from gradcli.pytorch.nn.module import forget
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
 

@@ -8,13 +8,13 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.pytorch.record import Line
+from gradcli.pytorch.session import Script
 from gradcli.script.errors.source import Change, Text
+from gradcli.script.naming import names_of
 from gradcli.script.scene import Scene
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.session import Script
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,6 @@ class Failure(Scene):
     @classmethod
     def of(cls, error: BaseException, script: Script) -> Failure | None:
         """Return where an error arose: the innermost place in a file that is the user's."""
-        from gradcli.pytorch.record import Line
-        from gradcli.script.naming import names_of
-
         found = None
         for frame, number in traceback.walk_tb(error.__traceback__):
             file = frame.f_code.co_filename

@@ -92,6 +92,15 @@ BY_TEXT: dict[str, Tells] = {
         "as many as forward has arguments",
         mends.more_returned,
     ),
+    "save_for_backward can only save variables": _says(
+        "save_for_backward keeps tensors.", "anything else as an attribute, ctx.n = n"
+    ),
+    r"function (\w+)Backward returned a gradient different than None at position (\d+)": _says(
+        "argument {1} of forward in {0} is no tensor, and has no gradient.", "None in its place"
+    ),
+    "expected Variable or None": _says(
+        "what backward returns are tensors or None, several of them as a tuple, as forward's arguments are.", "tensors"
+    ),
     "support the deepcopy protocol": _says(
         "a copy of a computed tensor would need a copy of the graph behind it.",
         "a copy of the numbers, .detach().clone(); or a clone that is computed from it, .clone()",

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change, Text, called, parts
 from gradcli.script.errors.threads import Threads, lost
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Tensor
-
 
 def none(at: Failure) -> Answer | None:
     """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
-    from gradcli.pytorch.tensor import Tensor
-
     for node in parts(at.text.statement, ast.Attribute):
         x = at.value(node.value) if node.attr == "grad" else None
         if isinstance(x, Tensor) and x._grad is None:
@@ -54,15 +50,11 @@ def _besides(at: Failure, name: str) -> list[Change]:
 
 def _asked_first(at: Failure, name: str) -> list[Change]:
     """Ask whether there is a gradient, where a script empties it before any backward."""
-    from gradcli.pytorch.record import Recorder
-
     empties = at.text.calls("zero_", "fill_", "detach_")
     return mends.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
 
 
 def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
-    from gradcli.pytorch.record import Recorder
-
     text, swept = at.text, Recorder.swept
     reason = f"{name}.grad is None: "
     own = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.pytorch import torch
+from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, called, changed, end, owner_of, parts, start
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.cuts import Cut
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
 _AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}
@@ -44,8 +43,6 @@ class Threads:
         return list({id(c): c for e in self.way for c in self._at(e)}.values())
 
     def _at(self, expression: ast.AST) -> Iterator[Cut]:
-        from gradcli.pytorch.cuts import CUTS
-
         for line in sorted({n.lineno for n in parts(expression, ast.expr)}):
             found = CUTS.get((self.text.file, line))
             if found is not None:
@@ -177,8 +174,6 @@ def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:
 
 
 def _torch_has(name: str) -> bool:
-    from gradcli.pytorch import torch
-
     try:
         return callable(getattr(torch, name))
     except Exception:  # what torch lacks is told in several ways

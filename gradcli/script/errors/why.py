@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
+from gradcli.guide.messages import find
+from gradcli.pytorch.session import Script
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.kinds import BY_KIND
 from gradcli.script.errors.messages import BY_TEXT
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.session import Script
-
 
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what mends it, and where the guide has more; nothing where PyTorch's message says all."""
-    from gradcli.guide.messages import find
-
     guide = find(str(error))
     lines = _written(*found) if (found := _found(error, script)) is not None else []
     return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])

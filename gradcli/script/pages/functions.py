@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradcli.errors import Notes
+from gradcli.explain.backward import Wanted, backward
 from gradcli.explain.forms import forms
 from gradcli.explain.results import BackwardResult, Named
 from gradcli.explain.results import Call as Shown
@@ -18,17 +20,12 @@ from gradcli.explain.weights import weights_section
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
-
-if TYPE_CHECKING:
-    from gradcli.errors import Notes
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.recorded import Recorded, Use
+from gradcli.pytorch.backward import Call
+from gradcli.script.recorded import Recorded, Use
 
 
 def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     """Return the system, with calls of own functions in it, v, and the gradients in terms of their `backward`."""
-    from gradcli.explain.backward import Wanted, backward
-
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
     made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]

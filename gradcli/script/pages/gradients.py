@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.scene import Told
+import numpy as np
+
+from gradcli.notation.numbers import array_text
+from gradcli.pytorch.backward import Call
+from gradcli.pytorch.cuts import CUTS
+from gradcli.pytorch.record import Line, Step, finite
+from gradcli.script.recorded import reachable
+from gradcli.script.scene import Told
+from gradcli.wrapping import in_words
 
 _MANY = 2  # leaves whose .grad is told one by one
 SHOWN = 36  # elements of an array that is written out
@@ -31,8 +37,6 @@ def _hook(change: Any, told: Told) -> str:
     own = "" if name.startswith("<") else f" {name}"
     place = ""
     if code is not None and not code.co_filename.startswith("<frozen"):
-        from gradcli.pytorch.record import Line
-
         line = Line(code.co_firstlineno)
         line.file = code.co_filename
         place = f" ({told.where(line)})"
@@ -71,8 +75,6 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
 
 def not_kept(call: Call, told: Told) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    from gradcli.pytorch.record import Step
-
     recorded = told.recorded
     asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
     for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
@@ -82,10 +84,8 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
 
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
-    from gradcli.pytorch.cuts import CUTS
     from gradcli.script.errors.source import Text
     from gradcli.script.errors.threads import Threads
-    from gradcli.wrapping import in_words
 
     reached = {id(x) for x, *_ in call.leaves}
     named = told.names.tensors.items()
@@ -102,8 +102,6 @@ def unreached(call: Call, told: Told) -> Iterator[str]:
 
 def array_words(a: Any) -> str:
     """Return an array as words: its numbers, or how many they are."""
-    from gradcli.notation.numbers import array_text
-
     if a.size > SHOWN:
         return "×".join(map(str, a.shape[:-1])) + " numbers"
     return array_text(a[..., 0], lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
@@ -111,8 +109,6 @@ def array_words(a: Any) -> str:
 
 def not_finite(call: Call, told: Told) -> Iterator[str]:
     """Yield which gradients are not finite, and where that arose: the operation, with its line."""
-    import numpy as np
-
     for x, _, own, _ in call.leaves:
         bad = own._a[~np.isfinite(own._a)]
         if bad.size:
@@ -122,9 +118,6 @@ def not_finite(call: Call, told: Told) -> Iterator[str]:
 
 
 def _arose(call: Call, told: Told) -> str:
-    from gradcli.pytorch.record import finite
-    from gradcli.script.recorded import reachable
-
     if not all(finite(v) for _, v in call.roots):
         return "v itself is not finite"
     step = call.arose

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
+from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
+from gradcli.explain.pages import Choice, backward_pages
+from gradcli.explain.results import BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
+from gradcli.explain.weights import loss_name
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import bar
+from gradcli.pytorch.backward import Call
 from gradcli.script.pages.gradients import accumulated, hooks, not_finite, not_kept, unreached
+from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
-
-if TYPE_CHECKING:
-    from gradcli.explain.loops import Loop, Written
-    from gradcli.explain.results import BackwardResult
-    from gradcli.graph.graph import Graph
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.recorded import Recorded
 
 MOST = 150  # operations that are looked at one by one
 
@@ -47,10 +51,6 @@ def _text(name: str, lines: Sequence[str]) -> Section:
 
 def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, with the loops folded."""
-    from gradcli.explain.backward import Wanted, backward
-    from gradcli.explain.loops import loops, named
-    from gradcli.explain.pages import Choice, backward_pages
-
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
@@ -83,8 +83,6 @@ def _is_elsewhere(section: Section) -> bool:
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
-    from gradcli.explain.loops import Written
-
     lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
     if not all(lines) or {id(line) for line in lines[0]} & {id(line) for line in lines[1]}:
         return None
@@ -100,8 +98,6 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
 
 def _body(code: str) -> str:
     """Return what a line repeats, where the loop stands in the line as well."""
-    import ast
-
     with suppress(SyntaxError):
         (statement,) = ast.parse(code).body
         if isinstance(statement, ast.For | ast.While):
@@ -111,9 +107,6 @@ def _body(code: str) -> str:
 
 def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
-    from gradcli.engine.evaluate import values_of
-    from gradcli.explain.loops import folded_system
-
     values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
     return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
@@ -121,9 +114,6 @@ def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
 
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
-    from gradcli.explain.loops import folded_system
-    from gradcli.graph.names import bar
-
     (point,) = result.points
     ends = {end for loop in found for _, end in loop.carried}
     hidden = {n for loop in found for n in loop.nodes} - ends
@@ -140,8 +130,6 @@ def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence
 
 def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
     """Yield the gradients without formulas that mention what is hidden, and the adjoints that are left."""
-    from gradcli.explain.loops import mentions
-
     hidden = set(hidden)
     heading: list[Block] = []  # waits for the equations below it
     for block in blocks:
@@ -169,8 +157,6 @@ def _says(side: Math, left: Math) -> bool:
 
 def _returned(section: Section, result: BackwardResult) -> Section:
     """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
-    from gradcli.explain.weights import loss_name
-
     if section.name != "grad":
         return section
     loss = loss_name(result.graph.outputs, result.points[0].calls[0].v)

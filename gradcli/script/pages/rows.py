@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.pytorch.backward import Call
 from gradcli.script.naming import fresh
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.scene import Told
+from gradcli.script.scene import Told
 
 
 def row(call: Call, told: Told) -> dict[str, Any]:

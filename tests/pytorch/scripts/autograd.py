@@ -374,7 +374,7 @@ y = Square.apply(x)
 print(y.grad_fn.saved_tensors, y.grad_fn.k, y.grad_fn.needs_input_grad)
 for step in (y.grad_fn, y.sum().grad_fn, y.grad_fn.next_functions[0][0]):
     try:
-        step.kept
+        step.absent
     except AttributeError as error:
         print(error)
 # --- hooks on what is kept

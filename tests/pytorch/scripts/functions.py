@@ -178,3 +178,106 @@ x = torch.tensor([-1.0, -1.5, -0.0, 1e-30, 1e-9, -17.0, float("inf"), -float("in
 print(x.log1p(), x.expm1())
 x = x.repeat(8)
 print(x.log1p()[:9], x.expm1()[:9], F.elu(x)[:9].tolist())
+# --- what a backward may not return
+class Scaled(torch.autograd.Function):
+    returned = None
+
+    @staticmethod
+    def forward(ctx, x, n):
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):
+        return Scaled.returned(g)
+
+
+x = torch.ones(2, 2, requires_grad=True)
+for n, returned in (
+    (2, lambda g: (g, g)),
+    (2, lambda g: (g, 3)),
+    (2, lambda g: [g, None]),
+    (2, lambda g: ([g], None)),
+    (2, lambda g: (g.numpy(), None)),
+    (torch.tensor(2.0), lambda g: (2.0, None)),
+    (torch.tensor(2.0), lambda g: (g, g.sum())),
+):
+    Scaled.returned = returned
+    try:
+        Scaled.apply(x, n).sum().backward()
+        print(x.grad)
+    except RuntimeError as e:
+        print(e)
+# --- a function as an instance
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+twice = Twice()
+print(twice.apply(torch.ones(2, requires_grad=True)))
+twice(torch.ones(2))
+# --- a view that a function made, changed in place
+class Flat(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2, 2)
+
+
+class Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * y, x
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g, g
+
+
+def attempt(change):
+    try:
+        print(change())
+    except RuntimeError as e:
+        print(e)
+
+
+x = torch.ones(2, 2, requires_grad=True)
+y = Flat.apply(x * 1)
+print(y, y.output_nr)
+attempt(lambda: y.mul_(2))
+y, z = Both.apply(x * 1, x)
+attempt(lambda: z.mul_(2))
+attempt(lambda: y.mul_(2))
+relu = nn.ReLU(inplace=True)
+relu.register_full_backward_hook(lambda *_: print("hook"))
+print(relu(torch.ones(2)))
+attempt(lambda: relu(x * 1))
+linear = nn.Linear(2, 2)
+linear.register_full_backward_hook(lambda *_: print("hook"))
+attempt(lambda: linear(torch.ones(1, 2)).add_(1))
+linear = nn.Linear(2, 1)
+handle = linear.register_full_backward_hook(lambda module, into, out: into[0])
+print(handle)
+attempt(lambda: linear(torch.ones(2, requires_grad=True)).backward())
+# --- what cannot be saved
+class Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x, None, n)
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[2], None
+
+
+print(Times.apply(torch.ones(2), 3))
+Times.apply(torch.ones(2, requires_grad=True), 3)

@@ -203,3 +203,27 @@ x = torch.tensor([0.25, 0.5], requires_grad=True) * 1
 y = x.gather(0, torch.tensor([0]))
 x *= 2
 y.backward()
+# --- what is retained of a tensor that is changed in place
+def changed(change, x=torch.tensor([1.0, 2.0], requires_grad=True)):
+    y = x * 3
+    y.retain_grad()
+    y.register_hook(lambda g: print("before", g))
+    change(y)
+    y.register_hook(lambda g: print("after", g))
+    (y * 5).sum().backward()
+    print(y.grad, y.retains_grad)
+
+
+changed(lambda y: y.mul_(2))
+changed(lambda y: y[0].mul_(2))
+changed(lambda y: y.__setitem__(0, 7.0))
+changed(lambda y: y.zero_())
+changed(lambda y: y.detach().add_(1))
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x * 3
+z = y[:1]
+z.retain_grad()
+y.mul_(2)
+print(z.retains_grad)
+(z * 3 + y).sum().backward()
+print(z.grad, x.grad)

@@ -51,6 +51,16 @@ CASES = {
         f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},), kind=np.float64)\n"
         for m, k, n in ((8, 30, 12), (40, 24, 2), (30, 17, 3), (10, 5, 7))
     ),
+    "norms": """
+for kind in (np.float32, np.float64):
+    for n in (3, 5, 8, 15, 17, 31, 100):
+        try_(lambda x: x.norm(dim=1), (20, n), kind=kind)
+        try_(lambda x: x.norm(dim=0), (n, 20), kind=kind)
+        try_(lambda x: x.norm(2, 1, keepdim=True), (20, n), kind=kind)
+        try_(torch.norm, (2, 3, n), kind=kind)
+    try_(F.normalize, (10, 3), kind=kind)
+""",
+    "a column's own product": "try_(torch.mv, (500, 1), (1,))\ntry_(lambda x, y: x.t() @ y, (100, 1), (100,))\n",
     "stacks of matrices": "try_(torch.bmm, (3, 4, 5), (3, 5, 2))\ntry_(torch.bmm, (2, 8, 20), (2, 20, 12))\n",
     "linspace and arange": """
 for kind in (torch.float32, torch.float64):
