@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from gradcli.script.errors import edits
@@ -69,13 +70,10 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
 
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, in the place of out=."""
-    text = at.text
-    for call in parts(text.statement, ast.Call):
-        for keyword in call.keywords:
-            if keyword.arg == "out" and getattr(text.statement, "value", None) is call:
-                rest = map(text.of, [*call.args, *(k for k in call.keywords if k is not keyword)])
-                new = f"{text.of(keyword.value)} = {text.of(call.func)}({', '.join(rest)})"
-                return text.edited(edits.instead(call, new))
+    for call in [c for c in parts(at.text.statement, ast.Call) if getattr(at.text.statement, "value", None) is c]:
+        code = at.text.of(call)
+        if found := re.search(r",\s*out=([\w.\[\]]+)", code):
+            return at.text.edited(edits.instead(call, f"{found[1]} = {code.replace(found[0], '')}"))
     return []
 
 
@@ -133,15 +131,7 @@ def _is_of_self(text: Text, call: ast.Call) -> bool:
 
 def thawed(text: Text) -> list[Change]:
     """Let parameters require gradients again, where a script says that they do not."""
-    for statement in text.statements():
-        match statement:
-            case ast.Assign([ast.Attribute(attr="requires_grad")], ast.Constant(False) as given):
-                return text.edited(edits.instead(given, "True"))
-            case ast.Expr():
-                for call in parts(statement, ast.Call):
-                    if called(call) == "requires_grad_" and text.of(next(iter(call.args), None)) == "False":
-                        return text.edited(edits.instead(call.args[0], "True"))
-    return []
+    return text.swapped(r"(\.requires_grad\s*=\s*|\brequires_grad_\()False\b", r"\1True")[:1]
 
 
 def real(at: Failure) -> list[Change]:
@@ -167,12 +157,8 @@ def cut_off(at: Failure) -> list[Change]:
 
 def _told_to_require(text: Text) -> str:
     """Return what a statement tells to require a gradient, or not to: x.requires_grad = True, x.requires_grad_()."""
-    match text.statement:
-        case ast.Assign([ast.Attribute(owner, "requires_grad"), *_]) | ast.Expr(
-            ast.Call(ast.Attribute(owner, "requires_grad_"))
-        ):
-            return text.of(owner)
-    return ""
+    found = re.match(r"([\w.\[\]]+)\.requires_grad(_\(|\s*=)", text.of(text.statement))
+    return found[1] if found else ""
 
 
 # Recorded, or not
@@ -205,22 +191,12 @@ def _dedented(text: Text, block: ast.With) -> list[Change]:
 
 def not_inference(at: Failure) -> list[Change]:
     """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
-    for statement in at.text.statements():
-        modes = [i.context_expr for i in statement.items] if isinstance(statement, ast.With) else []
-        for node in (*modes, *getattr(statement, "decorator_list", ())):
-            if "inference_mode" in at.text.of(node):
-                line = at.text.lines[node.lineno - 1].replace("inference_mode", "no_grad")
-                return [Change(at.text.file, node.lineno, node.lineno, (line,))]
-    return []
+    return at.text.swapped(r"(\bwith\b.*|@.*)\binference_mode\b", r"\1no_grad")[:1]
 
 
 def twice_differentiable(text: Text) -> list[Change]:
     """Take @once_differentiable away."""
-    for statement in text.statements():
-        for decorator in getattr(statement, "decorator_list", ()):
-            if "once_differentiable" in text.of(decorator):
-                return [text.instead_of(decorator)]
-    return []
+    return text.swapped(r"\s*@.*\bonce_differentiable\b.*", "")[:1]
 
 
 def detached(at: Failure) -> list[Change]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -153,6 +154,12 @@ class Text:
     def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:
         """Return other lines in the place of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
+
+    def swapped(self, pattern: str, new: str) -> list[Change]:
+        """Return the lines that have a pattern, with that replaced."""
+        code = [(k, line) for k, line in enumerate(self.lines, 1) if not line.lstrip().startswith("#")]
+        found = [(k, re.sub(pattern, new, line)) for k, line in code if re.search(pattern, line)]
+        return [Change(self.file, k, k, (line,) if line else ()) for k, line in found]
 
     def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""

@@ -29,7 +29,7 @@ def out_of_place(text: Text) -> list[Change]:
             for call in parts(statement, ast.Call):
                 if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):
                     return _without_underscore(text, call)
-    return _not_in_place(text)
+    return text.swapped(r"\binplace\s*=\s*True\b", "inplace=False")
 
 
 def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.Subscript) -> list[Change]:
@@ -53,13 +53,6 @@ def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
     if isinstance(text.statement, ast.Expr):
         return text.replaced(text.statement, f"{owner} = {new}")
     return text.edited(edits.instead(call, new))
-
-
-def _not_in_place(text: Text) -> list[Change]:
-    """Take inplace=True away from the modules and functions of a script."""
-    plain = [s for s in text.statements() if not hasattr(s, "body")]
-    own = [[k for k in parts(s, ast.keyword) if k.arg == "inplace"] for s in plain]
-    return [c for keywords in own for c in text.edited([e for k in keywords for e in edits.instead(k.value, "False")])]
 
 
 def without_grad(at: Failure) -> list[Change]:
