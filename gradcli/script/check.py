@@ -23,7 +23,7 @@ from gradcli.explain.shared import style
 from gradcli.graph.construct import broadcast, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
-from gradcli.pytorch.record import Recorder, script_line
+from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import new
 from gradcli.report.data_lines import json_lines
 from gradcli.report.render import Look, render_pages
@@ -57,7 +57,7 @@ class Calls:
         """Keep a call."""
         found = self.kept.setdefault(cls, [])
         if len(found) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
-            found.append(Applied.of(cls, arguments, needed, script_line()))
+            found.append(Applied.of(cls, arguments, needed))
 
     def failed(self, error: BaseException, text: str) -> None:
         """Tell nothing of why a script failed."""
@@ -82,59 +82,39 @@ class Calls:
 
 
 def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
-    """Yield the verdict on the gradient of each argument, at all calls together."""
-    kinds: dict[Any, list[Applied]] = {}
-    for call in calls:
-        kinds.setdefault(_kind(call), []).append(call)
+    """Yield the verdict on the gradient of each argument, at all calls: a wrong one counts, then a right one."""
     found: dict[str, list[Verdict]] = {}
-    for verdict in chain.from_iterable(map(_of_kind, kinds.values())):
+    for verdict in _at_each(calls):
         found.setdefault(verdict.claim, []).append(verdict)
-    yield from map(_joined, found.values())
+    for each in found.values():
+        first = min(each, key=lambda v: ("wrong", "right", "undecided").index(v.verdict))
+        points, wrong = sum(v.points for v in each), sum(v.wrong for v in each)
+        left_out = sum((Counter(v.left_out) for v in each), Counter[str]())
+        yield replace(first, points=points, left_out=left_out, wrong=wrong)
 
 
-def _kind(call: Applied) -> Any:
-    return tuple(getattr(a, "shape", None) or repr(a) for a in call.arguments), call.needed
-
-
-def _joined(each: Sequence[Verdict]) -> Verdict:
-    """Return one verdict for several: a wrong one counts, then a right one."""
-    order = {"wrong": 0, "right": 1, "undecided": 2}
-    first = min(each, key=lambda v: order[v.verdict])
-    left_out = sum((Counter(v.left_out) for v in each), Counter[str]())
-    return replace(first, points=sum(v.points for v in each), left_out=left_out, wrong=sum(v.wrong for v in each))
-
-
-def _of_kind(calls: Sequence[Applied]) -> Iterator[Verdict]:
-    """Yield the verdicts at calls with the same shapes: those that compute the same are points of one system."""
-    replays: list[tuple[Applied, Replay | None]] = []
+def _at_each(calls: Sequence[Applied]) -> Iterator[Verdict]:
+    """Yield the verdicts at calls: those that compute the same are points of one system."""
+    systems: list[tuple[list[Case], list[Point]]] = []
     for k, call in enumerate(calls):
         try:
-            replays.append((call, replayed(call, k)))
+            replay = replayed(call, k)
+            if replay is None:
+                yield from _in_numbers(call)
+                continue
+            cases = list(_cases(call, replay))
         except Exception as error:
-            yield _undecided(call, error)
-    while replays:
-        call, first = replays[0]
-        if first is None:
-            yield from _in_numbers(call)
-            replays = replays[1:]
+            name = next((n for n, needed in zip(call.names, call.needed, strict=True) if needed), "x")
+            why = f"it failed: {type(error).__name__}: {error}"
+            yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
-        cases = list(_cases(call, first))
-        points: list[Point] = []
-        rest = []
-        for other, replay in replays:
-            if replay is not None and (replay is first or _same(cases, list(_cases(other, replay)), replay.at)):
-                points.append(replay.at)
-            else:
-                rest.append((other, replay))
+        points = next((points for own, points in systems if _same(own, cases, replay.at)), None)
+        if points is None:
+            systems.append((cases, points := []))
+        points.append(replay.at)
+    for cases, points in systems:
         for case in cases:
             yield from check(case.graph, [case], Settings(points, tolerance=_TOLERANCE)).verdicts
-        replays = rest
-
-
-def _undecided(call: Applied, error: Exception) -> Verdict:
-    name = next((n for n, needed in zip(call.names, call.needed, strict=True) if needed), "x")
-    why = f"it failed: {type(error).__name__}: {error}"
-    return Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
 
 
 def _said(call: Applied, outputs: int, place: int) -> str:
@@ -168,8 +148,9 @@ def _total(y: Node) -> Node:
 
 def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
     """Tell whether a system computes at another call's point what that call computed: it went the same way."""
-    inputs = [c.graph.inputs.keys() for c in cases]
-    if inputs != [c.graph.inputs.keys() for c in others] or any(not names <= at.keys() for names in inputs):
+    shapes = [{name: x.shape for name, x in c.graph.inputs.items()} for c in cases]
+    theirs = [{name: x.shape for name, x in c.graph.inputs.items()} for c in others]
+    if shapes != theirs or any(not own.keys() <= at.keys() for own in shapes):
         return False
 
     def of(case: Case) -> Iterator[Any]:
@@ -186,13 +167,9 @@ def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
 def _in_numbers(call: Applied) -> Iterator[Verdict]:
     arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
     given = [new(arrays[i].copy()) if i in arrays else a for i, a in enumerate(call.arguments)]
-    try:
-        weights = [drawn(y.shape, k) for k, y in enumerate(numbers(call, arrays))]
-        context, _ = forward(call.cls, given, call.needed)
-        found = backward(call.cls, context, [new(w) for w in weights])
-    except Exception as error:
-        yield _undecided(call, error)
-        return
+    weights = [drawn(y.shape, k) for k, y in enumerate(numbers(call, arrays))]
+    context, _ = forward(call.cls, given, call.needed)
+    found = backward(call.cls, context, [new(w) for w in weights])
     for i, array in arrays.items():
         yours = getattr(found[i] if i < len(found) else None, "_a", np.zeros_like(array))
         if yours.shape == array.shape:

@@ -16,7 +16,7 @@ from gradcli.pytorch.autograd.function import Context
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.modes import enable_grad, no_grad
-from gradcli.pytorch.record import Line, Recorder
+from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.naming import Names
 from gradcli.script.recorded import Recorded, decimal, recorded
@@ -26,18 +26,17 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Applied:
-    """A call of an own function: what it was given, and at which line; the numbers are copies."""
+    """A call of an own function: what it was given; the numbers are copies."""
 
     cls: type
     arguments: tuple[Any, ...]
     needed: tuple[bool, ...]
-    line: Line
 
     @classmethod
-    def of(cls, function: type, arguments: tuple[Any, ...], needed: tuple[bool, ...], line: Line) -> Applied:
+    def of(cls, function: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> Applied:
         """Return a call with its numbers copied."""
         kept = tuple(new(a._a.copy()) if isinstance(a, Tensor) else a for a in arguments)
-        return cls(function, kept, needed, line)
+        return cls(function, kept, needed)
 
     @property
     def names(self) -> list[str]:
