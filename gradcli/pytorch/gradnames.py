@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ def _tables() -> dict[str, dict[str, str]]:
 TABLES = _tables()
 
 
+@cache
 def grad_name(op: str) -> str:
     """Return what PyTorch calls the `grad_fn` of an operation.
 

@@ -54,9 +54,11 @@ saved_tensors_hooks.__module__ = "torch.autograd.graph"
 
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
-    if (name := step.name().removesuffix("Backward0")) not in TABLES["known"]:
+    name = step.name().removesuffix("Backward0")
+    if name not in TABLES["known"]:
         raise MissingError(f"saved_tensors_hooks around {name}")
-    step.packed = {place: packed(out if own is None else own) for *_, own, place in step.checks}
+    kept = sorted(step.checks, key=lambda check: TABLES["known"][name].find(str(check[-1])))
+    step.packed = {place: packed(out if own is None else own) for *_, own, place in kept}
     step.checks = []
 
 

@@ -395,7 +395,7 @@ def unpack(t):
 
 
 with graph.saved_tensors_hooks(pack, unpack):
-    y = x * x * 3
+    y = x * (x + 1) * 3
     z = y.exp()
     w = z.sum()
 print(z.grad_fn._saved_result)
