@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,13 +50,12 @@ def edges_shown(op: str, name: str, count: int) -> Sequence[int]:
     return range(count) if order is None else [int(i) for i in order]
 
 
-def saved(op: str, name: str, pull: Pull) -> tuple[list[int], bool]:
+def saved(op: str, name: str, pull: Pull) -> tuple[Collection[int], bool]:
     """Return the places of what PyTorch keeps for the backward, the result behind the inputs; and whether anything."""
     kept = TABLES["kept"].get(name, TABLES["kept"].get(op))
     if kept is None:
-        return sorted(pull.reads), bool(pull.reads)
+        return pull.reads, bool(pull.reads)
     parts = kept.split(",")
-    found = "".join(parts[min(i, len(parts) - 1)] for i in pull.active)
+    found = "".join([parts[min(i, len(parts) - 1)] for i in pull.active])
     count = len(pull.inputs) - 2  # constants are none of them
-    places = {int(c) for c in found if c.isdigit() and int(c) < count} | ({count} if "y" in found else set())
-    return sorted(places), bool(found)
+    return [count if c == "y" else int(c) for c in found if c == "y" or (c != "-" and int(c) < count)], bool(found)

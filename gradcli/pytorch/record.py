@@ -155,7 +155,7 @@ class Step(Edge):
     pull: Pull
     kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
     # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
-    checks: Sequence[tuple[Memory, int, Array, Tensor | None, int]] = ()
+    checks: Any = ()
     packed: Mapping[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
     freed: int | None = None  # the line of the backward that freed it
@@ -299,19 +299,23 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
     """Record the step that made a tensor of operands, of which the active ones require gradients."""
     out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
     step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
-    needed, step.keeps = saved(recipe.op, name, step.pull)
-    arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
-    tensors = [(i, x) for i, x in enumerate((*operands, out)) if i in needed and not isinstance(x, np.ndarray)]
-    if any(x._inference for _, x in tensors):
-        raise refusal("inference tensor saved")
-    step.checks = [(x._memory, x._memory.version, arrays[i], None if x is out else x, i) for i, x in tensors]
-    # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
     reads = step.pull.reads
-    step.kept = [None if i not in reads else a if i in needed else a.copy("K") for i, a in enumerate(arrays)]
+    needed, step.keeps = saved(recipe.op, name, step.pull)
+    if reads or needed:
+        step.checks, step.kept = [], []
+        for i, x in enumerate((*operands, out)):
+            a = x if isinstance(x, np.ndarray) else x._a
+            if i in needed and x is not a:
+                if x._inference:
+                    raise refusal("inference tensor saved")
+                step.checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
+            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
+            step.kept.append(None if i not in reads else a if i in needed else a.copy("K"))
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
-        step.arose = not finite(out._a) and all(map(finite, arrays[:-1]))
+        given = (x if isinstance(x, np.ndarray) else x._a for x in operands)
+        step.arose = not finite(out._a) and all(map(finite, given))
     if Mode.hooks is not None and step.keeps:
         from gradcli.pytorch.autograd.graph import pack
 
