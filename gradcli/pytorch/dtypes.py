@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,10 @@ from gradcli.pytorch.missing import MissingError
 class dtype:
     """The type of a tensor's numbers; there is one object for each."""
 
-    def __init__(self, name: DType, tensor: str) -> None:
+    def __init__(self, name: DType, word: str) -> None:
         self.name: DType = name
-        self.tensor = tensor  # `FloatTensor`
-        self.word = tensor.removesuffix("Tensor")  # as PyTorch's messages call it
+        self.word = word  # as PyTorch's messages call it
+        self.tensor = f"{word}Tensor"
         self.numpy = np.dtype(name)
 
     @property
@@ -38,16 +40,12 @@ class dtype:
 
 dtype.__module__ = "torch"
 
-float32, float64, float16 = (
-    dtype("float32", "FloatTensor"),
-    dtype("float64", "DoubleTensor"),
-    dtype("float16", "HalfTensor"),
-)
-int64, int32, uint8 = dtype("int64", "LongTensor"), dtype("int32", "IntTensor"), dtype("uint8", "ByteTensor")
-int16, int8, bool_ = dtype("int16", "ShortTensor"), dtype("int8", "CharTensor"), dtype("bool", "BoolTensor")
-ALL = (float32, float64, float16, int64, int32, int16, int8, uint8, bool_)
+_WORDS: dict[DType, str] = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int"}
+_WORDS |= {"int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+BY_NAME: dict[str, dtype] = {name: dtype(name, word) for name, word in _WORDS.items()}
+ALL = tuple(BY_NAME.values())
+float32, float64, float16, int64, int32, int16, int8, uint8, bool_ = ALL
 OF_NUMPY = {d.numpy: d for d in ALL}
-BY_NAME = {d.name: d for d in ALL}
 
 
 class _Default:
@@ -83,22 +81,22 @@ KINDS = {d.name: {"b": 0, "u": 1, "i": 1, "f": 2}[d.numpy.kind] for d in ALL}
 
 def result_dtype(operands: Sequence[Any]) -> dtype:
     """Return the dtype of a result: of another kind than the tensors', a scalar tensor or a number counts too."""
-    found: list[dtype | None] = [None, None, None]  # of arrays, of scalar tensors, of numbers
-    for x in operands:
-        a = getattr(x, "_a", None)
-        level = 2 if a is None else 0 if a.ndim > 1 else 1
-        own = of_number(x) if a is None else OF_NUMPY[a.dtype]
-        before = found[level]
-        found[level] = own if before is None else BY_NAME[promoted([before.name, own.name])]
-    result: dtype | None = None
-    for d in found:
-        if d is not None and (result is None or KINDS[d.name] > KINDS[result.name]):
-            result = d
-    assert result is not None
-    return result
+    return _result(tuple(map(_weighed, operands)))
 
 
-def chosen(wanted: Any, usual: dtype) -> dtype:
+def _weighed(x: Any) -> tuple[int, dtype]:
+    """Return whether an operand is an array, a scalar tensor or a number, and its dtype."""
+    a = getattr(x, "_a", None)
+    return (2, of_number(x)) if a is None else (int(a.ndim == 1), OF_NUMPY[a.dtype])
+
+
+@cache
+def _result(operands: tuple[tuple[int, dtype], ...]) -> dtype:
+    found = [[d.name for weight, d in operands if weight == own] for own in range(3)]
+    return BY_NAME[max((promoted(names) for names in found if names), key=KINDS.__getitem__)]
+
+
+def chosen(wanted: Any, usual: Any) -> Any:
     """Return the dtype that is wanted, which may be one of Python's types, or the usual one for none.
 
     Errors: `TypeError` for what is no dtype.
@@ -114,27 +112,24 @@ def chosen(wanted: Any, usual: dtype) -> dtype:
 class iinfo:
     """What whole numbers of a dtype can be."""
 
-    def __init__(self, type: dtype) -> None:
-        own = np.iinfo(type.numpy)
-        self.bits, self.min, self.max, self.dtype = own.bits, int(own.min), int(own.max), type.name
-
-    def __repr__(self) -> str:
-        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
-
-
-class finfo:
-    """What real numbers of a dtype can be."""
+    _names: tuple[str, ...] = ("min", "max")
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = type or default_dtype()
-        own = np.finfo(kind.numpy)  # type: ignore[call-overload]
+        own: Any = np.finfo(kind.numpy) if kind.is_floating_point else np.iinfo(kind.numpy)  # type: ignore[call-overload]
         self.bits, self.dtype = own.bits, kind.name
-        for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"):
-            setattr(self, name, float(getattr(own, name)))
+        for name in self._names:
+            setattr(self, name, np.asarray(getattr(own, name)).item())
 
     def __repr__(self) -> str:
-        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
-        return f"finfo({', '.join(f'{n}={getattr(self, n):g}' for n in names)}, dtype={self.dtype})"
+        values = ", ".join(f"{name}={getattr(self, name):g}" for name in self._names)
+        return f"{type(self).__name__}({values}, dtype={self.dtype})"
+
+
+class finfo(iinfo):
+    """What real numbers of a dtype can be."""
+
+    _names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
 
 iinfo.__module__ = finfo.__module__ = "torch"
@@ -156,7 +151,7 @@ class Size(tuple[int, ...]):
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return int(np.prod(self, dtype=np.int64))
+        return math.prod(self)
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple(self) + tuple(other))

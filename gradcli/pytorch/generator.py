@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels.rounding import fused
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
@@ -80,11 +81,13 @@ class Generator:
         found = fused(self.uniform(n, dtype), b - a, a)
         return np.where(found == b, a, found)
 
-    def normal(self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0) -> Array:
+    def normal(
+        self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, one_by_one: bool = False
+    ) -> Array:
         """Return normal numbers: a few one by one, many in blocks of 16."""
         if n >= BLOCK and np.dtype(dtype) == np.float16:
             raise MissingError("torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
-        if n < BLOCK:
+        if n < BLOCK or one_by_one:
             return np.array([self._one() * std + mean for _ in range(n)], dtype)
         found = self.uniform(n, dtype)
         whole = n - n % BLOCK
@@ -106,9 +109,8 @@ class Generator:
     def integers(self, low: int, high: int, n: int) -> Array:
         """Return whole numbers from `low` to before `high`."""
         count = high - low
-        if count < _LONG:
-            return (self.words(n) % np.uint32(count)).astype(np.int64) + low
-        return (self.long_words(n) % np.uint64(count)).astype(np.int64) + low
+        found: Array = self.words(n) % np.uint32(count) if count < _LONG else self.long_words(n) % np.uint64(count)
+        return found.astype(np.int64) + low
 
     def permutation(self, n: int) -> Array:
         """Return the whole numbers below `n` in an order by chance."""
@@ -126,13 +128,6 @@ class Generator:
 
 Generator.__module__ = "torch._C"
 DEFAULT = Generator()
-
-
-def fused(a: Any, b: Any, c: Any) -> Any:
-    """Return a·b + c, rounded once."""
-    if np.result_type(a, b, c) == np.float64:
-        return np.longdouble(a) * np.longdouble(b) + np.longdouble(c)
-    return (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
 
 
 def _blocks(u: Array, mean: float, std: float) -> Array:

@@ -14,19 +14,15 @@ from gradcli.pytorch.tensor import Tensor
 
 @method("to")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    wanted = kwargs.pop("dtype", None)
-    dtypes.check_device(kwargs.pop("device", None))
-    copy = kwargs.pop("copy", False)
-    for value in args:
-        if isinstance(value, dtypes.dtype | type):
-            wanted = value
-        elif isinstance(value, Tensor):
-            wanted = value.dtype
-        elif isinstance(value, str | dtypes.device):
+    wanted: Any = None
+    for value in (*args, kwargs.get("device"), kwargs.get("dtype")):
+        if isinstance(value, str | dtypes.device):
             dtypes.check_device(value)
+        elif isinstance(value, dtypes.dtype | type | Tensor):
+            wanted = value.dtype if isinstance(value, Tensor) else value
     wanted = dtypes.chosen(wanted, input.dtype)
-    if wanted.numpy == input._a.dtype:
-        return input.clone() if copy else input  # type: ignore[attr-defined,no-any-return]
+    if wanted is input.dtype:
+        return input.clone() if kwargs.get("copy") else input  # type: ignore[attr-defined,no-any-return]
     return apply("cast", lambda x: cast(x, wanted.name), (input,), wanted.name)
 
 
@@ -41,16 +37,16 @@ for _name, _dtype in SHORT.items():
     method(_name)(lambda self, *_, _dtype=dtypes.BY_NAME[_dtype], **__: to(self, _dtype))
 
 
+_TYPES = {text: d for d in dtypes.ALL for text in (f"torch.{d.tensor}", repr(d))}
+
+
 @method("type")
 def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
-    if not isinstance(dtype, str):
-        return to(self, getattr(dtype, "dtype", dtype))
-    for d in dtypes.ALL:
-        if dtype in (f"torch.{d.tensor}", repr(d)):
-            return to(self, d)
-    raise ValueError(f"invalid type: '{dtype}'")
+    if isinstance(dtype, str) and dtype not in _TYPES:
+        raise ValueError(f"invalid type: '{dtype}'")
+    return to(self, _TYPES[dtype] if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
 
 
 method("type_as")(lambda self, other: to(self, other.dtype))

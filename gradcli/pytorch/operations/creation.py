@@ -12,12 +12,12 @@ from gradcli.graph.dtypes import DType, promoted
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.cuts import cut_all
-from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import refusal, warn, warn_once
-from gradcli.pytorch.missing import missing
+from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
+from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import SHORT, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.registry import TORCH, function, method
+from gradcli.pytorch.registry import TORCH, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 
 
@@ -27,26 +27,22 @@ def _values(data: Any, wanted: Any = None) -> Array:
         return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
     tensors: set[DType] = set()
     found = np.asarray(_plain(data, tensors))
-    if tensors and wanted is None:
-        wanted = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
-    if found.dtype.kind in "biuf" and wanted is not None:
-        return _fitting(found, chosen(wanted, default_dtype()))
-    if found.dtype.kind == "f" or found.size == 0:
-        return _fitting(found, default_dtype())
-    if found.dtype.kind in "US" or found.dtype == object:
+    kind = found.dtype.kind
+    if kind not in "biuf":
         raise _unreadable(data)
-    if found.dtype.kind == "c":
-        raise missing("complex64", (), "torch.")
-    return found.astype(np.int64) if found.dtype.kind in "iu" else found
+    usual = default_dtype() if kind == "f" or not found.size else dtypes.bool_ if kind == "b" else dtypes.int64
+    if tensors:
+        usual = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
+    return _fitting(found, chosen(wanted, usual).numpy)
 
 
-def _fitting(numbers: Array, wanted: dtypes.dtype) -> Array:
+def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
     """Return numbers in a dtype; those too large for a real one are infinite."""
-    least, most = (0, 0) if wanted.numpy.kind not in "iu" else (np.iinfo(wanted.numpy).min, np.iinfo(wanted.numpy).max)
-    if most and np.isfinite(numbers).all() and ((numbers < least) | (numbers > most)).any():
-        raise RuntimeError(f"value cannot be converted to type {wanted.name} without overflow")
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    too_large = limits and np.isfinite(numbers).all() and ((numbers < limits.min) | (numbers > limits.max)).any()
+    refuse_if(too_large, "number too large", kind.name)
     with np.errstate(all="ignore"):
-        return numbers.astype(wanted.numpy)
+        return numbers.astype(kind)
 
 
 def _dtypes_of_numbers(data: Any) -> set[DType]:
@@ -58,8 +54,7 @@ def _dtypes_of_numbers(data: Any) -> set[DType]:
 def _plain(data: Any, tensors: set[DType]) -> Any:
     """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
     if isinstance(data, Tensor):
-        if data._a.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+        refuse_if(data._a.size != 1, "array among numbers")
         tensors.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
@@ -68,19 +63,20 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data):
             warn_once("list of arrays")
-        listed: list[Any] = list(data)
-        lengths = {len(e) for e in listed if isinstance(e, list | tuple)}
+        lengths = [len(e) for e in data if isinstance(e, list | tuple)]
         found = [_plain(e, tensors) for e in data]
-        if len(lengths) > 1:
-            raise refusal("ragged list", len(listed[0]), next(len(e) for e in listed if len(e) != len(listed[0])))
+        if len(set(lengths)) > 1:
+            raise refusal("ragged list", lengths[0], next(n for n in lengths if n != lengths[0]))
         return found
     return data
 
 
-def _unreadable(data: Any) -> Exception:
+def _unreadable(data: Any) -> BaseException:
     leaf = data
     while isinstance(leaf, list | tuple) and leaf:
         leaf = leaf[0]
+    if isinstance(leaf, complex):
+        return MissingError("torch.complex64")
     if isinstance(leaf, str):
         return TypeError("new(): invalid data type 'str'")
     return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
@@ -89,18 +85,14 @@ def _unreadable(data: Any) -> Exception:
 def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Return a tensor of an array, in a dtype, with the wish for a gradient."""
     check_device(device)
-    wanted = chosen(dtype, default_dtype()) if dtype is not None else None
-    if wanted is not None:
-        array = array.astype(wanted.numpy, copy=False)
-    elif array.dtype not in OF_NUMPY and array.dtype.kind in "uc":
-        raise missing(array.dtype.name, (), "torch.")
-    elif array.dtype not in OF_NUMPY:
+    wanted = chosen(dtype, OF_NUMPY.get(array.dtype))
+    if wanted is None and array.dtype.kind in "uc":
+        raise MissingError(f"torch.{array.dtype.name}")
+    if wanted is None:
         raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
-    found = of_array(array)
-    if requires_grad:
-        if array.dtype.kind != "f":
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        found._requires = True
+    found = of_array(array.astype(wanted.numpy, copy=False))
+    refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
+    found._requires = requires_grad
     return found
 
 
@@ -110,112 +102,103 @@ def tensor(
 ) -> Tensor:
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
-        found = made(data._a[..., 0].copy(), dtype, requires_grad, device)
-        found._detached = cut_all(data, "torch.tensor(…)")
-        return found
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    found._detached = cut_all(data, "torch.tensor([…])") if isinstance(data, list | tuple) else None
+    found._detached = cut_all(data, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
     return found
 
 
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    if isinstance(data, Tensor):
-        return to(data, dtype)
-    return made(_values(data, dtype), dtype, device=device)
+    return to(data, dtype) if isinstance(data, Tensor) else made(_values(data, dtype), dtype, device=device)
 
 
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    refuse_if(not isinstance(array, np.ndarray), "no array", type(array).__name__)
     return made(array)
 
 
 _MOST = 2**40  # bytes
+_UNUSED = frozenset(("layout", "pin_memory", "memory_format"))
 
 
-def check_room(count: Any, kind: Any) -> None:
-    """Refuse what no memory holds, in PyTorch's words."""
-    size = int(count) * np.dtype(kind).itemsize
-    if size > _MOST:
-        raise refusal("no room", size)
+def sized(
+    size: Any, wanted: dtype, fill: Callable[[int], Any], requires_grad: bool = False, device: Any = None, **others: Any
+) -> Tensor:
+    """Return a tensor of a size and a dtype, whose elements are given for their count.
 
-
-def _filled(size: Any, value: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
-    wanted, shape = chosen(dtype, dtypes.of_number(value)), shape_of(size)
-    if any(n < 0 for n in shape):
-        least = next(n for n in shape if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {list(shape)}")
-    check_room(math.prod(shape), wanted.numpy)
-    return _optional(np.full(shape, value, wanted.numpy), **options)
-
-
-_UNUSED = frozenset(("layout", "pin_memory", "memory_format", "out"))
-
-
-def _optional(array: Array, requires_grad: bool = False, device: Any = None, **others: Any) -> Tensor:
+    Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
+    """
     for name in others.keys() - _UNUSED:
-        raise TypeError(f"_optional() got an unexpected keyword argument '{name}'")
-    return made(array, None, requires_grad, device)
+        raise TypeError(f"sized() got an unexpected keyword argument '{name}'")
+    check_device(device)
+    shape = shape_of(size)
+    for n in shape:
+        refuse_if(n < 0, "negative size", n, list(shape))
+    count = math.prod(shape)
+    refuse_if(count * wanted.itemsize > _MOST, "no room", count * wanted.itemsize)
+    return made(np.asarray(fill(count), wanted.numpy).reshape(shape), None, requires_grad)
 
 
-def _filler(name: str, value: float) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """Register the functions that fill a tensor of a size, or one like another, with a number."""
-
-    def sized(*size: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return _filled((options.pop("size"),) if "size" in options else size, value, dtype, options)
-
-    def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-        return _filled((tuple(input.shape),), value, dtype or input.dtype, options)
-
-    method(f"new_{name}")(lambda self, *size, dtype=None, **more: _filled(size, value, dtype or self.dtype, more))
-    return function(name)(sized), function(f"{name}_like")(like)
+def in_memory(numbers: Any, like: Any) -> Any:
+    """Return numbers as an array whose elements stand in memory as those of another one do."""
+    found = np.empty_like(like, numbers.dtype)
+    found.ravel(order="K")[...] = numbers
+    return found
 
 
-zeros, zeros_like = _filler("zeros", 0.0)
-ones, ones_like = _filler("ones", 1.0)
-_filler("empty", 0.0)  # whose numbers mean nothing
-_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
-    "full": lambda size, fill_value, *, dtype=None, **more: _filled((size,), _number(fill_value), dtype, more),
-    "full_like": lambda input, fill_value, *, dtype=None, **more: _filled(
-        (tuple(input.shape),), fill_value, dtype or input.dtype, more
-    ),
-    "logspace": lambda start, end, steps, base=10.0, **more: _optional(
-        (base ** np.linspace(start, end, steps)).astype(default_dtype().numpy), **more
-    ),
-    "scalar_tensor": lambda value, *, dtype=None, **more: _filled(((),), value, dtype or default_dtype(), more),
-}
-for _name, _made in _FUNCTIONS.items():
-    function(_name)(_made)
-method("new_full")(
-    lambda self, size, fill_value, *, dtype=None, **more: _filled((size,), fill_value, dtype or self.dtype, more)
-)
+def creating(
+    name: str, make: Callable[..., Tensor], call: Callable[..., Tensor] | None = None
+) -> Callable[..., Tensor]:
+    """Register what makes a tensor of a size, also as scripts `call` it; return what makes one like another."""
+
+    def like(input: Tensor, *settings: Any, dtype: Any = None, **options: Any) -> Tensor:
+        found = make(tuple(input.shape), *settings, dtype=dtype or input.dtype, **options)
+        found._a = in_memory(found._a.reshape(-1), input._a)
+        return found
+
+    function(name)(with_out(call or make, name))
+    return function(f"{name}_like")(like)
+
+
+def _full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+    value = _number(fill_value)
+    wanted = chosen(dtype, dtypes.of_number(value))
+    return sized(size, wanted, lambda n: np.full(n, value, wanted.numpy), **options)
+
+
+def _filler(value: float) -> Callable[..., Tensor]:
+    return lambda *size, **options: _full(options.pop("size", size), value, **options)
+
+
+zeros = _filler(0.0)
+_FILLERS = {"zeros": zeros, "ones": _filler(1.0), "empty": _filler(0.0), "full": _full}  # what is empty means nothing
+_LIKE = {name: creating(name, make) for name, make in _FILLERS.items()}
+zeros_like, ones_like = _LIKE["zeros"], _LIKE["ones"]
+for _name, _make in _FILLERS.items():
+    method(f"new_{_name}")(
+        lambda self, *given, dtype=None, _make=_make, **more: _make(*given, dtype=dtype or self.dtype, **more)
+    )
 method("new_tensor")(
-    lambda self, data, *, dtype=None, **more: _optional(
-        np.array(_values(data, dtype or self.dtype), chosen(dtype, self.dtype).numpy), **more
+    lambda self, data, *, dtype=None, requires_grad=False, device=None: made(
+        np.array(_values(data, dtype or self.dtype)), chosen(dtype, self.dtype), requires_grad, device
     )
 )
 
 
-@method("values")
-def values(self: Tensor) -> Tensor:
-    """Refuse: a dense tensor has none, but plotting libraries ask whether there is such a method."""
-    raise RuntimeError("values expected sparse tensor layout but got Strided")
-
-
-@method("index")
-def index(self: Tensor, positions: Any, dims: Any) -> Tensor:
-    """Refuse: nobody calls it, but plotting libraries ask whether there is such a method."""
-    raise missing("index", (), "Tensor.")
+@method("values", "index")
+def values(self: Tensor, *places: Any) -> None:
+    """Refuse: a dense tensor has no values, and nobody calls `index`, but plotting libraries ask for both."""
+    raise (
+        MissingError("Tensor.index") if places else RuntimeError("values expected sparse tensor layout but got Strided")
+    )
 
 
 @method("new")
-def new_of(self: Tensor, *given: Any) -> Tensor:
+def new_of(self: Any, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
     numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
-    found: Any = self
-    return found.new_tensor(given[0]) if numbers else _filled(given or (0,), 0.0, self.dtype, {})  # type: ignore[no-any-return]
+    return self.new_tensor(given[0]) if numbers else self.new_zeros(*(given or (0,)))  # type: ignore[no-any-return]
 
 
 def _number(x: Any) -> Any:
@@ -229,12 +212,10 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
     wanted = chosen(dtype, dtypes.int64 if whole else default_dtype())
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = int(np.ceil((end - start) / step))
-    check_room(count, wanted.numpy)
-    array = start + step * np.arange(count) if whole else _steps(start, step, count, wanted.numpy)
-    return _optional(array.astype(wanted.numpy), **options)
+    refuse_if((end - start) * step < 0, "step away from the end")
+    count = math.ceil((end - start) / step)
+    fill = (lambda n: start + step * np.arange(n)) if whole else (lambda n: _steps(start, step, n, wanted.numpy))
+    return sized((count,), wanted, fill, **options)
 
 
 def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
@@ -251,39 +232,40 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None,
     warn("range")
     start, end = (0, start) if end is None else (start, end)
     wanted = chosen(dtype, default_dtype())
-    return _optional(_steps(start, step, int((end - start) / step) + 1, wanted.numpy).astype(wanted.numpy), **options)
+    return sized((int((end - start) / step) + 1,), wanted, lambda n: _steps(start, step, n, wanted.numpy), **options)
 
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    wanted = chosen(dtype, default_dtype()).numpy
-    a, b = np.array(_number(start), wanted), np.array(_number(end), wanted)
-    check_room(steps, wanted)
-    step = (b - a) / wanted.type(max(1, steps - 1))
-    places = np.arange(steps, dtype=wanted)
-    # From the nearer end, as PyTorch counts them.
-    found = np.where(places < steps // 2, fused(step, places, a), fused(-step, steps - 1 - places, b)).astype(wanted)
-    return _optional(found if steps != 1 else np.array([a], wanted), **options)
+    wanted = chosen(dtype, default_dtype())
+    a, b = np.array(_number(start), wanted.numpy), np.array(_number(end), wanted.numpy)
+    step = (b - a) / wanted.numpy.type(max(1, steps - 1))
+
+    def fill(n: int) -> Array:
+        places = np.arange(n, dtype=wanted.numpy)
+        # From the nearer end, as PyTorch counts them.
+        return np.where(places < max(1, n // 2), fused(step, places, a), fused(-step, n - 1 - places, b))
+
+    return sized((steps,), wanted, fill, **options)
 
 
 @function("eye")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    check_room(n * (m or n), chosen(dtype, default_dtype()).numpy)
-    return _optional(np.eye(n, m, dtype=chosen(dtype, default_dtype()).numpy), **options)
+    return sized((n, n if m is None else m), chosen(dtype, default_dtype()), lambda _: np.eye(n, m), **options)
 
 
 # The old types, which are called like functions
 
 
-def old_tensor(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
+def old_tensor(cls: type[Tensor], *args: Any, dtype: dtypes.dtype | None = None, **_: Any) -> Tensor:
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
-    wanted = default_dtype()
+    kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return new(args[0]._a, cls)
+        return new(args[0]._a.astype(kind, copy=False), cls)
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
-        found = np.array(_values(args[0], wanted)).astype(wanted.numpy)
+        found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:
-        found = np.zeros(shape_of(args) if args else (0,), wanted.numpy)
+        found = np.zeros(shape_of(args) if args else (0,), kind)
     return new(found[..., None], cls)
 
 
@@ -293,32 +275,22 @@ class _OldType(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        found = old_tensor(Tensor, *args)
-        if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray):
-            return made(np.array(_values(args[0], cls.dtype)), cls.dtype)
-        return made(found._a[..., 0], cls.dtype)
+        return old_tensor(Tensor, *args, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype
 
 
-def _old_types() -> None:
-    for d in dtypes.ALL:
-        function(d.tensor)(_OldType(d.tensor, (), {"dtype": d, "__module__": "torch"}))
-
-
-_old_types()
+for _dtype in dtypes.ALL:
+    function(_dtype.tensor)(_OldType(_dtype.tensor, (), {"dtype": _dtype, "__module__": "torch"}))
 
 
 def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
     """Return a tensor that was pickled."""
     from gradcli.pytorch.nn.module import Parameter
 
-    found = of_array(array)
-    if parameter:
-        return Parameter(found, requires_grad)
-    found._requires = requires_grad
-    return found
+    found = made(array, requires_grad=requires_grad)
+    return Parameter(found, requires_grad) if parameter else found
 
 
 @function("set_default_tensor_type")
@@ -329,6 +301,5 @@ def set_default_tensor_type(t: Any) -> None:
 
 function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
-for _d in dtypes.ALL:
-    TORCH[_d.name] = _d
+TORCH.update(BY_NAME)
 TORCH.update({alias: BY_NAME[name] for alias, name in SHORT.items() if alias not in ("bool", "byte", "char")})

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.lookup import method_named
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
+from gradcli.pytorch.operations.creation import in_memory
 from gradcli.pytorch.operations.indexing import assigned
-from gradcli.pytorch.operations.views import check_repeated, rebase, shape_of
+from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.registry import method, tensor_like
@@ -30,64 +31,75 @@ def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
     if x._inference and not Mode.inference:
         raise refusal("inference tensor changed in place")
-    if not Mode.grad:
-        return
     base = x._base
+    if not Mode.grad or (base is not None and not base.requires_grad and not x.requires_grad):
+        return
     if base is None:
         if x._requires and x._fn is None:
             raise refusal("leaf changed in place")
-        return
-    if not base.requires_grad and not x.requires_grad:
-        return
-    if x._made == "no_grad":
+    elif x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
-    if x._made:
+    elif x._made:
         number, name, *own = x._made.split()
         place = f"{number} of {name}"
         raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
-    if base._fn is None:
+    elif base._fn is None:
         raise refusal("view of a leaf changed in place")
 
 
 def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     history = x.requires_grad
-    found = compute(x)
-    own_step = found._fn
-    if not x._a.flags.writeable:
-        _let_write(x)
-    if found._a.dtype != x._a.dtype:
-        if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
-            wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
-            raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
-        found = to(found, x.dtype)
-        if own_step is not None:
-            called(found, own_step.name())
-    if found._a.shape != x._a.shape:
-        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
+    result = compute(x)
+    found = _fitting(result, x, name)
     step = found._fn
-    for each in [own_step, step] if own_step is not step else [step]:
-        # What was kept of the old numbers is a copy, of those that stay what they are: the argument's own.
-        if each is not None:
-            each.checks = [c for c in each.checks if c[0] is not x._memory or c[3] is not x]
-            each.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in each.kept]
-    x._a[...] = found._a
-    x._memory.version += 1
-    if Recorder.explains:
-        x._memory.changed = (script_line(), name)
+    for each in {result._fn, step} - {None}:
+        _keep_old(each, x)
+    recorded = Mode.grad and (step is not None or history)
+    _write(x, found._a, name, recorded)
     if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
         step.kept[-1] = None if step.kept[-1] is None else x._a
         step.checks = [c for c in step.checks if c[0] is not found._memory]
         step.checks.append((x._memory, x._memory.version, x._a, None, len(step.edges)))
-    if not Mode.grad or not (step is not None or history):
-        if x._base is not None and not x._base.requires_grad:
-            x._seen = x._memory.version  # nothing was recorded: its step is what it was
-    elif x._base is None:
+    if recorded and x._base is None:
         rebase(x, step)
-        x._requires = x._requires if step is None else False
-    else:
+        x._requires = x._requires and step is None
+    elif recorded:
         _through_base(x, found)
     return x
+
+
+def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
+    """Return a result in the dtype of the tensor that takes it, which has its shape."""
+    found = result
+    if found._a.dtype != x._a.dtype:
+        wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+        fits = x._a.dtype != bool and (found._a.dtype.kind != "f" or x._a.dtype.kind == "f")
+        refuse_if(not fits, "dtype of what is written", found.dtype.word, wanted)
+        found = to(result, x.dtype)
+        if result._fn is not None:
+            called(found, result._fn.name())
+    refuse_if(found._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(found.shape))
+    return found
+
+
+def _keep_old(step: Any, x: Tensor) -> None:
+    """Let a step keep a copy of a tensor's old numbers, which is what they are also when the tensor is changed."""
+    step.checks = [c for c in step.checks if c[0] is not x._memory or c[3] is not x]
+    step.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.kept]
+
+
+def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
+    """Put numbers where those of a tensor are, and take down that they were changed."""
+    if not x._a.flags.writeable:
+        _let_write(x)
+    with np.errstate(all="ignore"):
+        x._a[...] = numbers
+    x._memory.version += 1
+    if Recorder.explains:
+        x._memory.changed = (script_line(), name)
+    if not recorded and x._base is not None and not x._base.requires_grad:
+        x._seen = x._memory.version  # its step is what it was
 
 
 def _let_write(x: Tensor) -> None:
@@ -107,100 +119,60 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
     places = Places.of(numbers.reshape(-1).astype(np.int64))
-    old = _as_it_was(base)
-    whole = assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")
-    rebase(base, whole._fn)
+    old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
+    old._fn, old._requires = base._fn, base._requires
+    rebase(base, assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")._fn)
     base._requires = False
 
 
-def _as_it_was(base: Tensor) -> Tensor:
-    """Return a base with the history that it had, for the step that changes it; its numbers are not read."""
-    old = new(base._a)
-    old._fn, old._requires = base._fn, base._requires
-    return old
+# All numbers replaced
 
 
-def copied_into(x: Tensor, value: Tensor) -> Tensor:
-    """Copy the numbers of another tensor into a tensor."""
+def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
+    """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
     check(x)
+    other = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
+    shape, dtype = tuple(x.shape), x.dtype.name
+    whole = common_shape((shape, other.shape)) if other.dim() else shape
+    refuse_if(whole != shape, "shape of what is written", list(shape), list(whole))
+    if not Mode.grad or not (x.requires_grad or other.requires_grad):
+        _write(x, other._a, how, False)
+        return x
+
+    def build(new: Node, *old: Node) -> Node:
+        found = construct.broadcast(cast(new, dtype), shape)
+        return elementwise("where", const(0, (), "bool"), old[0], found) if old else Node("identity", (found,), shape)
+
+    # Of a part, the whole passes nothing on for what is replaced.
+    alone = not x.requires_grad or (x._base is not None and other.requires_grad)
+    given = (other,) if alone else (other, x)
+    return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
+
+
+def copied_into(x: Tensor, value: Any) -> Tensor:
+    """Copy the numbers of another tensor into a tensor."""
     return _replaced(x, value, "copy_", "torch::autograd::CopyBackwards")
-
-
-def check_assigned(value: Tensor, x: Tensor) -> None:
-    """Refuse to assign to a part what does not have its shape."""
-    own = tuple(value.shape)
-    check_repeated(value, own[next((i for i, n in enumerate(own) if n != 1), len(own)) :], x.shape)
 
 
 @method("fill_")
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
-    if isinstance(value, Tensor) and value.dim():
-        raise refusal("fill with an array", value.dim())
-    check(x)
-    if isinstance(value, Tensor):
-        return _replaced(x, value, "fill_", "FillBackward3")
-    return _replaced(x, _constant(value, x), "fill_", "FillBackward2")
+    rank = value.dim() if isinstance(value, Tensor) else 0
+    refuse_if(rank, "fill with an array", rank)
+    return _replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
-def _replaced(x: Tensor, value: Tensor, how: str, name: str) -> Tensor:
-    """Put other numbers in the place of all, to which the old ones pass nothing on."""
-    shape, dtype = tuple(x.shape), x.dtype.name
-    whole = common_shape((shape, value.shape))
-    if whole != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
-
-    def build(new: Node, *old: Node) -> Node:
-        found = cast(new, dtype)
-        found = found if found.shape == shape else Node("broadcast", (found,), shape, (shape,))
-        return elementwise("where", const(0, (), "bool"), old[0], found) if old else Node("identity", (found,), shape)
-
-    # Of a part, the whole passes nothing on for what is replaced.
-    alone = not x.requires_grad or (x._base is not None and value.requires_grad)
-    given = (value,) if alone else (value, x)
-    return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
-
-
-def _constant(numbers: Any, x: Tensor) -> Tensor:
-    return of_array(np.asarray(numbers, x._a.dtype))
+method("zero_")(lambda self: _replaced(self, 0, "zero_", "ZeroBackward0"))
+method("copy_")(lambda self, src, non_blocking=False: copied_into(self, src))
 
 
 def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
-    check(x)
-    numbers = in_memory(np.asarray(numbers).reshape(-1), x._a)[..., 0]
-    number = {"random_": 2, "bernoulli_": 2}.get(how, 0)
-    return _replaced(x, _constant(np.asarray(numbers).reshape(x.shape), x), how, f"{capitals(how)}Backward{number}")
+    name = f"{capitals(how)}Backward{2 if how in ('random_', 'bernoulli_') else 0}"
+    return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
 
 
-def in_memory(numbers: Any, like: Any) -> Any:
-    """Return numbers as an array whose elements stand in memory as those of another one do."""
-    found = np.empty_like(like, numbers.dtype)
-    found.ravel(order="K")[...] = numbers
-    return found
-
-
-@method("zero_")
-def zero_(self: Tensor) -> Tensor:
-    check(self)
-    if not Mode.grad or not self.requires_grad:
-        self._a[...] = 0
-        self._memory.version += 1
-        if Recorder.explains:
-            self._memory.changed = (script_line(), "zero_")
-        return self
-    return _replaced(self, _constant(0, self), "zero_", "ZeroBackward0")
-
-
-method("copy_")(
-    lambda self, src, non_blocking=False: copied_into(self, src if isinstance(src, Tensor) else _constant(src, self))
-)
-
-
-@method("set_")
-def set_(self: Tensor, source: Tensor) -> Tensor:
-    self._a, self._memory = source._a, source._memory
-    return self
+# What a method without the underscore does out of place
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -209,17 +181,17 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
     return rebased(x, compute, name)
 
 
+_OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
+
+
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
     if made is None:
-        made = method_named(name.removesuffix("_"))
-    if made is None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if args and args[0] is None and name in ("add_", "sub_", "mul_", "div_"):
-            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not NoneType")
+        refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
@@ -235,39 +207,35 @@ def numbered(found: Tensor) -> Tensor:
 
 _SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
 
-# Views in place: the tensor becomes its own view, under a name of its own.
-_TURNED = {"unsqueeze_": 1, "t_": 1, "transpose_": 1, "swapaxes_": 1, "swapdims_": 1, "squeeze_": 3}
 
+def _turned(name: str) -> None:
+    """Register a view in place: the tensor becomes its own view, whose step has a number of its own."""
 
-def _turn(name: str) -> None:
     def call(self: Tensor, *args: Any) -> Tensor:
         check(self)
-        if name == "t_" and self.dim() > 2:
-            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
-        made = getattr(Tensor, name.removesuffix("_"))
-        found = made(self, *args)
-        number = _TURNED[name] + (0 if name != "squeeze_" or not args else 2 if isinstance(args[0], tuple) else 1)
+        refuse_if(name == "t_" and self.dim() > 2, "rank of a t", name, self.dim())
+        found = getattr(Tensor, name.removesuffix("_"))(self, *args)
         self._memory.version += 1
         self._a, self._seen = found._a, self._memory.version
         if self._base is not None:
             self._how = found._how
         if found._fn is not None:
-            called(found, f"{found._fn.name().rpartition('Backward')[0]}Backward{number}")
+            head, _, number = found._fn.name().partition("Backward")
+            called(found, f"{head}Backward{int(number) + (3 if name == 'squeeze_' else 1)}")
             self._fn, self._requires = found._fn, False
         return self
 
     method(name)(call)
 
 
-for _name in _TURNED:
-    _turn(_name)
+for _name in ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"):
+    _turned(_name)
 
 
 @method("resize_")
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
-    if self.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
+    refuse_if(self.requires_grad, "resized leaf")
     if not self.is_contiguous() or math.prod(shape) > self.numel():
         raise MissingError("resize_(…) to more elements")
     self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)

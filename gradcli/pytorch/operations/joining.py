@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
-from gradcli.graph.node import Node, cast
+from gradcli.graph.node import cast
 from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.operations.views import expand, reshape, shape_of, transpose, view
+from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.operations.indexing import numbers_of, taken
+from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
@@ -22,29 +23,27 @@ from gradcli.pytorch.tensor import Tensor, axis_of
 # Parts
 
 
-def _part(x: Tensor, axis: int, start: int, stop: int, name: str) -> Tensor:
-    shape = (*x.shape[:axis], stop - start, *x.shape[axis + 1 :])
-    return moved("index", x, shape, (*map(range, x.shape[:axis]), range(start, stop)), name)
+def _part(x: Tensor, axis: int, place: int | range, name: str = "SliceBackward0") -> Tensor:
+    """Return the slice of a tensor at a place along an axis, or those at places next to each other."""
+    kept = (len(place),) if isinstance(place, range) else ()
+    shape = (*x.shape[:axis], *kept, *x.shape[axis + 1 :])
+    return moved("index", x, shape, (*map(range, x.shape[:axis]), place), name)
 
 
-def _selected(x: Tensor, axis: int, i: int, name: str = "SelectBackward0") -> Tensor:
-    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    return moved("index", x, shape, (*map(range, x.shape[:axis]), i), name)
-
-
-def _several(parts: list[Tensor], name: str) -> tuple[Tensor, ...]:
-    """Return the parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
+def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tuple[Tensor, ...]:
+    """Return parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
+    parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
     hooks: list[Any] = []
     for i, part in enumerate(parts):
         part._made = f"{i} {name}"
         if part._fn is not None:
             part._fn.whole, part._fn.number, part._fn._posts = parts[0]._fn, i, hooks
-    return tuple(parts)
+    return parts
 
 
 def _axis_of(name: str, x: Tensor, dim: int) -> int:
-    if not x.dim():
-        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    """Return an axis as counted from the front; a number has none."""
+    refuse_if(not x.dim(), f"{name} of a number")
     return axis_of(dim, x.dim())
 
 
@@ -53,101 +52,72 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
-        if sum(split_size) != n:
-            raise refusal("sizes of a split", n, axis, list(split_size))
-        ends, name = np.cumsum([0, *split_size]).tolist(), "SplitWithSizes"
+        refuse_if(sum(split_size) != n, "sizes of a split", n, axis, list(split_size))
+        ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
     else:
-        if split_size < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
-        if not split_size and n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        refuse_if(split_size < 0, "negative size to split", split_size)
+        refuse_if(not split_size and n, "no size to split", n)
         ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
-    return _several([_part(tensor, axis, a, b, f"{name}Backward0") for a, b in pairwise(ends)], name)
+    return _parts(tensor, axis, map(range, ends, ends[1:]), name)
 
 
 @both("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("chunk", input, dim)
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    refuse_if(chunks <= 0, "count of chunks", chunks)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
 @both("tensor_split")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = axis_of(dim, input.dim())
-    n, how = input.shape[axis], indices_or_sections
-    if isinstance(how, int):
-        places = [i * (n // how) + min(i, n % how) for i in range(how + 1)]
-    else:
-        places = [0, *(min(i, n) for i in how), n]
-    return tuple(_part(input, axis, a, b, "SliceBackward0") for a, b in pairwise(places))
+    parts = [p.tolist() for p in np.array_split(np.arange(input.shape[axis]), indices_or_sections)]
+    return tuple(_part(input, axis, range(p[0], p[-1] + 1) if p else range(0)) for p in parts)
 
 
 @both("unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    if not input.dim():
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    axis = axis_of(dim, input.dim())
-    return _several([_selected(input, axis, i, "UnbindBackward0") for i in range(input.shape[axis])], "Unbind")
+    axis = _axis_of("unbind", input, dim)
+    return _parts(input, axis, range(input.shape[axis]), "Unbind")
 
 
 @method("__iter__")
 def _iterated(self: Tensor) -> Any:
-    if not self.dim():
-        raise TypeError("iteration over a 0-d tensor")
+    refuse_if(not self.dim(), "iteration over a number")
     return iter(unbind(self))
 
 
 @both("select")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    if not input.dim():
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    axis = axis_of(dim, input.dim())
-    if not -input.shape[axis] <= index < input.shape[axis]:
-        raise refusal("place of a select", index, list(input.shape), axis)
-    return _selected(input, axis, index % input.shape[axis])
+    axis = _axis_of("select", input, dim)
+    size = input.shape[axis]
+    refuse_if(not -size <= index < size, "place of a select", index, list(input.shape), axis)
+    return _part(input, axis, index % size, "SelectBackward0")
 
 
 @both("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    if not input.dim():
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    axis = axis_of(dim, input.dim())
-    if start + length > input.shape[axis]:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[axis]}).")
-    return _part(input, axis, start, start + length, "SliceBackward0")
+    axis = _axis_of("narrow", input, dim)
+    refuse_if(start + length > input.shape[axis], "end of a narrow", start, length, input.shape[axis])
+    return _part(input, axis, range(start, start + length))
 
 
 @method("unfold")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     axis = axis_of(dimension, self.dim())
-    parts = [_part(self, axis, i, i + size, "UnfoldBackward0") for i in range(0, self.shape[axis] - size + 1, step)]
-    return apply("unfold", lambda *n: _windows(n, axis), parts, axis)
-
-
-def _windows(parts: Any, axis: int) -> Node:
-    node = construct.stack(parts, axis)
-    rank = len(node.shape)
-    order = (*(i for i in range(rank) if i != axis + 1), axis + 1)
-    return Node("transpose", (node,), tuple(node.shape[i] for i in order), (order,))
+    windows = np.lib.stride_tricks.sliding_window_view(numbers_of(self), size, axis)
+    return taken(self, windows[(*[slice(None)] * axis, slice(None, None, step))], "unfold")
 
 
 # Joined
 
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
-    if not isinstance(tensors, list | tuple):
-        kind = type(tensors).__name__
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    refuse_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
     found = list(tensors)
-    if not found and name == "cat":
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    if not found:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    refuse_if(not found, f"{name} of nothing" if name == "cat" else "no parts", name)
     for i, x in enumerate(found):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+        refuse_if(not isinstance(x, Tensor), "kind of a part", i, type(x).__name__)
     return found
 
 
@@ -160,16 +130,13 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
-        if not p.dim():
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+        refuse_if(not p.dim(), "cat of a number", i)
     parts = [p for p in whole if p.shape != (0,)] or whole[:1]
     at = axis_of(dim if axis is None else axis, parts[0].dim())
     for i, p in enumerate(parts[1:], 1):
-        if p.dim() != parts[0].dim():
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].dim()} and {p.dim()}")
+        refuse_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
-            if k != at and m != n:
-                raise refusal("sizes of a cat", at, m, n, i)
+            refuse_if(k != at and m != n, "sizes of a cat", at, m, n, i)
     return _joined("cat", parts, at, construct.concatenate, whole)
 
 
@@ -178,39 +145,20 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
-        if p.shape != parts[0].shape:
-            raise refusal("sizes of a stack", list(parts[0].shape), list(p.shape), i)
+        refuse_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
     return _joined("stack", parts, at, construct.stack, parts)
-
-
-def _at_least(rank: int) -> Any:
-    def made(*tensors: Any) -> Any:
-        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-            return _raised(tensors[0], rank)
-        parts = tensors[0] if len(tensors) == 1 else tensors
-        return tuple(_raised(p, rank) for p in parts)
-
-    return made
 
 
 def _raised(x: Tensor, rank: int) -> Tensor:
     """Return a tensor with as many axes at least, as NumPy adds them."""
-    if x.dim() >= rank:
-        return x
-    if not x.dim():
-        return reshape(x, (1,) * rank)
-    found = x.unsqueeze(0) if rank == 2 or x.dim() == 1 else x  # type: ignore[attr-defined]
-    return found.unsqueeze(-1) if rank == 3 else found  # type: ignore[no-any-return]
-
-
-for _rank in (1, 2, 3):
-    function(f"atleast_{_rank}d")(_at_least(_rank))
+    shape = getattr(np, f"atleast_{rank}d")(x._a[..., 0]).shape
+    return x if x.dim() >= rank else moved("reshape", x, shape, shape, f"{'Unsqueeze' if x.dim() else 'View'}Backward0")
 
 
 def _stacked(name: str, rank: int, axis: int) -> Any:
     def made(tensors: Any) -> Tensor:
         parts = [_raised(p, rank) for p in _checked(tensors, name)]
-        return cat(parts, axis if parts[0].dim() > 1 or not axis else 0)
+        return cat(parts, min(axis, parts[0].dim() - 1))
 
     return made
 
@@ -225,9 +173,14 @@ def column_stack(tensors: Any) -> Tensor:
     return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
 
 
+def _listed(tensors: Any) -> Any:
+    """Return tensors that are given one by one or as one sequence."""
+    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+
+
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    parts = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    parts = _listed(tensors)
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
@@ -235,27 +188,23 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @function("meshgrid")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
-        warnings.warn(_INDEXING, UserWarning, stacklevel=2)
-    parts = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
-    sizes = [p.numel() for p in parts]
-    found = [expand(view(p, [n if k == i else 1 for k, n in enumerate(sizes)]), sizes) for i, p in enumerate(parts)]
-    return tuple(transpose(p, 0, 1) for p in found) if indexing == "xy" else tuple(found)
-
-
-_INDEXING = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+        warn("axes of a grid")
+    parts = _listed(tensors)
+    order = list(range(len(parts)))
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
+    sizes = [parts[i].numel() for i in order]
+    grids = [view(p, [p.numel() if i == k else 1 for i in order]) for k, p in enumerate(parts)]
+    return tuple(expand(grid, sizes) for grid in grids)
 
 
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
-    if not repeats:
-        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
+    refuse_if(not repeats, "repeat without times")
     times = shape_of(repeats)
-    if len(times) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    if min(times, default=1) < 0:
-        shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
+    refuse_if(len(times) < self.dim(), "rank of a repeat")
+    shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
+    refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
     found = named("repeat", self, *(max(1, n) for n in times))
-    if 0 not in times:
-        return found
-    return called(found[tuple(slice(None if n else 0) for n in times)], "RepeatBackward0")  # type: ignore[no-any-return]
+    some = tuple(slice(None if n else 0) for n in times)
+    return found if 0 not in times else called(found[some], "RepeatBackward0")  # type: ignore[no-any-return]

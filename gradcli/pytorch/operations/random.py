@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import check_device, chosen, default_dtype, int64
-from gradcli.pytorch.generator import BLOCK, DEFAULT, Generator
+from gradcli.pytorch.dtypes import chosen, default_dtype, int64
+from gradcli.pytorch.generator import DEFAULT, Generator
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
-from gradcli.pytorch.operations.creation import _optional, check_room
-from gradcli.pytorch.operations.inplace import in_memory, refilled
-from gradcli.pytorch.operations.views import shape_of
+from gradcli.pytorch.operations.creation import creating, in_memory, sized
+from gradcli.pytorch.operations.inplace import refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -26,81 +25,69 @@ function("Generator")(Generator)
 TORCH["default_generator"] = DEFAULT
 
 
-def _drawn(name: str, draw: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Register what fills a tensor of a size, or one like another, with numbers that are drawn; return the latter."""
+def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return what makes a tensor of a size, of numbers that are drawn."""
 
     def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-        check_device(options.get("device"))
-        shape = shape_of((options.pop("size"),) if "size" in options else size)
-        kind = chosen(dtype, default_dtype()).numpy
-        check_room(math.prod(shape), kind)
-        return _optional(np.asarray(draw(generator or DEFAULT, math.prod(shape), kind), kind).reshape(shape), **options)
+        wanted = chosen(dtype, default_dtype())
+        shape = options.pop("size", size)
+        return sized(shape, wanted, lambda n: draw(generator or DEFAULT, n, wanted.numpy), **options)
 
-    def like(input: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
-        found = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
-        found._a = in_memory(found._a.reshape(-1), input._a)
-        return found
-
-    function(name)(make)
-    return function(f"{name}_like")(like)
+    return make
 
 
-_drawn("rand", lambda g, n, kind: g.uniform(n, kind))
-randn_like = _drawn("randn", lambda g, n, kind: g.normal(n, kind))
+creating("rand", _drawn(lambda g, n, kind: g.uniform(n, kind)))
+randn_like = creating("randn", _drawn(lambda g, n, kind: g.normal(n, kind)))
 
 
-@function("randint")
-def randint(*args: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-    low, high, size = _bounds(args, options)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    shape = shape_of((size,))
-    check_room(math.prod(shape), np.int64)
-    found = (generator or DEFAULT).integers(low, high, int(np.prod(shape, dtype=int)))
-    return _optional(found.reshape(shape).astype(chosen(dtype, int64).numpy), **options)
+def _integers(
+    size: Any,
+    *bounds: int,
+    low: int = 0,
+    high: int | None = None,
+    dtype: Any = None,
+    generator: Any = None,
+    **options: Any,
+) -> Tensor:
+    given = bounds if high is None else (*bounds, high)
+    first, last = map(int, given if len(given) > 1 else (low, *given))
+    refuse_if(first >= last, "bounds of a randint", first, last)
+    return sized(size, chosen(dtype, int64), lambda n: (generator or DEFAULT).integers(first, last, n), **options)
 
 
-def _bounds(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, int, Any]:
-    own = list(args)
-    size = options.pop("size") if "size" in options else own.pop()
-    low = options.pop("low", own[0] if len(own) > 1 else 0)
-    high = options.pop("high") if "high" in options else own[-1]
-    return int(low), int(high), size
+def randint(*args: Any, size: Any = None, **options: Any) -> Tensor:
+    given = args if size is None else (*args, size)
+    return _integers(given[-1], *given[:-1], **options)
 
 
-@function("randint_like")
-def randint_like(input: Tensor, *bounds: int, **options: Any) -> Tensor:
-    """Return whole numbers, in the shape and dtype of a tensor."""
-    found = randint(*bounds, tuple(input.shape), dtype=options.pop("dtype", None) or input.dtype, **options)
-    found._a = in_memory(found._a.reshape(-1), input._a)
-    return found
+creating("randint", _integers, randint)
 
 
 @function("randperm")
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
-    check_room(n, np.int64)
-    return _optional((generator or DEFAULT).permutation(n).astype(chosen(dtype, int64).numpy), **options)
+    return sized((n,), chosen(dtype, int64), (generator or DEFAULT).permutation, **options)
 
 
 @function("normal")
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, **options: Any
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    **options: Any,
 ) -> Tensor:
-    g = generator or DEFAULT
-    if isinstance(std, Tensor) and not (std._a >= 0).all():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not isinstance(std, Tensor) and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        own = mean if isinstance(mean, Tensor) else std
-        kind = own._a.dtype
-        with_std = 1.0 if isinstance(std, Tensor) else float(std)
-        drawn = of_array(g.normal(own.numel(), kind, 0.0, with_std).reshape(own.shape))
-        with no_grad():
-            return drawn * std + mean if isinstance(std, Tensor) else drawn + mean
-    shape = shape_of((size,))
-    array = g.normal(int(np.prod(shape, dtype=int)), default_dtype().numpy, float(mean), float(std))
-    return _optional(array.reshape(shape), **options)
+    g, spread = generator or DEFAULT, isinstance(std, Tensor)
+    refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
+    refuse_if(not spread and std < 0, "negative spread", std)
+    if not spread and not isinstance(mean, Tensor):
+        wanted = chosen(dtype, default_dtype())
+        return sized(size, wanted, lambda n: g.normal(n, wanted.numpy, float(mean), float(std)), **options)
+    own = mean if isinstance(mean, Tensor) else std
+    drawn = of_array(g.normal(own.numel(), own._a.dtype, 0.0, 1.0 if spread else std).reshape(own.shape))
+    with no_grad():
+        return drawn * std + mean if spread else drawn + mean
 
 
 @both("bernoulli")
@@ -108,8 +95,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     limit = input._a if p is None else np.float64(p)
     kind = np.float32 if limit.dtype == np.float32 else np.float64
     drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
-    if p is None and ((limit < 0) | (limit > 1)).any():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    refuse_if(p is None and ((limit < 0) | (limit > 1)).any(), "no probability")
     return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
 
 
@@ -118,17 +104,11 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
-    if own.dtype.kind != "f":
-        word = input.dtype.word
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > own.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if (own < 0).any() or not np.isfinite(own).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not own.sum(-1).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)
+    refuse_if(num_samples <= 0, "no samples")
+    refuse_if(not replacement and num_samples > own.shape[-1], "too many samples")
+    refuse_if((own < 0).any() or not np.isfinite(own).all(), "no weights")
+    refuse_if(not own.sum(-1).all(), "sum of weights")
     if replacement and num_samples > 1:
         found = np.stack([_replacing(g, row, num_samples) for row in own])
     else:
@@ -148,12 +128,9 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 # In place
 
 
-def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
-    if self._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{self.dtype.word}'")
-    if self.numel() >= BLOCK and not self.is_contiguous():
-        return [g._one() * std + mean for _ in range(self.numel())]
-    return g.normal(self.numel(), self._a.dtype, mean, std)
+def _normal(x: Tensor, g: Generator, mean: float, std: float) -> Any:
+    refuse_if(x._a.dtype.kind != "f", "normal numbers that are whole", x.dtype.word)
+    return g.normal(x.numel(), x._a.dtype, mean, std, not x.is_contiguous())
 
 
 def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:

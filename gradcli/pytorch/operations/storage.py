@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import OF_NUMPY, dtype
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.messages import warn_once
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.registry import method
 from gradcli.pytorch.tensor import Tensor
 
@@ -26,8 +25,6 @@ def _memory(x: Tensor) -> Array:
 
 class UntypedStorage:
     """A memory as bytes."""
-
-    _what = "UntypedStorage(device=cpu)"
 
     def __init__(self, row: Array) -> None:
         self._row = row
@@ -46,10 +43,10 @@ class UntypedStorage:
     def tolist(self) -> list[Any]:
         return self._row.tolist()  # type: ignore[no-any-return]
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int) -> Any:
         return self._row[i].item()
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int, value: Any) -> None:
         self._row[i] = value
 
     def __getattr__(self, name: str) -> Any:
@@ -58,22 +55,13 @@ class UntypedStorage:
         raise MissingError(f"torch.storage.{type(self).__name__}.{name}")
 
     def __repr__(self) -> str:
-        return "\n".join(f" {v}" for v in self.tolist()) + f"\n[torch.storage.{self._what} of size {len(self)}]"
+        kind = f"dtype={OF_NUMPY[self._row.dtype]}, " if type(self) is TypedStorage else ""
+        text = f"\n[torch.storage.{type(self).__name__}({kind}device=cpu) of size {len(self)}]"
+        return "\n".join(f" {v}" for v in self.tolist()) + text
 
 
 class TypedStorage(UntypedStorage):
     """A memory as numbers of one dtype."""
-
-    @property
-    def dtype(self) -> dtype:
-        return OF_NUMPY[self._row.dtype]
-
-    @property
-    def _what(self) -> str:  # type: ignore[override]
-        return f"TypedStorage(dtype={self.dtype}, device=cpu)"
-
-    def untyped(self) -> UntypedStorage:
-        return UntypedStorage(self._row.view(np.uint8))
 
 
 UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
@@ -81,17 +69,9 @@ UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
 
 @method("storage")
 def storage(self: Tensor) -> TypedStorage:
-    if "storage" not in Mode.warned:
-        Mode.warned.add("storage")
-        warn("typed storage")
+    warn_once("typed storage")
     return TypedStorage(_memory(self))
 
 
-method("untyped_storage")(lambda self: TypedStorage(_memory(self)).untyped())
-method("storage_offset")(lambda self: (self.data_ptr() - TypedStorage(_memory(self)).data_ptr()) // self._a.itemsize)
-method("is_set_to")(
-    lambda self, tensor: (
-        (self.data_ptr(), self.shape, self.stride()) == (tensor.data_ptr(), tensor.shape, tensor.stride())
-    )
-)
-method("is_shared", "is_pinned")(lambda self: False)
+method("untyped_storage")(lambda self: UntypedStorage(_memory(self).view(np.uint8)))
+method("storage_offset")(lambda self: (self.data_ptr() - UntypedStorage(_memory(self)).data_ptr()) // self.itemsize)

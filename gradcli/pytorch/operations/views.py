@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +14,10 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
-from gradcli.pytorch.messages import refusal, told, warn, warn_once
+from gradcli.pytorch.messages import refuse_if, told, warn, warn_once
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import enable_grad
-from gradcli.pytorch.operations.indexing import taken
+from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
 from gradcli.pytorch.record import Step, apply
 from gradcli.pytorch.registry import both, method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
@@ -25,23 +25,18 @@ from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 def refreshed(view: Tensor) -> None:
     """Give a view a new step: its memory was changed since the old one was made."""
-    base = view._base
-    assert base is not None
+    source: Any = view._base
     view._seen = view._memory.version
-    source = base
-    if not base.requires_grad:
-        view._fn = None
-        return
-    with enable_grad():
-        for recipe in view._how:
-            source = _again(recipe, source)
+    if source.requires_grad:
+        with enable_grad():
+            for recipe in view._how:
+                source = _again(recipe, source)
     rebase(view, source._fn)
 
 
 def rebase(x: Tensor, step: Step | None) -> None:
     """Let another step have made a tensor: the gradient that is retained is that of its new numbers."""
-    if step is not None and x.retains_grad:
-        assert x._fn is not None
+    if step is not None and x._fn is not None and x.retains_grad:
         step.retained, x._fn.retained = x._fn.retained, None
     x._fn = step
 
@@ -62,64 +57,55 @@ def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes)
 
 
-def _filled(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
-    size = x.numel()
-    if shape.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
+def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
+    """Return sizes of so many elements in all, of which one may be -1."""
+    refuse_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
-    if (-1 in shape and (not known or size % known)) or (-1 not in shape and known != size):
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
-    return tuple(size // known if n == -1 else n for n in shape)
+    found = tuple(size // (known or 1) if n == -1 else n for n in shape)
+    fits = size_of(found) == size and (known or -1 not in shape)
+    refuse_if(not fits, f"sizes of a {what}", list(shape), *values)
+    return found
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     return moved("reshape", x, shape, shape, name)
 
 
-def _is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
-    if x._a.flags.c_contiguous:
-        return True
-    return bool(np.may_share_memory(x._a.reshape(*shape, 1), x._a))
+def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
+    """Return the shape that is meant by sizes, and whether a view of a tensor can have it."""
+    shape = _filled(shape_of(sizes), x.numel(), "view", x.numel())
+    return shape, x._a.flags.c_contiguous or np.may_share_memory(x._a.reshape(*shape, 1), x._a)
 
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
     if sizes and not isinstance(sizes[0], int | tuple | list | Tensor):
-        raise TypeError("view() takes sizes")
-    shape = _filled(self, shape_of(sizes))
-    if not _is_viewable(self, shape):
-        raise refusal("view of a split axis")
+        raise MissingError("Tensor.view(dtype)")
+    shape, is_view = _shaped(self, sizes)
+    refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
 
 
 @both("reshape")
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    shape = _filled(input, shape_of(sizes or (shape,)))
-    return _reshaped(input, shape, "ViewBackward0" if _is_viewable(input, shape) else "UnsafeViewBackward0")
+    own, is_view = _shaped(input, sizes or (shape,))
+    return _reshaped(input, own, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
 @both("flatten")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    rank = input.dim()
-    if not rank:
-        return reshape(input, (1,))
-    first, last = axis_of(start_dim, rank), axis_of(end_dim, rank)
-    if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if first == last:
-        return input
-    sizes = input.shape
-    return reshape(input, (*sizes[:first], size_of(tuple(sizes[first : last + 1])), *sizes[last + 1 :]))
+    sizes = tuple(input.shape) or (1,)
+    first, last = axis_of(start_dim, len(sizes)), axis_of(end_dim, len(sizes))
+    refuse_if(first > last, "order of axes to flatten")
+    shape = (*sizes[:first], size_of(sizes[first : last + 1]), *sizes[last + 1 :])
+    return input if shape == input.shape else reshape(input, shape)
 
 
 @method("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
-    axis = axis_of(dim, self.dim())
-    n = self.shape[axis]
-    known = size_of(tuple(k for k in sizes if k != -1))
-    if (known != n) if -1 not in sizes else (not known or n % known):
-        raise refusal("sizes of an unflatten", list(sizes), axis, n)
-    return view(self, (*self.shape[:axis], *(n // known if k == -1 else k for k in sizes), *self.shape[axis + 1 :]))
+    axis, shape = axis_of(dim, self.dim()), self.shape
+    found = _filled(sizes, shape[axis], "part", axis, shape[axis])
+    return view(self, (*shape[:axis], *found, *shape[axis + 1 :]))
 
 
 def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
@@ -134,16 +120,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 @both("t")
 def t(input: Tensor) -> Tensor:
-    if input.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
+    refuse_if(input.dim() > 2, "rank of a t", "t", input.dim())
     return _permuted(input, range(input.dim())[::-1], "TBackward0")
-
-
-def _reversed(self: Tensor) -> Tensor:
-    rank = self.dim()
-    if rank != 2:
-        warn_once("T of another rank" if rank else "T of a number")
-    return _permuted(self, range(rank)[::-1], "PermuteBackward0")
 
 
 @method("resize")
@@ -156,23 +134,21 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, tuple(sizes), "ResizeBackward")
 
 
-def _turned(name: str, what: str) -> property:
-    def read(self: Tensor) -> Tensor:
-        rank = self.dim()
-        if rank == 1 or (rank > 2 and name == "H"):
-            raise RuntimeError(f"tensor.{name} is only supported on {what}. Got {rank}-D tensor.")
-        if not rank:
-            more = " Consider using x.conj()." if name == "H" else " This function is the identity in these cases."
-            warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors.{more}", UserWarning, stacklevel=2)
-            return self
-        return transpose(self, -2, -1)
-
-    return property(read)
+def _reversed(self: Tensor) -> Tensor:
+    rank = self.dim()
+    if rank != 2:
+        warn_once("T of another rank" if rank else "T of a number")
+    return _permuted(self, range(rank)[::-1], "PermuteBackward0")
 
 
-Tensor.T = property(_reversed)
-Tensor.mT = _turned("mT", "matrices or batches of matrices")
-setattr(Tensor, "H", _turned("H", "matrices (2-D tensors)"))  # noqa: B010
+def _turned(self: Tensor) -> Tensor:
+    refuse_if(self.dim() == 1, "mT of a vector")
+    if not self.dim():
+        warn_once("mT of a number")
+    return transpose(self, -2, -1) if self.dim() else self
+
+
+Tensor.T, Tensor.mT = property(_reversed), property(_turned)
 
 
 @both("transpose", "swapaxes", "swapdims")
@@ -186,48 +162,23 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @both("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
     order = list(shape_of(dims))
-    if len(order) != input.dim():
-        raise refusal("rank of a permute", input.dim(), len(order))
+    refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
-
-
-@both("movedim", "moveaxis")
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    rank = input.dim()
-    if not rank:
-        return moved("index", input, (), (), "AliasBackward0")
-    pairs = zip(*((d,) if isinstance(d, int) else d for d in (source, destination)), strict=True)
-    sources = {axis_of(to, rank): axis_of(at, rank) for at, to in pairs}
-    rest = iter(i for i in range(rank) if i not in sources.values())
-    return _permuted(input, [sources[i] if i in sources else next(rest) for i in range(rank)], "PermuteBackward0")
 
 
 @both("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    dim = (dim, *more) if more else tuple(dim) if isinstance(dim, list) else dim
-    rank = input.dim()
-    axes = range(rank) if dim is None else [axis_of(d, rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
+    given = (dim, *more) if more else dim
+    number = 0 if given is None else 2 if isinstance(given, tuple | list) else 1
+    axes = [axis_of(d, input.dim()) for d in (range(input.dim()), (given,), given)[number]]
     shape = tuple(n for i, n in enumerate(input.shape) if i not in axes or n != 1)
-    name = "SqueezeBackward0" if dim is None else "SqueezeBackward2" if isinstance(dim, tuple) else "SqueezeBackward1"
-    return _reshaped(input, shape, name)
+    return _reshaped(input, shape, f"SqueezeBackward{number}")
 
 
 @both("unsqueeze")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     axis = axis_of(dim, input.dim() + 1)
     return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
-
-
-def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
-    if len(own) > len(shape):
-        raise refusal("rank of an expand", x.dtype.tensor, list(own), list(shape), len(shape), len(own))
-    if -1 in shape[: len(shape) - len(own)]:
-        where = f"a leading, non-existing dimension {shape.index(-1)}"
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in {where}")
-    for k in range(1, len(own) + 1):
-        if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
-            raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
 
 
 @method("expand")
@@ -253,7 +204,7 @@ def diagonal(
     a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
     if (offset, a, b, input.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (input,), (), name)
-    numbers = np.diagonal(np.arange(input.numel()).reshape(input.shape), offset, a, b)
+    numbers = np.diagonal(numbers_of(input), offset, a, b)
     return taken(input, numbers, "diagonal", name, (offset, a, b))
 
 
@@ -267,25 +218,20 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
     if self._a.flags.c_contiguous:
         return self
     copy = clone(self)
-    copy._a = np.ascontiguousarray(copy._a).reshape(copy._a.shape)
+    copy._a = np.ascontiguousarray(copy._a)
     return copy
 
 
-def cut_off(x: Tensor, how: str) -> Tensor:
-    """Return a tensor that shows the same memory and has no history."""
-    found: Tensor = alias(x)
-    found._detached = cut(x, how)
+@both("detach")
+def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
+    found: Tensor = alias(input)
+    found._detached = cut(input, how)
     return found
 
 
-@both("detach")
-def detach(input: Tensor) -> Tensor:
-    return cut_off(input, ".detach()")
-
-
 def _data(self: Tensor) -> Tensor:
-    found = cut_off(self, ".data")
-    found._memory = type(self._memory)()
+    found = detach(self, how=".data")
+    found._memory = type(self._memory)()  # whose changes nobody counts
     return found
 
 
@@ -294,8 +240,6 @@ Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
-    if self._base is not None:
-        raise refusal("view detached in place")
-    self._fn = None
-    self._requires = False
+    refuse_if(self._base is not None, "view detached in place")
+    self._fn, self._requires = None, False
     return self

@@ -74,7 +74,10 @@ for made in (x.index_copy(0, i, x[:2]), x.index_put((i,), x[:2]), x.take(i), x.u
     print(made, torch.autograd.grad((made**2).sum(), x, retain_graph=True))
 y = torch.zeros(3)
 y[torch.tensor([0, 0])] = torch.tensor([1.0, 2.0])
-print(y, x[torch.tensor(True)], x.masked_scatter(x > 1, torch.tensor([7.0, 8.0])))
+print(y, x[torch.tensor(True)])
+z = torch.zeros(2, 3, 4)
+z[0, :, [1, 2]] = torch.arange(6.0).view(3, 2)
+print(z)
 # --- what PyTorch computes in one step
 x = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
 m = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)

@@ -211,9 +211,9 @@ for a in (torch.ones(2,requires_grad=True), torch.ones(2,requires_grad=True)*1):
 x = torch.arange(6.0).view(2, 3)
 y = x.t()
 print(x.storage().data_ptr() == y.storage().data_ptr(), x.data_ptr() == y.data_ptr(), y[1:].data_ptr() - x.data_ptr())
-print(y.storage(), y[1:].storage_offset(), x[1, 1:].storage_offset(), y.is_set_to(x), y.is_set_to(x.t()), x.is_shared())
+print(y.storage(), y[1:].storage_offset(), x[1, 1:].storage_offset())
 print(x.untyped_storage(), x.untyped_storage().data_ptr() == y.clone().untyped_storage().data_ptr(), x.nbytes)
-print(len(x.storage()), x.storage().size(), x.storage().nbytes(), x.storage().tolist(), x.storage()[2], x.storage().dtype)
+print(len(x.storage()), x.storage().size(), x.storage().nbytes(), x.storage().tolist(), x.storage()[2])
 y.storage()[0] = 9.0
 print(x, y.contiguous().storage().tolist(), x[0].expand(2, 3).storage().tolist(), type(x.storage()))
 z = torch.tensor([1, 2, 3])
