@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import ALL
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -31,8 +32,7 @@ def save(obj: Any, f: Any, **_: Any) -> None:
     Errors: `MissingError` for anything else, such as a whole module.
     """
     folder = os.path.dirname(f) if isinstance(f, str | os.PathLike) else ""
-    if folder and not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    refuse_if(folder and not os.path.isdir(folder), "no folder", folder)
     arrays: list[Any] = []
     structure = _described(obj, arrays)
     with zipfile.ZipFile(f, "w") as archive:
