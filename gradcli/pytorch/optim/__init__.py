@@ -122,13 +122,13 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         own = signature(self, *args, **kwargs)
-        params = (own.pop("self"), own.pop("params"))[1]
+        params = own.pop("params")
         for name, word in _LEAST_0.items():
             refuse_if(float(own.get(name, 0)) < 0, "setting below 0", word, own.get(name))
         for i, beta in enumerate(own.get("betas", ())):
             refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
         refuse_if(own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0), "nesterov alone")
-        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own)} | more)
+        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own) if k != "self"} | more)
 
     return __init__
 
