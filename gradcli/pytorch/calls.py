@@ -292,7 +292,7 @@ def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
     """Return an argument in a form that can be a key: tensors are numbered, numbers are exact."""
     if isinstance(value, Tensor):
         if "Node" not in kind:
-            return ("setting", value.tolist() if value.dim() == 0 else _frozen(value.tolist()))
+            return ("setting", _frozen(value.tolist()))
         operands.append(value)
         return ("operand", len(operands) - 1)
     if isinstance(value, list | tuple):

@@ -10,17 +10,12 @@ from gradcli.pytorch.calls import named
 from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.reductions import norm as _norm
-from gradcli.pytorch.operations.views import diagonal as _diagonal
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of
 
-__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
-
-
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return _diagonal(A, offset, dim1, dim2)
 
 
 def det(A: Tensor) -> Tensor:

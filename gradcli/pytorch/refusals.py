@@ -52,19 +52,19 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
     """Refuse sizes that no convolution over so many axes has."""
     if axes < 1:
         raise RuntimeError("weight should have at least three dimensions")
-    if settings["padding"] == "same" and set(several(settings["stride"], axes)) != {1}:
+    sizes = {name: several(given, axes) for name, given in settings.items() if not isinstance(given, str)}
+    if settings["padding"] == "same" and set(sizes["stride"]) != {1}:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    for name, given in settings.items():
-        own = [0] if isinstance(given, str) else several(given, axes)
-        if len(own) != axes and not isinstance(given, str):
+    for name, own in sizes.items():
+        if len(own) != axes:
             raise refusal("setting of a convolution", name, axes, own)
-    if not isinstance(settings["padding"], str) and min(several(settings["padding"], axes)) < 0:
-        raise RuntimeError("negative padding is not supported")
-    for name in ("stride", "dilation"):
-        if min(several(settings[name], axes)) <= 0:
-            raise RuntimeError(
-                f"non-positive {name} is not supported" if name == "stride" else "dilation should be greater than zero"
-            )
+    for name, least, words in (
+        ("padding", 0, "negative padding is not supported"),
+        ("stride", 1, "non-positive stride is not supported"),
+        ("dilation", 1, "dilation should be greater than zero"),
+    ):
+        if min(sizes.get(name, [least])) < least:
+            raise RuntimeError(words)
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -90,11 +90,10 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
         if axes == 2 and len(several(given, axes)) != axes:
             either = "either be omitted, a single int" if key == "stride" else "either be a single int"
             raise RuntimeError(f"{name}: {key} must {either}, or a tuple of two ints")
-    if name == "max_pool1d":
-        for key in ("kernel_size", "stride"):
-            if several(settings[key], 1)[0] <= 0:
-                raise refusal("sizes of max_pool1d", key, several(settings[key], 1)[0])
     size, step, ends, apart = (several(v, axes) for v in settings.values())
+    for key, own in (("kernel_size", size), ("stride", step)):
+        if name == "max_pool1d" and own[0] <= 0:
+            raise refusal("sizes of max_pool1d", key, own[0])
     if 0 in step:
         raise RuntimeError("stride should not be zero")
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
