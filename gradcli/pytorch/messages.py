@@ -45,6 +45,12 @@ def typename(x: Any) -> str:
     return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
 
 
+def refuse(name: str, where: Any, *values: Any) -> None:
+    """Raise an error where a condition holds."""
+    if where:
+        raise refusal(name, *values)
+
+
 def warn(name: str, *values: Any) -> None:
     """Warn, at the line of the script that is running."""
     frame, level = sys._getframe(1), 2

@@ -14,7 +14,7 @@ PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
 TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
 
 
-TELLING = ("refusal", "told", "warn", "warn_once", "check_unmapped")
+TELLING = ("refusal", "refuse", "told", "warn", "warn_once", "check_unmapped")
 
 
 def names(node):

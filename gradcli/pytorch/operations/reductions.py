@@ -13,7 +13,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refusal, refuse, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
@@ -100,9 +100,7 @@ _spread("var")
 @method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
-    if x._a.dtype.kind != "f":
-        word = x.dtype.word
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
+    refuse("whole numbers in linalg", not x.is_floating_point(), "linalg.vector_norm", x.dtype.word)
     if p == "nuc":
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
