@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import spelled
-from gradcli.pytorch.messages import refusal, refuse
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -29,42 +29,42 @@ def check_convolution(
     """
     rank, shape = input.dim(), list(weight.shape)
     wrong = rank not in (axes + 1, axes + 2)
-    refuse("rank of a convolution's input", wrong, axes + 1, axes + 2, axes, list(input.shape))
+    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
     check_settings(len(shape) - 2, settings)
     check_types(input, weight, bias)
-    refuse("groups of a weight", shape[0] % groups, groups, shape)
+    refuse_if(shape[0] % groups, "groups of a weight", groups, shape)
     whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
     wanted = shape[1] * groups
-    refuse("channels of a convolution", whole[1] != wanted, f"groups={groups}", shape, whole, wanted, whole[1])
+    refuse_if(whole[1] != wanted, "channels of a convolution", f"groups={groups}", shape, whole, wanted, whole[1])
     own = shape[:1] if bias is None else list(bias.shape)
-    refuse("size of a convolution's bias", own != shape[:1], "", shape, shape[0], own)
+    refuse_if(own != shape[:1], "size of a convolution's bias", "", shape, shape[0], own)
     if not isinstance(settings["padding"], str):
         reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], several(settings["dilation"], axes), strict=True)]
         room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
         small = any(n < r for n, r in zip(room, reach, strict=True))
-        refuse("kernel larger than the input", small, _by(room), _by(reach))
+        refuse_if(small, "kernel larger than the input", _by(room), _by(reach))
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
     """Refuse sizes that no convolution over so many axes has."""
-    refuse("rank of a weight", axes < 1)
+    refuse_if(axes < 1, "rank of a weight")
     sizes = {name: several(given, axes) for name, given in settings.items() if not isinstance(given, str)}
-    refuse("strides of the same size", settings["padding"] == "same" and set(sizes["stride"]) != {1})
+    refuse_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
     for name, own in sizes.items():
-        refuse("setting of a convolution", len(own) != axes, name, axes, own)
-    refuse("negative padding", min(sizes.get("padding", [0])) < 0)
-    refuse("stride of a convolution", min(sizes["stride"]) < 1)
-    refuse("dilation of a convolution", min(sizes["dilation"]) < 1)
+        refuse_if(len(own) != axes, "setting of a convolution", name, axes, own)
+    refuse_if(min(sizes.get("padding", [0])) < 0, "negative padding")
+    refuse_if(min(sizes["stride"]) < 1, "stride of a convolution")
+    refuse_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Refuse a weight and a bias of other types than the input's."""
     own = input if bias is None else bias
-    refuse("types of input and bias", own._a.dtype != input._a.dtype, spelled(input), spelled(own))
+    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", spelled(input), spelled(own))
     other = input._a.dtype != weight._a.dtype
     single = other and input._a.dtype == "float32"
-    refuse("types of input and weight", single, input.dtype.tensor, weight.dtype.tensor)
-    refuse("scalar type of a weight", other, input.dtype.word, weight.dtype.word)
+    refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
+    refuse_if(other, "scalar type of a weight", input.dtype.word, weight.dtype.word)
 
 
 def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
@@ -77,23 +77,23 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
         raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, given in settings.items():
         either = "either be omitted, a single int" if key == "stride" else "either be a single int"
-        refuse("setting of a pool", axes == 2 and len(several(given, axes)) != axes, name, key, either)
+        refuse_if(axes == 2 and len(several(given, axes)) != axes, "setting of a pool", name, key, either)
     size, step, ends, apart = (several(v, axes) for v in settings.values())
     for key, own in (("kernel_size", size), ("stride", step)):
-        refuse("sizes of max_pool1d", name == "max_pool1d" and own[0] <= 0, key, own[0])
-    refuse("stride of a pool", 0 in step)
+        refuse_if(name == "max_pool1d" and own[0] <= 0, "sizes of max_pool1d", key, own[0])
+    refuse_if(0 in step, "stride of a pool")
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
         pair = own if axes == 2 else [1, *own]
-        refuse("sizes of a pool", min(pair) <= 0, words, letter, *pair)
+        refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
     kind = name if name == "max_pool1d" else "pool"
     for n, p, d in zip(size, ends, apart, strict=True):
-        refuse(f"padding of {kind}", p > (d * (n - 1) + 1) // 2, p, n, d)
+        refuse_if(p > (d * (n - 1) + 1) // 2, f"padding of {kind}", p, n, d)
     rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
     found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
-    refuse("output of max_pool1d", name == "max_pool1d" and min(found) < 1, found[0])
+    refuse_if(name == "max_pool1d" and min(found) < 1, "output of max_pool1d", found[0])
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
     before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], found))
-    refuse("output of a pool", min(found) < 1, before, after)
+    refuse_if(min(found) < 1, "output of a pool", before, after)
 
 
 def check_square(name: str, A: Tensor) -> Tensor:
@@ -101,9 +101,9 @@ def check_square(name: str, A: Tensor) -> Tensor:
 
     Errors: `RuntimeError` for anything else.
     """
-    refuse("axes of a square matrix", A.dim() < 2, name)
-    refuse("not a square matrix", A.shape[-1] != A.shape[-2], name, A.shape[-2], A.shape[-1])
-    refuse("whole numbers in linalg", not A.is_floating_point(), name, A.dtype.word)
+    refuse_if(A.dim() < 2, "axes of a square matrix", name)
+    refuse_if(A.shape[-1] != A.shape[-2], "not a square matrix", name, A.shape[-2], A.shape[-1])
+    refuse_if(not A.is_floating_point(), "whole numbers in linalg", name, A.dtype.word)
     return A
 
 

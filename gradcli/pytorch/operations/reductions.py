@@ -13,7 +13,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refusal, refuse, warn
+from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
@@ -100,7 +100,7 @@ _spread("var")
 @method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
-    refuse("whole numbers in linalg", not x.is_floating_point(), "linalg.vector_norm", x.dtype.word)
+    refuse_if(not x.is_floating_point(), "whole numbers in linalg", "linalg.vector_norm", x.dtype.word)
     if p == "nuc":
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
