@@ -18,7 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import typename, warn_once
+from gradcli.pytorch.messages import refuse_if, typename, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
@@ -202,8 +202,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
-    if name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
-        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = _same
     else:
@@ -260,10 +259,8 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
     kernel = None if first.is_floating_point() else _KERNELS.get(name)
     if is_boolean(first):
         kernel = kernel or _ROUNDING.get(name)
-        if name in ("relu6", "hardtanh"):
-            raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kernel:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{first.dtype.word}'")
+        refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
+    refuse_if(kernel, "no kernel", kernel, first.dtype.word)
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
         raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
 
