@@ -44,8 +44,13 @@ def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
-    """Return a constructor whose arguments are cast first."""
-    return lambda *nodes: build(*(cast(n, dtype) for n in nodes))
+    """Return a constructor whose arguments are cast first, and whose result is of their type, or a condition."""
+
+    def made(*nodes: Node) -> Node:
+        found = build(*(cast(n, dtype) for n in nodes))
+        return found if found.dtype == "bool" else cast(found, dtype)
+
+    return made
 
 
 @cache
@@ -165,10 +170,10 @@ class Parameters:
 
         places = tuple(map(encoded, [*self.places, *[self.rest] * len(args)], args))
         given = {_keyword(name, self.names, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+        named = tuple((k, encoded(k, v)) for k, v in given.items())
         if args and not operands:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         self.check(name, len(args), given)
-        named = tuple((k, encoded(k, v)) for k, v in given.items())
 
         def make(*nodes: Node) -> Node:
             return self.build(*(_decoded(e, nodes) for e in places), **{k: _decoded(e, nodes) for k, e in named})
@@ -212,16 +217,12 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if known.is_definition or (row is not None and row.broadcasts):
         given = [x for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, *Number))]
-        make = _typed_throughout(make, _computed_in(name, given).name)
+        make = typed(make, _computed_in(name, given).name)
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
 
 def _same(x: Node) -> Node:
     return Node("identity", (x,), x.shape)
-
-
-def _typed_throughout(make: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
-    return lambda *nodes: cast(make(*(cast(n, dtype) for n in nodes)), dtype)
 
 
 # What the number behind `Backward` is for one tensor, two and three.
