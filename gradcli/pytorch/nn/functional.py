@@ -83,7 +83,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, Tensor):
             check_tensors(function, name, [input])
-        return run(name, made, input, **dict(zip(names, args, strict=False)), **kwargs)
+        return run(name, made, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__signature__ = Signature([first.replace(name="input"), *own])  # type: ignore[attr-defined]
