@@ -520,3 +520,16 @@ print([n for n, _ in net.named_parameters(remove_duplicate=False)], [n for n, _ 
 print(net.load_state_dict({n: v * 0 + 2 for n, v in net.state_dict().items()}), shared.weight, shared.weight._version)
 print(net.state_dict(keep_vars=True)["b.0.weight"] is shared.weight, net.load_state_dict({"c": shared.weight}, strict=False))
 net.load_state_dict({"a.weight": torch.ones(2), "c": shared.weight})
+# --- what a layer is not made for
+def attempt(layer, x):
+    try:
+        print(layer(x))
+    except RuntimeError as e:
+        print(e)
+
+
+for indices in (torch.tensor([1.0]), torch.tensor([True]), torch.tensor([1], dtype=torch.uint8), torch.tensor([3.0]).double()):
+    attempt(nn.Embedding(3, 2), indices)
+for layer in (nn.BatchNorm1d(3), nn.BatchNorm1d(3).eval(), nn.BatchNorm1d(3, track_running_stats=False), nn.LayerNorm(3), nn.LayerNorm((4, 2))):
+    attempt(layer, torch.ones(2, 4))
+attempt(nn.BatchNorm2d(3), torch.ones(2, 4, 2, 2))
