@@ -23,7 +23,6 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.operations.gathering import one_hot
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.products import addmm, matmul
@@ -155,13 +154,12 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not isinstance(input, Tensor):
         check_tensors(linear, "linear", [input])
-    columns = input.shape[-1]
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
+    flat, shape = input.reshape(-1, input.shape[-1]), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
     if input.is_contiguous():
         return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
     found: Any = matmul(flat, turned)
@@ -264,8 +262,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return named("pad", input, tuple(pad), mode, value or 0)
 
 
-ELSEWHERE = {"conv_transpose1d": "convolutions", "conv_transpose2d": "convolutions", "interpolate": "interpolation"}
-ELSEWHERE = {name: f"nn.{file}" for name, file in ELSEWHERE.items()}
+ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.gathering"}
+ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
@@ -276,8 +274,6 @@ def __getattr__(name: str) -> Any:
         found = partial(__getattr__(name[:-1]), inplace=True)
     elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
-    elif name == "one_hot":
-        found = one_hot
     else:
         found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:
