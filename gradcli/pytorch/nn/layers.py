@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -244,6 +245,8 @@ class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
     def _register(self, name: str, inputs: int) -> None:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise MissingError(f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
         for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
             if self.bias or part.startswith("weight"):
