@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 
@@ -43,9 +43,7 @@ class Generator:
 
     def seed(self) -> int:
         """Begin the stream of a seed that nobody knows, and return it."""
-        found = int.from_bytes(os.urandom(8), "little")
-        self.manual_seed(found)
-        return found
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little"))._seed
 
     def get_state(self) -> Any:
         """Return where the stream is."""
@@ -59,8 +57,7 @@ class Generator:
 
     def words(self, n: int) -> Array:
         """Return words of 32 bits."""
-        if Mode.randomness == "error":
-            raise refusal("random numbers in a map")
+        refuse_if(Mode.randomness == "error", "random numbers in a map")
         return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
 
     def long_words(self, n: int) -> Array:

@@ -147,9 +147,7 @@ def in_memory(numbers: Any, like: Any) -> Any:
     return found
 
 
-def creating(
-    name: str, make: Callable[..., Tensor], call: Callable[..., Tensor] | None = None
-) -> Callable[..., Tensor]:
+def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callable[..., Tensor]:
     """Register what makes a tensor of a size, also as scripts `call` it; return what makes one like another."""
 
     def like(input: Tensor, *settings: Any, dtype: Any = None, **options: Any) -> Tensor:
@@ -189,9 +187,8 @@ method("new_tensor")(
 @method("values", "index")
 def values(self: Tensor, *places: Any) -> None:
     """Refuse: a dense tensor has no values, and nobody calls `index`, but plotting libraries ask for both."""
-    raise (
-        MissingError("Tensor.index") if places else RuntimeError("values expected sparse tensor layout but got Strided")
-    )
+    refuse_if(not places, "values of a dense tensor")
+    raise MissingError("Tensor.index")
 
 
 @method("new")

@@ -38,7 +38,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     axis, name = 0, "AliasBackward0"
     for k in keys:
         if axis + _width(k) > x.dim():
-            raise _too_many(x, key)
+            _refuse_more(x, key)
         own = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and own[0] == range(x.shape[axis])
         if any(isinstance(p, Places) for p in own):
@@ -50,15 +50,12 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     return tuple(found), name
 
 
-def _too_many(x: Tensor, key: Any) -> Exception:
-    """Return the error for an index of more axes than there are."""
-    if x.dim() or not isinstance(key, int | slice):
-        return IndexError(f"too many indices for tensor of dimension {x.dim()}")
-    if isinstance(key, slice):
-        return IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return (
-        IndexError(f"index {key} is out of bounds for dimension 0 with size 0") if key else refusal("index of a number")
-    )
+def _refuse_more(x: Tensor, key: Any) -> None:
+    """Refuse an index of more axes than there are."""
+    refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
+    refuse_if(isinstance(key, slice), "slice of a number")
+    refuse_if(key, "place outside", key, 0, 0)
+    raise refusal("index of a number")
 
 
 def _flag(key: Any) -> bool | None:
@@ -106,10 +103,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     own, name = read(self, key)
     if not name:
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    return _part(self, own, name)
+    return part(self, own, name)
 
 
-def _part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
+def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
     """Return a view of elements."""
     sizes = [1 if k is None else len(k) for k in key if not isinstance(k, int)]
     return moved("index", x, (*sizes, *x.shape[sum(k is not None for k in key) :]), key, name)
@@ -127,7 +124,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if not name:
         _set_places(self, own, value)
     elif own != tuple(map(range, self.shape[: len(own)])):
-        _set_part(_part(self, own, name), value)
+        _set_part(part(self, own, name), value)
     else:
         _set_part(self, value)
         if not isinstance(value, Tensor):
@@ -149,7 +146,7 @@ def _set_part(part: Tensor, value: Any) -> None:
 
 def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     """Change the elements at places."""
-    from gradcli.pytorch.operations.inplace import check, rebased
+    from gradcli.pytorch.operations.inplace import change, check
 
     check(x)
     # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
@@ -167,7 +164,7 @@ def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     if not fits or new.dim() > numbers.ndim:
         raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
     places = Places.of(numbers.reshape(-1))
-    rebased(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
+    change(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
 
 
 def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:

@@ -47,8 +47,9 @@ def check(x: Tensor) -> None:
         raise refusal("view of a leaf changed in place")
 
 
-def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
+def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
+    check(x)
     history = x.requires_grad
     result = compute(x)
     found = _fitting(result, x, name)
@@ -104,11 +105,11 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
 
 def _let_write(x: Tensor) -> None:
     """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
-    if x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise refusal("repeated memory changed in place")
-    holder = type("Memory", (), {"base": x._a})()
-    holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
-    x._a = np.asarray(holder)
+    repeats = x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True))
+    refuse_if(repeats, "repeated memory changed in place")
+    memory = x._a.__array_interface__
+    memory["data"] = memory["data"][0], False
+    x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
 def _through_base(x: Tensor, found: Tensor) -> None:
@@ -146,7 +147,7 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     # Of a part, the whole passes nothing on for what is replaced.
     alone = not x.requires_grad or (x._base is not None and other.requires_grad)
     given = (other,) if alone else (other, x)
-    return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
+    return change(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
 
 
 def copied_into(x: Tensor, value: Any) -> Tensor:
@@ -175,28 +176,30 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
 # What a method without the underscore does out of place
 
 
-def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
-    """Apply an operation in place."""
-    check(x)
-    return rebased(x, compute, name)
+def in_place(name: str) -> Callable[..., Tensor] | None:
+    """Return the method that does in place what a method without the underscore does out of place."""
+    made = getattr(Tensor, name.removesuffix("_"), None)
+    return made and _changing(name, made)
 
 
 _OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
 
 
-def in_place(name: str) -> Callable[..., Tensor] | None:
-    """Return the method that does in place what a method without the underscore does out of place."""
-    made = getattr(Tensor, name.removesuffix("_"), None)
-    if made is None:
-        return None
-
+def _changing(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
+    def operate(self: Tensor, other: Any) -> Tensor:
+        return call(self, other) if tensor_like(other) else NotImplemented
+
     call.__name__ = name
-    return call
+    return operate if name.startswith("__") else call
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    setattr(Tensor, f"__i{_name}__", _changing(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
 def numbered(found: Tensor) -> Tensor:
@@ -242,19 +245,6 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
     return self
 
 
-def _augmented(name: str, made: Callable[..., Any]) -> None:
-    def operate(self: Tensor, other: Any) -> Tensor:
-        if not tensor_like(other):
-            return NotImplemented
-        return change(self, lambda x: made(x, other), name)
-
-    setattr(Tensor, name, operate)
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
-    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
-
-
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
     if Mode.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out)):
@@ -264,6 +254,5 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
         raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
-    out._a[...] = found._a
-    out._memory.version += 1
+    _write(out, found._a, name, False)
     return out

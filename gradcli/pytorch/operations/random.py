@@ -41,13 +41,7 @@ randn_like = creating("randn", _drawn(lambda g, n, kind: g.normal(n, kind)))
 
 
 def _integers(
-    size: Any,
-    *bounds: int,
-    low: int = 0,
-    high: int | None = None,
-    dtype: Any = None,
-    generator: Any = None,
-    **options: Any,
+    size: Any, *bounds: int, low: int = 0, high: Any = None, dtype: Any = None, generator: Any = None, **options: Any
 ) -> Tensor:
     given = bounds if high is None else (*bounds, high)
     first, last = map(int, given if len(given) > 1 else (low, *given))
@@ -70,13 +64,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, *
 
 @function("normal")
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    **options: Any,
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, **options: Any
 ) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
     refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
