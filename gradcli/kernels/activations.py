@@ -6,18 +6,15 @@ Each kernel is given the functions that its loop calls, elements, and the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.rounding import fused
-from gradcli.kernels.vector_functions import Vectors, in_loop
+from gradcli.kernels.rounding import Array, fused
+from gradcli.kernels.vector_functions import Vectors
 
-Array = np.ndarray[Any, Any]
-Kernel = Callable[..., Array]
-
-_SELU = 1.6732632423543772, 1.0507009873554805  # α and the scale
+_SELU: dict[str, Any] = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
 _BETA, _KAPPA = math.sqrt(2 / math.pi), 0.044715
 
 
@@ -36,16 +33,17 @@ def _silu_passed(f: Any, x: Array, g: Array) -> Array:
     return g * s * fused(x, 1 - s, 1)
 
 
-def _softplus(f: Any, x: Array, beta: float = 1, most: float = 20) -> Array:
-    return np.where(x * beta > most, x, f.log1p(f.exp(x * beta)) / beta)
+def _softplus(f: Any, x: Array, beta: float = 1, threshold: float = 20) -> Array:
+    return np.where(x * beta > threshold, x, f.log1p(f.exp(x * beta)) / beta)
 
 
-def _softplus_passed(f: Any, x: Array, g: Array, beta: float = 1, most: float = 20) -> Array:
+def _softplus_passed(f: Any, x: Array, g: Array, beta: float = 1, threshold: float = 20) -> Array:
     power = f.exp(x * beta)
-    return np.where(x * beta > most, g, g * power / (power + 1))
+    return np.where(x * beta > threshold, g, g * power / (power + 1))
 
 
-def _logsigmoid(f: Any, x: Array) -> Array:
+def logsigmoid(f: Any, x: Array) -> Array:
+    """Return the logarithm of a sigmoid, which is computed in vectors throughout."""
     return np.minimum(x, 0) - Vectors.log1p(Vectors.exp(-abs(x)))  # type: ignore[no-any-return]
 
 
@@ -64,11 +62,13 @@ def _mish_passed(f: Any, x: Array, g: Array) -> Array:
     return g * fused(x * sigmoid(f, x), fused(-t, t, 1), t)
 
 
-def _elu(f: Any, x: Array, alpha: float = 1, scale: float = 1, inner: float = 1) -> Array:
-    return np.where(x < 0, f.expm1(x * inner) * (x.dtype.type(alpha) * x.dtype.type(scale)), x * scale)
+def _elu(f: Any, x: Array, alpha: float = 1, scale: float = 1, is_celu: bool = False) -> Array:
+    below = f.expm1(x * (1 / alpha) if is_celu else x)
+    return np.where(x < 0, below * (x.dtype.type(alpha) * x.dtype.type(scale)), x * scale)
 
 
-def _elu_passed(f: Any, x: Array, g: Array, alpha: float = 1, scale: float = 1, inner: float = 1) -> Array:
+def _elu_passed(f: Any, x: Array, g: Array, alpha: float = 1, scale: float = 1, is_celu: bool = False) -> Array:
+    inner = 1 / alpha if is_celu else 1
     below = g * inner * (x.dtype.type(alpha) * x.dtype.type(scale)) * f.exp(x * inner)
     return np.where(x <= 0, below, g * scale)
 
@@ -93,41 +93,15 @@ def _hardswish_passed(f: Any, x: Array, g: Array) -> Array:
     return np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + x.dtype.type(0.5)), g))
 
 
-def _numbers(settings: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the numbers that a call gives behind its first operand."""
-    if len(settings) != 2:
-        return [], {}
-    return [e[-1] for e in settings[0][1:]], {k: e[-1] for k, e in settings[1]}
-
-
-def activation(op: str, settings: Any, shapes: Sequence[Any]) -> tuple[Kernel, Kernel] | None:
-    """Return what computes an activation of an array, and what it passes on from the array and its gradient."""
-    if op not in _KERNELS or len(shapes) != 1 or (op == "gelu" and settings != "tanh"):
-        return None
-    given, named = ([], {}) if op == "gelu" else _numbers(settings)
-    named = {{"threshold": "most"}.get(k, k): v for k, v in named.items()}
-    if op == "selu":
-        given = [*_SELU]
-    elif op == "celu":
-        alpha = (given or [named.get("alpha", 1)])[0]
-        given, named = [alpha, 1, 1 / alpha], {}
-    forward, passed = (_with(kernel, given, named) for kernel in _KERNELS[op])
-    return lambda x: in_loop(forward, x), lambda x, y, g: in_loop(passed, x, g)
-
-
-def _with(kernel: Kernel, given: Sequence[Any], named: dict[str, Any]) -> Kernel:
-    return lambda f, *arrays: kernel(f, *arrays, *given, **named)
-
-
-_KERNELS = {
-    "sigmoid": (sigmoid, lambda f, x, g: g),
+# What computes an activation, what it passes on, and what a call's numbers are called.
+ACTIVATIONS: dict[str, tuple[Any, ...]] = {
     "silu": (silu, _silu_passed),
-    "softplus": (_softplus, _softplus_passed),
-    "logsigmoid": (_logsigmoid, _logsigmoid_passed),
+    "softplus": (_softplus, _softplus_passed, "beta", "threshold"),
+    "logsigmoid": (logsigmoid, _logsigmoid_passed),
     "mish": (_mish, _mish_passed),
-    "elu": (_elu, _elu_passed),
-    "selu": (_elu, _elu_passed),
-    "celu": (_elu, _elu_passed),
+    "elu": (_elu, _elu_passed, "alpha"),
+    "selu": (partial(_elu, **_SELU), partial(_elu_passed, **_SELU)),
+    "celu": (partial(_elu, is_celu=True), partial(_elu_passed, is_celu=True), "alpha"),
     "gelu": (_gelu, _gelu_passed),
     "hardswish": (_hardswish, _hardswish_passed),
 }

@@ -8,13 +8,13 @@ coefficients were fitted; reciprocal_roots.txt has what the processor's instruct
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.kernels.rounding import Array
 
 _CELL = math.log(2) / 128
 _CELL_HIGH = np.float32(round(_CELL * 2**16) / 2**16)  # its multiples are exact, having few digits
@@ -39,39 +39,30 @@ def exp(x: Array) -> Array:
     """
     if x.dtype != np.float32:
         return np.exp(x)
-    with np.errstate(all="ignore"):
-        normal = abs(x) < _NORMAL
-        within = np.where(normal, x, 0)
-        cells = np.rint(within * np.float32(1 / _CELL))
-        rest = within - cells * _CELL_HIGH - cells * _CELL_LOW
-        rest = rest * rest / 2 + rest
-        power, cell = np.divmod(cells.astype(np.int32), 128)
-        high = _POWERS_HIGH[cell]
-        found = np.ldexp(high + (high * rest + _POWERS_LOW[cell]), power)
-        return np.where(normal, found, np.exp(x.astype(np.float64)).astype(np.float32))
-
-
-def sin(x: Array) -> Array:
-    """Return sines."""
-    return _wave(np.sin, 0, x)
-
-
-def cos(x: Array) -> Array:
-    """Return cosines."""
-    return _wave(np.cos, 0.5, x)
+    normal = abs(x) < _NORMAL
+    within = np.where(normal, x, 0)
+    cells = np.rint(within * np.float32(1 / _CELL))
+    rest = within - cells * _CELL_HIGH - cells * _CELL_LOW
+    rest = rest * rest / 2 + rest
+    power, cell = np.divmod(cells.astype(np.int32), 128)
+    high = _POWERS_HIGH[cell]
+    found = np.ldexp(high + (high * rest + _POWERS_LOW[cell]), power)
+    return np.where(normal, found, np.exp(x.astype(np.float64)).astype(np.float32))
 
 
 def _wave(function: Any, shift: float, x: Array) -> Array:
     """Return sines of what is left of numbers when multiples of π are taken away, shifted by a part of π."""
     if x.dtype != np.float32:
         return function(x)  # type: ignore[no-any-return]
-    with np.errstate(all="ignore"):
-        wide = x.astype(np.float64)
-        reduced = abs(wide) < _REDUCED
-        turns = np.rint(np.where(reduced, wide, 0) / np.pi + shift)
-        rest = wide - (turns - shift) * _PI_HIGH - (turns - shift) * _PI_LOW
-        found = rest * np.polyval(_SINE, rest * rest)
-        return np.where(reduced, np.where(turns % 2, -found, found), function(wide)).astype(np.float32)
+    wide = x.astype(np.float64)
+    reduced = abs(wide) < _REDUCED
+    turns = np.rint(np.where(reduced, wide, 0) / np.pi + shift)
+    rest = wide - (turns - shift) * _PI_HIGH - (turns - shift) * _PI_LOW
+    found = rest * np.polyval(_SINE, rest * rest)
+    return np.where(reduced, np.where(turns % 2, -found, found), function(wide)).astype(np.float32)
+
+
+sin, cos = partial(_wave, np.sin, 0), partial(_wave, np.cos, 0.5)
 
 
 def sqrt(x: Array) -> Array:
@@ -83,17 +74,16 @@ def sqrt(x: Array) -> Array:
     """
     if x.dtype != np.float32:
         return np.sqrt(x)
-    with np.errstate(all="ignore"):
-        bits = x.view(np.int32)
-        power = (bits >> 23) - 127
-        quarter = (power - (power & 1)) >> 1
-        inverse = _reciprocal_roots()[(power & 1) << 12 | (bits & 0x7FFFFF) >> 11]
-        within = np.ldexp(x, -2 * quarter)  # from 1 to 4
-        root, half = within * inverse, inverse / 2
-        missing = np.float32(0.5) - half * root
-        root, half = root + root * missing, half + half * missing
-        refined = np.ldexp(root + half * (within - root * root), quarter)
-        return np.where((x >= _LEAST) & (x < np.inf), refined, np.sqrt(x))
+    bits = x.view(np.int32)
+    power = (bits >> 23) - 127
+    quarter = (power - (power & 1)) >> 1
+    inverse = _reciprocal_roots()[(power & 1) << 12 | (bits & 0x7FFFFF) >> 11]
+    within = np.ldexp(x, -2 * quarter)  # from 1 to 4
+    root, half = within * inverse, inverse / 2
+    missing = np.float32(0.5) - half * root
+    root, half = root + root * missing, half + half * missing
+    refined = np.ldexp(root + half * (within - root * root), quarter)
+    return np.where((x >= _LEAST) & (x < np.inf), refined, np.sqrt(x))
 
 
 @cache

@@ -16,10 +16,9 @@ from gradcli.kernels import mkl
 from gradcli.kernels.activations import sigmoid, silu
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product
-from gradcli.kernels.sums import LANES, in_lanes, norms, sums
+from gradcli.kernels.rounding import Array, wide
+from gradcli.kernels.sums import LANES, norms, sum_along, sums
 from gradcli.kernels.vector_functions import OneByOne, Vectors, exp, in_loop, log
-
-Array = np.ndarray[Any, Any]
 
 
 def is_whole(node: Node) -> bool:
@@ -29,14 +28,9 @@ def is_whole(node: Node) -> bool:
 
 def function_of(node: Node) -> Callable[..., Array]:
     """Return what computes a node from the arrays of its arguments."""
-    if node.op == "sum":
-        return partial(sums, *node.settings)
-    if node.op == "put":
-        return partial(_put, *node.settings)
-    if node.op in _OWN:
-        return _OWN[node.op]
-    if node.op in _WHOLE and is_whole(node):
-        return partial(_WHOLE[node.op], *node.settings)
+    own = _OWN.get(node.op) or (_WHOLE.get(node.op) if is_whole(node) else None)
+    if own is not None:
+        return partial(own, *node.settings)
     wider = {"float32": _WIDE32, "float64": _WIDE64}.get(node.dtype, ())
     return partial(wide, forward(node)) if node.op in wider else forward(node)
 
@@ -49,16 +43,10 @@ def _put(axis: int, places: Places, size: int, x: Array) -> Array:
     return found
 
 
-def wide(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return what a function gives in numbers of more digits, rounded once."""
-    kind = arrays[0].dtype
-    return function(*[a.astype(np.float64 if kind == np.float32 else np.longdouble) for a in arrays]).astype(kind)
-
-
 # Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
 _WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log10"))
-_WIDE32 = _WIDE64 | {"log", "log2", "pow", "cumsum", "cumprod", "asin", "acos"}
-_WIDE32 |= {"asinh", "acosh", "atan", "atan2", "tan"}
+_WIDE32 = _WIDE64.union(("log", "log2", "pow", "cumsum", "cumprod", "asin", "acos", "asinh", "acosh"))
+_WIDE32 |= {"atan", "atan2", "tan"}
 
 
 def _remainder(a: Array, b: Array) -> Array:
@@ -69,8 +57,7 @@ def _remainder(a: Array, b: Array) -> Array:
 
 def _softmax(axis: int, x: Array) -> Array:
     powers, whole = _powers(axis, x)
-    last = axis == x.ndim - 2
-    return powers * (whole.dtype.type(1) / whole) if last else powers / whole
+    return powers * (1 / whole) if axis == x.ndim - 2 else powers / whole
 
 
 def _log_softmax(axis: int, x: Array) -> Array:
@@ -83,9 +70,8 @@ def _powers(axis: int, x: Array) -> tuple[Array, Array]:
     powers, last = exp(x), math.prod(x.shape[axis + 1 :])
     left = last % (VECTOR // x.itemsize)
     if axis < x.ndim - 2 and left and powers.size:  # columns behind the whole vectors of each row
-        rest = x.reshape(-1, last)[:, -left:]
-        powers.reshape(-1, last)[:, -left:] = OneByOne.exp(rest)
-    return powers, in_lanes(axis, powers, VECTOR)
+        powers.reshape(-1, last)[:, -left:] = OneByOne.exp(x.reshape(-1, last)[:, -left:])
+    return powers, sum_along(axis, powers, VECTOR)
 
 
 def _matmul(a: Array, b: Array) -> Array:
@@ -99,6 +85,8 @@ _OWN: dict[str, Callable[..., Array]] = {
     "identity": np.copy,
     "mod": _remainder,
     "matmul": _matmul,
+    "put": _put,
+    "sum": sums,
     "cos": mkl.cos,
     "exp": mkl.exp,
     "expm1": Vectors.expm1,

@@ -13,19 +13,21 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.processor import Threads
-from gradcli.kernels.rounding import folded, fused
-
-Array = np.ndarray[Any, Any]
+from gradcli.kernels.rounding import Array
+from gradcli.kernels.sums import folded, in_lanes, in_order, products_in_order
 
 _ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
 _BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
 _MOST = 1 << 18  # products that are worth an order
+_SMALL = 400  # products of a stack's matrices that are added term by term
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two arrays of float32 or float64, matrices or vectors, as NumPy's `matmul`."""
+    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of matrices."""
     if a.ndim == b.ndim == 1:
         return np.asarray(_dot(a * b))
+    if a.size * b.size and a.ndim == b.ndim == 3:
+        return _of_stacks(a, b)
     if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
         return np.asarray(np.matmul(a, b))
     if b.ndim == 1:
@@ -33,14 +35,12 @@ def product(a: Array, b: Array) -> Array:
     return _of_matrices(a[None], b)[0] if a.ndim == 1 else _of_matrices(a, b)
 
 
-def products_of_stacks(a: Array, b: Array) -> Array:
+def _of_stacks(a: Array, b: Array) -> Array:
     """Return the products of two stacks of matrices: each for itself, and small ones term by term."""
     if a[0].size * b.shape[2] < _SMALL:
-        return np.add.accumulate(a.swapaxes(1, 2)[..., None] * b[:, :, None], axis=1)[:, -1]
-    return np.stack([product(x, y) for x, y in zip(a, b, strict=True)])
-
-
-_SMALL = 400
+        return in_order(np.moveaxis(a, 2, 0)[..., None] * b.swapaxes(0, 1)[:, :, None])
+    own = (np.broadcast_to(m, (max(len(a), len(b)), *m.shape[1:])) for m in (a, b))
+    return np.stack([_of_matrices(x, y) for x, y in zip(*own, strict=True)])
 
 
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
@@ -49,22 +49,21 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     if not is_fused(a, b):
         return product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
+    whole = rows - rows % _ROWS
     if a.dtype == np.float32:
-        whole = rows - rows % _ROWS if _has_edges(a, b) else rows
-        found = _fused(a[:whole], b, first[:whole])
-        return found if whole == rows else np.concatenate([found, _rows_behind(whole, a, b) + first[whole:]])
-    found = product(a, b) + first
-    rows, columns = rows - rows % _ROWS, columns - columns % _COLUMNS
-    terms = np.concatenate([first[:1, :columns], b[:, :columns]])
+        whole = whole if _has_edges(a, b) else rows
+        return np.concatenate([_fused(a[:whole], b, first[:whole]), _rows_behind(whole, a, b) + first[whole:]])
+    found, columns = product(a, b) + first, columns - columns % _COLUMNS
     if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
-        found[:rows, :columns] = chain(np.concatenate([np.ones((rows, 1)), a[:rows]], axis=1), terms)
+        terms = np.concatenate([first[:1], b])[:, :columns]
+        found[:whole, :columns] = chain(np.insert(a[:whole], 0, 1, axis=1), terms)
     return found  # type: ignore[no-any-return]
 
 
 def turned(a: Array) -> bool:
     """Tell whether a matrix lies in memory column by column."""
-    rows, columns = a.shape
-    return rows > 1 and columns > 1 and a.strides[0] == a.itemsize and a.strides[1] >= rows * a.itemsize
+    *stack, rows, columns = a.shape
+    return not stack and rows > 1 and columns > 1 and a.strides[0] == a.itemsize and a.strides[1] >= rows * a.itemsize
 
 
 def _of_matrices(a: Array, b: Array) -> Array:
@@ -83,37 +82,6 @@ def is_fused(a: Array, b: Array) -> bool:
     return is_wide and (rows * inner * columns <= _MOST or _adds_in_order(a.dtype))
 
 
-def _rounded_first(a: Array, b: Array) -> Array:
-    """Return a product whose terms are rounded before they are added."""
-    rows, columns = len(a), b.shape[1]
-    if columns == 1 < rows and not turned(a):
-        return _row_by_row(np.multiply(a.T, b, order="C"))[:, None]
-    if rows == 1 < columns and turned(b):
-        return _row_by_row(np.multiply(b, a.T, order="C"))[None]
-    if rows == columns == 1:
-        terms = a.T[:, :, None] * b[:, None, :]
-        return _in_order(terms) if a.itemsize in (a.strides[0], b.strides[1]) else _tail(terms)
-    return _rows_behind(0, a, b)
-
-
-def _rows_behind(first: int, a: Array, b: Array) -> Array:
-    """Return the rows of a product from one on, whose terms are rounded before they are added."""
-    # In this order in memory NumPy, too, adds the terms one after the other.
-    terms = np.multiply(a[first:].T[:, :, None], b[:, None, :], order="C")
-    return _dots(terms) if turned(b) and not turned(a) and len(a) > 1 else _columns(terms)
-
-
-def _fused(a: Array, b: Array, found: Array | None = None) -> Array:
-    """Return a product of float32 whose terms are added without being rounded before, in blocks of terms."""
-    count = a.shape[1]
-    block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
-    for k in range(0, count, block):
-        more = chain(a[:, k : k + block], b[k : k + block])
-        found = more if found is None else found + more
-    assert found is not None
-    return found
-
-
 def _has_edges(a: Array, b: Array) -> bool:
     """Tell whether rows behind whole fours are for themselves: of float64, and where several threads have few rows."""
     (rows, inner), columns = a.shape, b.shape[1]
@@ -121,16 +89,27 @@ def _has_edges(a: Array, b: Array) -> bool:
     return a.dtype == np.float64 or is_shared
 
 
+# Terms that are added without being rounded before
+
+
+def _fused(a: Array, b: Array, found: Any = 0) -> Array:
+    """Return a product of float32 and what it is added to, in blocks of terms."""
+    count = a.shape[1]
+    block = _BLOCK if count > 2 * _BLOCK or count <= _BLOCK else count // 2
+    for k in range(0, count, block):
+        found = found + chain(a[:, k : k + block], b[k : k + block])
+    return found  # type: ignore[no-any-return]
+
+
 def _fused_but_edges(a: Array, b: Array) -> Array:
     """Return a product where one rounding is for whole fours of rows, and of float64 for twelves of columns."""
-    rows, columns = len(a) - len(a) % _ROWS, b.shape[1]
-    columns -= columns % _COLUMNS if a.dtype == np.float64 else 0
+    is_double, rows, columns = a.dtype == np.float64, len(a) - len(a) % _ROWS, b.shape[1]
+    columns -= columns % _COLUMNS if is_double else 0
     found = np.empty((len(a), b.shape[1]), a.dtype)
-    found[:rows, :columns] = (chain if a.dtype == np.float64 else _fused)(a[:rows], b[:, :columns])
+    found[:rows, :columns] = (chain if is_double else _fused)(a[:rows], b[:, :columns])
+    found[rows:, :columns] = _rows_behind(rows, a, b[:, :columns])
     if columns < b.shape[1]:
         found[:, columns:] = _rounded_first(a, b[:, columns:])
-    if rows < len(a):
-        found[rows:, :columns] = _rows_behind(rows, a, b[:, :columns])
     return found
 
 
@@ -182,10 +161,28 @@ def _adds_in_order(dtype: Any) -> bool:
 
 def _one_by_one(a: Array, b: Array) -> Array:
     """Return a product whose every term is added with one rounding."""
-    found = a[:, :1] * b[:1]
-    for k in range(1, a.shape[1]):
-        found = fused(a[:, k : k + 1], b[k : k + 1], found)
-    return found
+    return products_in_order(a.T[:, :, None], b[:, None])  # type: ignore[no-any-return]
+
+
+# Terms that are rounded before they are added
+
+
+def _rounded_first(a: Array, b: Array) -> Array:
+    """Return a product whose terms are rounded before they are added."""
+    rows, columns = len(a), b.shape[1]
+    if columns == 1 < rows and not turned(a):
+        return _row_by_row(np.multiply(a.T, b, order="C"))[:, None]
+    if rows == 1 < columns and turned(b):
+        return _row_by_row(np.multiply(b, a.T, order="C"))[None]
+    if rows == columns == 1:
+        return (in_order if a.itemsize in (a.strides[0], b.strides[1]) else _tail)(a.T[:, :, None] * b[:, None, :])
+    return _rows_behind(0, a, b)
+
+
+def _rows_behind(first: int, a: Array, b: Array) -> Array:
+    """Return the rows of a product from one on, whose terms are rounded before they are added."""
+    terms = np.multiply(a[first:].T[:, :, None], b[:, None, :], order="C")
+    return _dots(terms) if turned(b) and not turned(a) and len(a) > 1 else _columns(terms)
 
 
 def _vector(terms: Array) -> int:
@@ -193,18 +190,11 @@ def _vector(terms: Array) -> int:
     return 16 // terms.itemsize
 
 
-def _in_order(terms: Array) -> Array:
-    """Return the sum of terms, added one after the other."""
-    if terms[0].size > 1:
-        return np.add.reduce(terms, axis=0)  # type: ignore[no-any-return]
-    return np.add.accumulate(terms, axis=0)[-1]  # type: ignore[no-any-return]
-
-
 def _columns(terms: Array) -> Array:
     """Return sums of which a vector of columns is made at a time; those in front of a vector go by fours."""
     count, rows, columns = terms.shape
     vector = _vector(terms)
-    found = _in_order(terms)
+    found = in_order(terms)
     if columns >= vector and count >= 8:
         for row in range(rows):
             front = -row * columns % vector
@@ -218,9 +208,8 @@ def _by_fours(terms: Array) -> Array:
     found = np.zeros_like(terms[0])
     whole = len(terms) - len(terms) % 8
     for k in range(0, whole, 8):
-        found = _in_order(np.concatenate([found[None], terms[k : k + 4]]))
-        found = found + _in_order(terms[k + 4 : k + 8])
-    return _in_order(np.concatenate([found[None], terms[whole:]]))
+        found = in_order([found, *terms[k : k + 4]]) + in_order(terms[k + 4 : k + 8])
+    return in_order([found, *terms[whole:]])
 
 
 def _dots(terms: Array) -> Array:
@@ -243,26 +232,22 @@ def _lanes(terms: Array, front: int, width: int, step: int = 1) -> Array:
     """
     whole = front + (len(terms) - front) // max(width, step) * max(width, step)
     if whole == front or not terms[0].size:
-        return _in_order(np.ascontiguousarray(terms))
-    lanes = terms[front:whole].reshape(-1, width, *terms.shape[1:])
+        return in_order(np.ascontiguousarray(terms))
+    own = terms[front:whole]
     if front:
-        lanes = lanes.copy()
-        lanes[0, 0] += _in_order(terms[:front])
-    vectors = _in_order(lanes).reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
+        own = np.concatenate([own[:1] + in_order(terms[:front]), own[1:]])
+    vectors = in_lanes(own, width)[0].reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
     while len(vectors) > 1:
         vectors = vectors[::2] + vectors[1::2]
-    found = folded(vectors[0])
-    return found if whole == len(terms) else _in_order(np.concatenate([found[None], terms[whole:]]))
+    return in_order([folded(vectors[0]), *terms[whole:]])
 
 
 def _row_by_row(terms: Array) -> Array:
     """Return the sums of a matrix times a vector: four rows at a time, then row by row."""
     (count, rows), vector = terms.shape, _vector(terms)
     whole = rows - rows % 4
-    found = np.empty(rows, terms.dtype)
-    found[:whole] = _lanes(terms[:, :whole], (count - 1) % vector + 1, vector)
-    found[whole:] = _tail(terms[:, whole:])
-    return found
+    front = (count - 1) % vector + 1
+    return np.concatenate([_lanes(terms[:, :whole], front, vector), _tail(terms[:, whole:])])
 
 
 def _tail(terms: Array) -> Array:
@@ -273,13 +258,10 @@ def _tail(terms: Array) -> Array:
 def _dot(terms: Array) -> Any:
     """Return the sum of the products of two vectors: four vectors at a time, then two, then one, then the rest."""
     vector = _vector(terms)
-    whole = len(terms) - len(terms) % (4 * vector)
-    sums = np.zeros((1, 4, vector), terms.dtype)
-    sums = np.add.reduce(np.concatenate([sums, terms[:whole].reshape(-1, 4, vector)]), axis=0)
-    for width in (2, 1):
-        if len(terms) - whole >= width * vector:
-            sums[:width] += terms[whole : whole + width * vector].reshape(width, vector)
-            whole += width * vector
-    for term in terms[whole:]:
-        sums[0, 0] += term
-    return folded(np.add.reduce(sums, axis=0))
+    sums, rest = in_lanes(np.concatenate([np.zeros(4 * vector, terms.dtype), terms]), 4 * vector)
+    for width in (2 * vector, vector):
+        if len(rest) >= width:
+            sums[:width] += rest[:width]
+            rest = rest[width:]
+    sums[0] = in_order([sums[0], *rest])
+    return folded(in_order(sums.reshape(4, vector)))

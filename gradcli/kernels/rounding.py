@@ -1,7 +1,8 @@
-"""Multiplying and adding with one rounding, as processors do, and the sum of lanes."""
+"""Where PyTorch's kernels round: products that are added with one rounding, and functions that are rounded once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,7 @@ def _halves(x: Any) -> tuple[Any, Any]:
     return high, x - high
 
 
-def folded(lanes: Array) -> Array:
-    """Return the sum of lanes: one half and the other, until one is left."""
-    while len(lanes) > 1:
-        lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
-    return lanes[0]  # type: ignore[no-any-return]
+def wide(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function gives in numbers of more digits, rounded once."""
+    kind = arrays[0].dtype
+    return function(*[a.astype(np.float64 if kind == np.float32 else np.longdouble) for a in arrays]).astype(kind)

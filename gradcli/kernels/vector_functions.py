@@ -10,16 +10,15 @@ import ctypes
 import math
 from collections.abc import Callable
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from gradcli.kernels.processor import VECTOR
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.rounding import Array, fused, wide
 
-Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
-
 
 _LOG2_E = 1 / math.log(2)
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
@@ -79,7 +78,7 @@ def _exp_in_pairs(x: Array, less: float = 0.0) -> Array:
 
 def _tanh(x: Array) -> Array:
     if x.dtype != np.float32:
-        return np.tanh(x.astype(np.longdouble)).astype(x.dtype)
+        return wide(np.tanh, x)
     power = _exp_in_pairs(np.minimum(abs(x), np.float32(8.664339742)))
     found = ((power - 1 / power) / (power + 1 / power)).astype(np.float32)
     return np.copysign(np.where(abs(x) > 8.664339742, np.float32(1), found), x)
@@ -87,7 +86,7 @@ def _tanh(x: Array) -> Array:
 
 def _expm1(x: Array) -> Array:
     if x.dtype != np.float32:
-        return np.expm1(x.astype(np.longdouble)).astype(x.dtype)
+        return wide(np.expm1, x)
     found = np.where(x == 0, x, _exp_in_pairs(np.clip(x, -104, 104), 1.0).astype(np.float32))
     return np.where(x < np.float32(-16.63553233), np.float32(-1), found)
 
@@ -95,7 +94,7 @@ def _expm1(x: Array) -> Array:
 def log1p(x: Array) -> Array:
     """Return log(1 + x) as PyTorch's kernels have it."""
     if x.dtype != np.float32:
-        return np.log1p(x.astype(np.longdouble)).astype(x.dtype)
+        return wide(np.log1p, x)
     power = np.frexp((x + np.float32(1)) * np.float32(1 / 0.75))[1] - 1
     scale = np.ldexp(np.float32(1), -power)
     ordinary = (x > -1) & (x < np.inf) & (x != 0)
@@ -134,32 +133,22 @@ _LOG = {
 @cache
 def _of_library(name: str, kind: Any) -> Kernel:
     """Return a function of the C library; where there is none, NumPy's with more digits, rounded once."""
-    wider = {"f": np.float64, "d": np.longdouble}[kind.char]
+    own = ctypes.c_float if kind == np.float32 else ctypes.c_double
     try:
         function = getattr(ctypes.CDLL(None), name + ("f" if kind == np.float32 else ""))
     except (AttributeError, OSError, TypeError):
-        return lambda x: getattr(np, name)(x.astype(wider)).astype(kind)
-    own = ctypes.c_float if kind == np.float32 else ctypes.c_double
+        return partial(wide, getattr(np, name))
     function.restype, function.argtypes = own, [own]
     return lambda x: np.fromiter(map(function, x.reshape(-1).tolist()), kind, x.size).reshape(x.shape)
-
-
-class Vectors:
-    """Functions of whole vectors."""
-
-    exp, expm1, log1p, tanh = (staticmethod(f) for f in (exp, _expm1, log1p, _tanh))
 
 
 def _one_by_one(name: str, x: Array) -> Array:
     return _of_library(name, x.dtype)(x)
 
 
-class OneByOne:
-    """Functions of what is left behind whole vectors."""
-
-    exp, expm1, log, log1p, tanh = (
-        staticmethod(partial(_one_by_one, n)) for n in ("exp", "expm1", "log", "log1p", "tanh")
-    )
+# The functions that a loop calls: of whole vectors, and of what is left behind them.
+Vectors = SimpleNamespace(exp=exp, expm1=_expm1, log1p=log1p, tanh=_tanh)
+OneByOne = SimpleNamespace(**{n: partial(_one_by_one, n) for n in ("exp", "expm1", "log", "log1p", "tanh")})
 
 
 def in_loop(kernel: Kernel, x: Array, *more: Any) -> Array:
@@ -169,8 +158,7 @@ def in_loop(kernel: Kernel, x: Array, *more: Any) -> Array:
     """
     axes = sorted(range(x.ndim), key=lambda i: -x.strides[i])
     ordered = x.transpose(axes)
-    beside = [np.broadcast_to(a, x.shape).transpose(axes).reshape(-1) for a in more]
-    own = [ordered.reshape(-1), *beside]
+    own = [np.broadcast_to(a, x.shape).transpose(axes).reshape(-1) for a in (x, *more)]
     whole = x.size - x.size % (2 * VECTOR // x.itemsize) if ordered.flags.c_contiguous else 0
     parts = [kernel(Vectors, *(a[:whole] for a in own))] if whole else []
     parts += [kernel(OneByOne, *(a[whole:] for a in own))] if whole < x.size or not whole else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
 from gradcli.pytorch.messages import typename, warn_once
 from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes
@@ -31,16 +32,15 @@ KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
-    if value is None:
-        raise TypeError(f"{op}(): argument 'other' (position 1) must be Tensor, not NoneType")
-    if isinstance(value, np.ndarray | list | tuple | str):
-        raise TypeError(f"{op}(): argument 'other' (position 2) must be Tensor, not {typename(value)}")
+    if value is None or isinstance(value, np.ndarray | list | tuple | str):
+        place = 1 if value is None else 2
+        raise TypeError(f"{op}(): argument 'other' (position {place}) must be Tensor, not {typename(value)}")
     return np.array([value], dtype.numpy)
 
 
-def operands(dtype: dtypes.dtype, *given: Any) -> list[Any]:
+def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
     """Return tensors and numbers as operands, the numbers in a dtype."""
-    return [x if isinstance(x, Tensor) else number(x, dtype) for x in given]
+    return [x if isinstance(x, Tensor) else number(x, dtype, op) for x in given]
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
@@ -49,9 +49,9 @@ def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
 
 
 @cache
-def _elementwise(op: str) -> Callable[..., Node]:
+def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
     build = compare if op in _CONDITIONS else elementwise
-    return lambda *nodes: build(op, *nodes)
+    return typed(lambda *nodes: build(op, *nodes), dtype)
 
 
 def is_boolean(x: Any) -> bool:
@@ -59,24 +59,22 @@ def is_boolean(x: Any) -> bool:
     return isinstance(x, Tensor) and x._a.dtype == bool
 
 
-def pointwise(op: str, *operands: Any, name: str | None = None, recorded: str = "") -> Tensor:
+def _computed_in(op: str, given: Sequence[Any]) -> dtypes.dtype:
+    """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
+    own = next(x for x in given if isinstance(x, Tensor))._a.dtype
+    dtype = dtypes.OF_NUMPY[own]
+    if len(given) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in given):
+        dtype = result_dtype(given)
+    return dtype if dtype.is_floating_point or op in _WHOLE else default_dtype()
+
+
+def pointwise(op: str, *given: Any, name: str | None = None, recorded: str = "") -> Tensor:
     """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch.
 
     It may be `recorded` under another name.
     """
-    first = next(x for x in operands if isinstance(x, Tensor))
-    own = first._a.dtype
-    dtype = dtypes.OF_NUMPY[own]
-    if len(operands) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in operands):
-        dtype = result_dtype(operands)
-    if op not in WHOLE and not dtype.is_floating_point and op not in _CONDITIONS:
-        dtype = default_dtype()
-    given = [x if isinstance(x, Tensor) else number(x, dtype, op) for x in operands]
-    build = _elementwise(op)
-    cast_to: DType | None = None
-    if any((x._a if isinstance(x, Tensor) else x).dtype != dtype.numpy for x in given):
-        build, cast_to = typed(build, dtype.name), dtype.name
-    return apply(recorded or op, build, given, cast_to, name)
+    dtype = _computed_in(op, given)
+    return apply(recorded or op, _elementwise(op, dtype.name), operands(dtype, *given, op=op), dtype.name, name)
 
 
 def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
@@ -121,8 +119,8 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 
 def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    """Return what the function of the vocabulary with a name gives."""
-    return vocabulary_call(name, FUNCTIONS[name], args, kwargs)
+    """Return what the definition, or the function of the vocabulary, with a name gives."""
+    return vocabulary_call(name, ELEMENTWISE.get(name) or FUNCTIONS[name], args, kwargs)
 
 
 class Given(NamedTuple):
@@ -142,37 +140,51 @@ class Parameters:
         self.build = build
         found = list(inspect.signature(build).parameters.values())
         self.is_definition = all(p.annotation is p.empty for p in found)
-        self.names = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD or p.kind is p.KEYWORD_ONLY]
         self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
-        self.rest, self.rest_name = next(
-            ((str(p.annotation), p.name) for p in found if p.kind is p.VAR_POSITIONAL), ("", "")
-        )
-        self.positional = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self.names = [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
+        self.places = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self.rest = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
+        wanted = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+        self.required = ["input", *({"y": "other", "b": "other"}.get(n, n) for n in wanted[1:])]
+        self.required += ["dims"] * (self.rest == "axes")
 
     def read(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[list[Any], Any, Callable[..., Node]]:
         """Return the operands among arguments, what else they say, and what makes the node of the operands' nodes."""
-        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        if len(args) == 1 == len(self.required) and not kwargs and isinstance(args[0], Tensor):
             return [args[0]], (), self.build
+        if self.rest == "axes" and len(args) > 2:
+            args = (args[0], args[1:])
         operands: list[Any] = []
-        if self.rest_name == "axes":
-            args = (*args[:1], args[1:]) if len(args) > 2 else args
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
-        positional = []
-        for i, value in enumerate(args):
-            parameter = self.positional[i] if i < len(self.positional) else self.rest_name
-            kind = self.kinds.get(parameter, self.rest)
-            positional.append(_encoded(_axes(value, rank) if parameter in ("axis", "axes") else value, kind, operands))
-        given = {_keyword(name, self, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
-        named = tuple(
-            (k, _encoded(_axes(v, rank) if k == "axis" else v, self.kinds[k], operands)) for k, v in given.items()
-        )
+
+        def encoded(parameter: str, value: Any) -> Any:
+            own = _axes(value, rank) if parameter in ("axis", "axes") else value
+            return _encoded(own, self.kinds.get(parameter, ""), operands)
+
+        places = tuple(map(encoded, [*self.places, *[self.rest] * len(args)], args))
+        given = {_keyword(name, self.names, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+        if args and not operands:
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
+        self.check(name, len(args), given)
+        named = tuple((k, encoded(k, v)) for k, v in given.items())
 
         def make(*nodes: Node) -> Node:
-            return self.build(*(_decoded(e, nodes) for e in positional), **{k: _decoded(e, nodes) for k, e in named})
+            return self.build(*(_decoded(e, nodes) for e in places), **{k: _decoded(e, nodes) for k, e in named})
 
-        return operands, Given(tuple(positional), named), make
+        return operands, Given(places, named), make
+
+    def check(self, name: str, count: int, given: Collection[str]) -> None:
+        """Refuse arguments of which there are too few or too many."""
+        if missing := [f'"{p}"' for p in self.required[count:] if KEYWORDS.get(p, p) not in given]:
+            words = "positional arguments" if len(missing) == 1 else "positional argument"
+            raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
+        least, most = len(self.required), len(self.places)
+        if count > most and not self.rest:
+            several = "s" if most > 1 else ""
+            takes = most if least == most else f"from {least} to {most}"
+            raise TypeError(f"{name}() takes {takes} positional argument{several} but {count} were given")
 
 
 _parameters = cache(Parameters)
@@ -189,56 +201,71 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         args = (*args[:1], *more)
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
-    if not operands:
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {_type(args)}")
     first = operands[0]
-    if not first.dim() and name in _ALONG:
+    if name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
+        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
+        make = _same
+    else:
+        _refuse(name, operands)
+    if not first.dim() and (name in _ALONG or name == "flip"):
         make = of_scalar(make)
-    if name in _ALONG_ONE:
-        if not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
-            raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
-        if not first.numel() and (first._a.dtype.kind == "f" or "soft" in name):
-            make = _same
-    if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
-        raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
-    make = _promoted(name, make, operands, [*args, *kwargs.values()], known.is_definition)
-    return apply(name, _finished(make), operands, settings, _grad(name, args, len(operands), settings))
+    row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
+    if known.is_definition or (row is not None and row.broadcasts):
+        given = [x for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, *Number))]
+        make = _typed_throughout(make, _computed_in(name, given).name)
+    return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
 
-# What the number behind `Backward` is where an operand is a plain number, and where all are tensors.
-_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "10", "clip": "10", "copysign": "10", "xlogy": "20"}
+def _same(x: Node) -> Node:
+    return Node("identity", (x,), x.shape)
+
+
+def _typed_throughout(make: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
+    return lambda *nodes: cast(make(*(cast(n, dtype) for n in nodes)), dtype)
+
+
+# What the number behind `Backward` is for one tensor, two and three.
+_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "100", "clip": "100", "copysign": "10", "xlogy": "20"}
+_NUMBERED["lerp"] = "001"
 
 
 def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
     """Return what PyTorch calls the step, which may tell how many operands are tensors, and what else is given."""
     found = grad_name(name)
-    if name == "lerp" and tensors > 2:
-        return "LerpBackward1"
-    if name == "round" and settings:
-        return "RoundBackward1"
     if name not in _NUMBERED:
-        return found
+        return "RoundBackward1" if name == "round" and settings else found
     is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number
-    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else _NUMBERED[name][tensors > 1]}"
+    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else _NUMBERED[name][tensors - 1]}"
 
 
-# Definitions that make whole numbers of whole numbers, as the vocabulary's do that `WHOLE` lists.
-_WHOLE = frozenset(("addcmul", "clamp", "clip", "hardtanh", "clamp_min", "clamp_max", "fmax", "fmin", "nan_to_num"))
-_WHOLE |= WHOLE | {"relu6", "threshold", "fix", "sgn"}
-# What goes along an axis, also of a number.
-_ALONG = frozenset(("amax", "amin", "cumprod", "cumsum", "flip", "log_softmax", "softmax", "softmin"))
-_ALONG_ONE = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
-# What PyTorch computes of real numbers alone, and what its errors call it.
-_REAL_ONLY = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_sigmoid_cpu"}
-_REAL_ONLY |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
-_REAL_ONLY |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu")
-_REAL_ONLY |= {n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid")}
-_ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "fix": "trunc"}
-_REAL_ONLY |= {"hardshrink": "hardshrink_cpu", "softshrink": "softshrink_check"}
+# What makes whole numbers of whole numbers.
+_WHOLE = WHOLE | _CONDITIONS | {"addcmul", "clip", "hardtanh", "relu6", "threshold", "fix", "sgn", "nan_to_num"}
+_WHOLE |= {"clamp_min", "clamp_max", "fmax", "fmin"}
+# What goes along one axis, also of a number.
+_ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
+# What PyTorch's errors call that which computes of real numbers alone, or of all but booleans.
+_KERNELS = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_sigmoid_cpu"}
+_KERNELS |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
+_KERNELS |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu") | {"softshrink": "softshrink_check"}
+_KERNELS |= {
+    n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid", "hardshrink")
+}
+_ROUNDING = {"floor": "floor_vml_cpu", "ceil": "ceil_vml_cpu", "trunc": "trunc_vml_cpu", "fix": "trunc_vml_cpu"}
 
 
-def _same(x: Node) -> Node:
-    return Node("identity", (x,), x.shape)
+def _refuse(name: str, operands: Sequence[Tensor]) -> None:
+    """Refuse numbers of types that PyTorch does not compute with."""
+    first = operands[0]
+    kernel = None if first.is_floating_point() else _KERNELS.get(name)
+    if is_boolean(first):
+        kernel = kernel or _ROUNDING.get(name)
+        if name in ("relu6", "hardtanh"):
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kernel:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{first.dtype.word}'")
+    if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
+        raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
 
 
 def spelled(x: Tensor) -> str:
@@ -246,47 +273,9 @@ def spelled(x: Tensor) -> str:
     return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
 
 
-def _type(args: Sequence[Any]) -> str:
-    return type(args[0]).__name__ if args else "nothing"
-
-
-def _promoted(
-    name: str, make: Callable[..., Node], operands: Sequence[Any], given: Sequence[Any], is_definition: bool
-) -> Callable[..., Node]:
-    """Return a constructor whose operands are of the dtype that PyTorch computes in."""
-    first = operands[0]
-    if name in _ROUNDING and is_boolean(first):
-        raise NotImplementedError(f"\"{_ROUNDING[name]}_vml_cpu\" not implemented for 'Bool'")
-    if name in _REAL_ONLY and first._a.dtype.kind != "f" and make is not _same:
-        raise NotImplementedError(f"\"{_REAL_ONLY[name]}\" not implemented for '{first.dtype.word}'")
-    if is_boolean(first) and name in ("relu6", "hardtanh"):
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
-    if not is_definition and (row is None or not row.broadcasts or row.kind == "condition"):
-        return make
-    dtype = result_dtype([x for x in given if isinstance(x, (Tensor, *Number))])
-    if not dtype.is_floating_point and name not in _WHOLE:
-        dtype = default_dtype()
-    if is_definition:
-        return lambda *nodes: cast(make(*(cast(n, dtype.name) for n in nodes)), dtype.name)
-    return typed(make, dtype.name) if any(x._a.dtype != dtype.numpy for x in operands) else make
-
-
-def _finished(make: Callable[..., Node]) -> Callable[..., Node]:
-    """Return a constructor whose places are whole numbers."""
-
-    def build(*nodes: Node) -> Node:
-        node = make(*nodes)
-        inner = node.args[0] if node.op == "reshape" and node.args else node
-        places = inner.args and OPERATIONS[inner.op].kind == "place"
-        return cast(node, "int64") if places else node
-
-    return build
-
-
-def _keyword(name: str, known: Parameters, given: str) -> str:
-    for own in (given, KEYWORDS.get(given, given), {"input": known.names[0], "other": known.names[-1]}.get(given, "")):
-        if own in known.names:
+def _keyword(name: str, names: Sequence[str], given: str) -> str:
+    for own in (given, KEYWORDS.get(given, given), {"input": names[0], "other": names[-1]}.get(given, "")):
+        if own in names:
             return own
     if given in ("inplace", "dtype", "_stacklevel"):
         raise MissingError(f"{name}({given}=…)")
@@ -330,8 +319,6 @@ def _decoded(encoded: Any, nodes: Sequence[Node]) -> Any:
 
 def exact(value: Any) -> Any:
     """Return a Python number as a constant: decimals as they are written."""
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer | np.bool_):
         return int(value)
     return Decimal(repr(float(value))) if math.isfinite(value) else float(value)

@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
-from gradcli.pytorch.autograd.functional import derivatives, parameters_of, pushed, variable
-from gradcli.pytorch.backward import dependencies
+from gradcli.pytorch.autograd.functional import (
+    assembled,
+    derivatives,
+    filled,
+    leaves,
+    parameters_of,
+    pushed,
+    unit,
+    variable,
+)
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind
-from gradcli.pytorch.operations.views import reshape
-from gradcli.pytorch.record import Leaf, edge_of
+from gradcli.pytorch.record import Leaf, dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
 __all__ += ["vjp", "vmap"]
-
-
-def _leaves(tree: Any) -> list[Any]:
-    """Return what stands in lists, tuples and dicts, in order."""
-    if isinstance(tree, dict | list | tuple):
-        return [x for inner in (tree.values() if isinstance(tree, dict) else tree) for x in _leaves(inner)]
-    return [tree]
-
-
-def _filled(tree: Any, values: Iterator[Any]) -> Any:
-    """Return lists, tuples and dicts like others, with other values in them."""
-    if isinstance(tree, dict):
-        return {key: _filled(inner, values) for key, inner in tree.items()}
-    if not isinstance(tree, list | tuple):
-        return next(values)
-    found = [_filled(x, values) for x in tree]
-    return type(tree)(*found) if hasattr(tree, "_fields") else type(tree)(found)
 
 
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
@@ -47,16 +38,15 @@ def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tu
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = _filled(given[n], map(variable, _leaves(given[n])))
-        if isinstance(given[n], Tensor):
-            given[n]._called = names.get(n, "")
-    return given, tuple(_leaves([given[n] for n in numbers]))
+        name = names.get(n, "") if isinstance(given[n], Tensor) else ""
+        given[n] = filled(given[n], (variable(x, name) for x in leaves(given[n])))
+    return given, tuple(leaves([given[n] for n in numbers]))
 
 
 def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
     """Return what was found for each tensor in the form of the chosen arguments."""
     form = given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in argnums)
-    return _filled(form, iter(found))
+    return filled(form, iter(found))
 
 
 def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
@@ -70,7 +60,7 @@ def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
         leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
         return y if any(not e.variable._is_done for e in leaves) else y.detach()
 
-    return _filled(found, map(one, _leaves(found)))
+    return filled(found, map(one, leaves(found)))
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -105,27 +95,27 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    own = _filled(primals, map(variable, _leaves(primals)))
-    xs = _leaves(own)
+    own = filled(primals, map(variable, leaves(primals)))
+    xs = leaves(own)
     with enable_grad():
         found = func(*own)
     y, aux = found if has_aux else (found, None)
 
     def pull(*v: Any) -> tuple[Any, ...]:
         with enable_grad():
-            grads = _grad(_leaves(y), xs, _leaves(v), True, True, materialize_grads=True)
-        return _cut(_filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
+            grads = _grad(leaves(y), xs, leaves(v), True, True, materialize_grads=True)
+        return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
     return (_cut(y, xs), pull, aux) if has_aux else (_cut(y, xs), pull)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    own = _filled(tuple(primals), map(variable, _leaves(primals)))
-    xs = tuple(_leaves(own))
+    own = filled(tuple(primals), map(variable, leaves(primals)))
+    xs = tuple(leaves(own))
     found = func(*own)
-    own = _filled(found, (y[...] for y in _leaves(found)))
-    return _cut((own, _filled(found, (pushed(y, xs, tuple(_leaves(tangents))) for y in _leaves(found)))), xs)
+    own = filled(found, (y[...] for y in leaves(found)))
+    return _cut((own, filled(found, (pushed(y, xs, leaves(tangents)) for y in leaves(found)))), xs)
 
 
 def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
@@ -137,8 +127,8 @@ def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]])
         def call(*args: Any, **kwargs: Any) -> Any:
             given, xs = _chosen(func, args, argnums)
             y = func(*given, **kwargs)
-            found = [_arranged(derive(own, xs), given, argnums) for own in _leaves(y)]
-            return _cut(_filled(y, iter(found)), xs)
+            found = [_arranged(derive(own, xs), given, argnums) for own in leaves(y)]
+            return _cut(filled(y, iter(found)), xs)
 
         return call
 
@@ -147,23 +137,13 @@ def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]])
 
 def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
     """Return the Jacobians of a tensor by others, a column at a time: zeros have the signs that they have forward."""
-    for k, x in enumerate(xs):
-        columns = []
-        for i in range(x.numel()):
-            tangents = [zeros_like(other.detach()) for other in xs]
-            tangents[k]._a.reshape(-1)[i] = 1
-            columns.append(pushed(y, xs, tuple(tangents)))
-        shape = (*y.shape, *x.shape)
-        found = reshape(stack(columns, -1), shape) if columns else y.new_zeros(shape)
+    for x in xs:
+        tangents = ([unit(o, i) if o is x else zeros_like(o.detach()) for o in xs] for i in range(x.numel()))
+        found = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
         yield found if x.dim() else called(found, "SqueezeBackward1")
 
 
-def _rows(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
-    """Return the Jacobians of a tensor by others, a row at a time."""
-    return derivatives(y, xs, True) if y.numel() else (x.new_zeros((*y.shape, *x.shape)) for x in xs)
-
-
-jacrev = _jacobians(_rows)
+jacrev = _jacobians(derivatives)
 jacfwd = _jacobians(_columns)
 
 
@@ -182,13 +162,6 @@ def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
     return lanes
 
 
-def _counted(tensors: Sequence[Sequence[Tensor]]) -> int:
-    sizes = [len(lanes) for lanes in tensors]
-    if len(set(sizes)) > 1:
-        raise refusal("sizes to map over", sizes)
-    return sizes[0]
-
-
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
@@ -199,11 +172,8 @@ def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
 
 # What PyTorch calls a step of all lanes where it is another operation than that of one.
 _OF_LANES = {f"{name}Backward0": f"{name}Backward1" for name in ("Sum", "Mean", "Prod")}
-_OF_LANES |= {
-    "DotBackward0": "SqueezeBackward1",
-    "MaxBackward1": "MaxBackward0",
-    "SqueezeBackward4": "SqueezeBackward5",
-}
+_OF_LANES |= {"DotBackward0": "SqueezeBackward1", "MaxBackward1": "MaxBackward0"}
+_OF_LANES["SqueezeBackward4"] = "SqueezeBackward5"
 
 
 def vmap(
@@ -216,52 +186,43 @@ def vmap(
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
         what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
-        parts = [d if d is None else [_lanes(x, d, what) for x in _leaves(a)] for a, d in zip(args, dims, strict=True)]
-        count = _counted([lanes for p in parts if p is not None for lanes in p])
-        if not count:  # one lane of zeros tells the shapes
-            some = map(_some, args, dims)
-            one = vmap(func, dims, out_dims, randomness)(*some, **kwargs)
-            return _filled(one, (y.narrow(out_dims, 0, 0) for y in _leaves(one)))
+        parts = [d if d is None else [_lanes(x, d, what) for x in leaves(a)] for a, d in zip(args, dims, strict=True)]
+        sizes = [len(lanes) for p in parts if p is not None for lanes in p]
+        if len({*sizes}) > 1:
+            raise refusal("sizes to map over", sizes)
+        if not sizes[0]:
+            raise MissingError("vmap over an axis of no elements")
         found: list[Any] = []
         random = DEFAULT.get_state()
-        for i in range(count):
-            own = [a if p is None else _filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
+        for i in range(sizes[0]):
+            own = [a if p is None else filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
             if randomness == "same":
                 DEFAULT.set_state(random)
-            with _Switch(mapped=Mode.mapped or i + 1 < count, maps=Mode.maps + 1, randomness=randomness):
+            with _Switch(mapped=Mode.mapped or i + 1 < sizes[0], maps=Mode.maps + 1, randomness=randomness):
                 found.append(func(*own, **kwargs))
-            for y in _leaves(found[-1]):
+            for y in leaves(found[-1]):
                 if not isinstance(y, Tensor):
                     raise refusal("no tensor of a map", getattr(func, "__name__", repr(func)), type(y))
-        return _filled(found[0], (_stacked(column, out_dims) for column in zip(*map(_leaves, found), strict=True)))
+        return filled(found[0], (_stacked(column, out_dims) for column in zip(*map(leaves, found), strict=True)))
 
     return call
 
 
-def _some(tree: Any, dim: int | None) -> Any:
-    """Return tensors with one lane of zeros in the place of none."""
-    if dim is None:
-        return tree
-    sizes = ([1 if axis == dim % x.dim() else n for axis, n in enumerate(x.shape)] for x in _leaves(tree))
-    return _filled(tree, (x.new_zeros(own) for x, own in zip(_leaves(tree), sizes, strict=True)))
-
-
 def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:
     """Call a module with other parameters and buffers in the place of its own, by their names."""
-    every = [parameters] if isinstance(parameters, dict) else parameters
-    places = []
-    for name, value in (item for own in every for item in own.items()):
-        owner, _, local = name.rpartition(".")
-        inner = module.get_submodule(owner)
-        places.append((inner._parameters if local in inner._parameters else inner._buffers, local, value))
-    before = [own[local] for own, local, _ in places]
+    before = []
     try:
-        for own, local, value in places:
-            own[local] = value
+        for own in [parameters] if isinstance(parameters, dict) else parameters:
+            for name, value in own.items():
+                owner, _, local = name.rpartition(".")
+                inner = module.get_submodule(owner)
+                place = inner._parameters if local in inner._parameters else inner._buffers
+                before.append((place, local, place[local]))
+                place[local] = value
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
     finally:
-        for (own, local, _), value in zip(places, before, strict=True):
-            own[local] = value
+        for place, local, value in reversed(before):
+            place[local] = value
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

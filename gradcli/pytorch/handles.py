@@ -30,6 +30,10 @@ class Handle:
         self.remove()
 
 
+Handle.__name__ = Handle.__qualname__ = "RemovableHandle"
+Handle.__module__ = "torch.utils.hooks"
+
+
 def first(found: Any) -> Any:
     """Return what stands first where a hook has returned several."""
     if found is not None and not isinstance(found, tuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,13 @@ from gradcli.pytorch.missing import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.registry import with_out
 from gradcli.pytorch.tensor import Tensor
-from gradcli.vocabulary import FUNCTIONS, METHODS
-
-# Names of other libraries' that formulas know and PyTorch does not have.
-_FOREIGN = frozenset(
-    (
-        *("Abs", "Heaviside", "Max", "Min", "Mod", "Piecewise", "Pow", "cbrt", "ceiling", "cot", "csc", "expand_dims"),
-        *("expit", "gamma", "gammaln", "huber", "inv", "ln", "log_loss", "log_sigmoid", "loggamma", "logistic_loss"),
-        *("mod", "ndtr", "power", "psi", "sec", "sech", "stop_gradient"),
-    )
-)
-# Names that only `torch.nn.functional` has, and those that are no methods.
-_FUNCTIONAL = frozenset(
-    (
-        *("avg_pool2d", "binary_cross_entropy", "cross_entropy", "elu", "gelu", "hardtanh", "huber_loss", "l1_loss"),
-        *("leaky_relu", "logsigmoid", "mish", "mse_loss", "nll_loss", "one_hot", "silu", "smooth_l1_loss", "softplus"),
-        *("softsign", "tanhshrink", "view", "expand", "repeat"),
-    )
-)
-_NO_METHOD = _FUNCTIONAL | {"celu", "selu", "relu6"}
+from gradcli.vocabulary import FUNCTIONS
 
 
-def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container[str]) -> Callable[..., Any] | None:
-    build = ELEMENTWISE.get(name) or (rows.get(name) if name not in without else None)
-    if build is None:
+def _named(name: str, module: str) -> Callable[..., Any] | None:
+    """Return a function that is a row of the vocabulary, or is defined in one line, where PyTorch has the name."""
+    build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
+    if build is None or name not in pytorch_names()[module]:
         return None
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
@@ -46,21 +29,27 @@ def _named(name: str, rows: Mapping[str, Callable[..., Any]], without: Container
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a row of the vocabulary, or is defined in one line, or works in place."""
-    if name.endswith("_") and name in pytorch_names()["torch"]:
-        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
-    found = _named(name, FUNCTIONS, _FOREIGN | _FUNCTIONAL)
+    """Return a function of `torch` that is a method of tensors, too, or is found by its name as methods are."""
+    if name not in pytorch_names()["torch"]:
+        return None
+    found = vars(Tensor).get(name) or method_named(name)
+    found = found if callable(found) else _named(name, "torch")
     return found and with_out(found, name)
 
 
 def functional_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch.nn.functional` that is a row of the vocabulary, or is defined in one line."""
-    return _named(name, FUNCTIONS, _FOREIGN)
+    """Return a function of `torch.nn.functional` that is found by its name."""
+    return _named(name, "torch.nn.functional")
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
-    """Return a method of tensors that is a row of the vocabulary, or is defined in one line."""
-    return _named(name, METHODS, _FOREIGN | _NO_METHOD)
+    """Return a method of tensors that is found by its name: a row, or what is done in place."""
+    found, base = _named(name, "Tensor"), name.removesuffix("_")
+    if found is None and base != name and not name.startswith("_") and (vars(Tensor).get(base) or method_named(base)):
+        from gradcli.pytorch.operations.inplace import in_place
+
+        found = in_place(name)
+    return found
 
 
 def method(x: Tensor | type[Tensor], name: str) -> Any:
@@ -72,14 +61,10 @@ def method(x: Tensor | type[Tensor], name: str) -> Any:
     if name.startswith("__") or name in _QUIET:
         raise AttributeError(f"{owner} has no attribute '{name}'")
     found = method_named(name)
-    if found is None and name.endswith("_") and not name.startswith("_"):
-        from gradcli.pytorch.operations.inplace import in_place
-
-        found = in_place(name)
     if found is None:
         if name not in pytorch_names()["Tensor"]:
             raise AttributeError(f"{owner} has no attribute '{name}'")
-        raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(METHODS), "Tensor.")
+        raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(FUNCTIONS), "Tensor.")
     setattr(Tensor, name, found)
     return getattr(x, name)
 

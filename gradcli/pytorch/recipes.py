@@ -22,9 +22,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
-from gradcli.kernels.backward import RESULT, Own, own_rules
-from gradcli.kernels.forward import kernel
 from gradcli.kernels.nodes import function_of, is_whole
+from gradcli.kernels.operations import RESULT, Own, kernel, own_rules
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]

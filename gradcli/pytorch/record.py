@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import count
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -81,16 +82,11 @@ def script_line() -> Line:
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
-    __slots__ = ("__weakref__", "_posts", "_pres", "edges", "metadata", "retained", "seq")
-
-    metadata: dict[Any, Any]  # the script's own
-    _pres: list[Callable[..., Any]] | None  # what sees the gradient before it goes on: hooks, in their order
-    _posts: list[Callable[..., Any]] | None
-
-    def __init__(self, seq: int, edges: tuple[Edge | None, ...] = ()) -> None:
-        self.seq, self.edges = seq, edges  # when it was recorded, and what the gradient flows on to
-        self._pres = self._posts = None
-        self.retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+    seq: int  # when it was recorded
+    edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
+    retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
+    _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
+    _posts: list[Callable[..., Any]] | None = None
 
     def name(self) -> str:
         """Return what PyTorch calls it."""
@@ -110,9 +106,8 @@ class Edge:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name == "metadata":
-            self.metadata = {}
-            return self.metadata
+        if name == "metadata":  # the script's own
+            return self.__dict__.setdefault(name, {})
         if name.startswith("_saved_") and isinstance(self, Step):
             from gradcli.pytorch.saved import attribute
 
@@ -140,42 +135,36 @@ class Edge:
 class Leaf(Edge):
     """Where a leaf's gradient is added up in its `.grad`."""
 
-    __slots__ = ("variable",)
+    seq = sys.maxsize
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__(sys.maxsize)
         self.variable = variable
 
 
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
+    is_own = False  # whether a script's own function made it
     called: str  # what PyTorch calls it
     recipe: Recipe
     pull: Pull
-    is_own: ClassVar[bool] = False  # whether a script's own function made it
+    kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
+    # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
+    checks: Sequence[tuple[Memory, int, Array, Tensor | None, int]] = ()
+    packed: Mapping[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
+    keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
+    freed: int | None = None  # the line of the backward that freed it
     whole: Any  # of one of several outputs: the step that scripts see
     number: int
-
-    __slots__ = (
-        "arose", "called", "checks", "freed", "keeps", "kept", "line", "module", "number", "operands", "packed",
-        "pull", "recipe", "whole",
-    )  # fmt: skip
+    # For explanations: what it was given, the innermost module whose output it is, its line, and whether its result is
+    # the first that is not finite.
+    operands: tuple[Any, ...] | None = None
+    module: Any = None
+    line = Line(0)
+    arose = False
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
-        super().__init__(next(_SEQUENCE), edges)
-        self.kept: list[Any] = []  # the numbers of its inputs, and its result; None for those that it does not need
-        # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
-        self.checks: list[tuple[Memory, int, Array, Tensor | None, int]] = []
-        self.packed: dict[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
-        self.keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
-        self.freed: int | None = None  # the line of the backward that freed it
-        # For explanations: what it was given, the innermost module whose output it is, its line, and whether its
-        # result is the first that is not finite.
-        self.operands: tuple[Any, ...] | None = None
-        self.module: Any = None
-        self.line = Line(0)
-        self.arose = False
+        self.edges, self.seq = edges, next(_SEQUENCE)
 
     def name(self) -> str:
         return self.called
@@ -184,11 +173,6 @@ class Step(Edge):
     def shape(self) -> tuple[int, ...]:
         """The result's shape."""
         return self.recipe.output.shape
-
-    @property
-    def dtype(self) -> str:
-        """The result's dtype."""
-        return self.recipe.output.dtype
 
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
@@ -204,39 +188,33 @@ class Step(Edge):
         if create:
             from gradcli.pytorch.twice import passed
 
-            own: Sequence[Any] = passed(self, self._tensors(kept, g))
+            is_own = not self.packed  # a leaf itself is what it keeps
+            places = zip(kept, (*self.edges, self), strict=True)
+            own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
         else:
             own = self.pull.program([*kept, g])
         for i, p in zip(self.pull.active, own, strict=True):
             found[i] = p
         return found
 
-    def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
-        """Return what is kept as tensors that lead back to where they came from."""
-        found: list[Tensor | None] = []
-        for a, edge in zip(kept, (*self.edges, self), strict=True):
-            own = isinstance(edge, Leaf) and not self.packed
-            found.append(None if a is None else edge.variable if own else leading(a, edge))  # type: ignore[union-attr]
-        return [*found, g]
-
     def free(self, line: int) -> None:
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.kept, self.checks, self.packed = [], [], {}
+        self.kept, self.checks, self.packed = (), (), {}
 
 
-_CLASSES: dict[str, type] = {}
+@cache
+def _class(name: str) -> type:
+    """Return the class of steps that scripts see under a name."""
+    return type(name, (Step,), {"__module__": "builtins"})
 
 
 def shown(edge: Any) -> Any:
     """Return a step as scripts see it: of a class that is called as PyTorch calls the step; one for all outputs."""
     edge = getattr(edge, "whole", edge)
     if type(edge) is Step:
-        name = edge.name().rpartition("::")[2]
-        if name not in _CLASSES:
-            _CLASSES[name] = type(name, (Step,), {"__slots__": (), "__module__": "builtins"})
-        edge.__class__ = _CLASSES[name]
+        edge.__class__ = _class(edge.name().rpartition("::")[2])
     return edge
 
 
@@ -246,14 +224,30 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
 
-def leading(a: Array, edge: Edge | None) -> Tensor:
-    """Return a tensor that a step has made."""
+def leading(a: Array, edge: Edge | None, is_own: bool = False) -> Tensor:
+    """Return a tensor of what an edge leads back to: a leaf's own, if that is what the numbers are."""
+    if is_own and isinstance(edge, Leaf):
+        return edge.variable
     found = Make.tensor(a)
     if isinstance(edge, Step):
         found._fn = edge
     elif edge is not None:
         found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
     return found
+
+
+def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:
+    """Return for each edge that gradients can reach how many steps pass one on to it."""
+    counts: dict[Edge, int] = dict.fromkeys(roots, 0)
+    stack = list(counts)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if edge not in counts:
+                    counts[edge] = 0
+                    stack.append(edge)
+                counts[edge] += 1
+    return counts
 
 
 def apply(
@@ -308,12 +302,10 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
     step.called, step.recipe, step.pull = name, recipe, recipe.pull(active)
     needed, step.keeps = saved(recipe.op, name, step.pull)
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
-    for i in needed:
-        x = operands[i] if i < len(operands) else out
-        if not isinstance(x, np.ndarray):
-            if x._inference:
-                raise refusal("inference tensor saved")
-            step.checks.append((x._memory, x._memory.version, arrays[i], None if x is out else x, i))
+    tensors = [(i, x) for i, x in enumerate((*operands, out)) if i in needed and not isinstance(x, np.ndarray)]
+    if any(x._inference for _, x in tensors):
+        raise refusal("inference tensor saved")
+    step.checks = [(x._memory, x._memory.version, arrays[i], None if x is out else x, i) for i, x in tensors]
     # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
     reads = step.pull.reads
     step.kept = [None if i not in reads else a if i in needed else a.copy("K") for i, a in enumerate(arrays)]

@@ -147,20 +147,15 @@ class Ending:
 @contextmanager
 def _as_main(script: Script) -> Iterator[types.ModuleType]:
     """Let a module be the main one, with its arguments and its folder; all is as it was afterwards."""
-    main = types.ModuleType("__main__")
+    main, finder = types.ModuleType("__main__"), _Finder()
+    before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
+    path, torch = list(sys.path), _taken_out()
+    sys.modules["__main__"], sys.argv = main, [script.name, *script.arguments]
+    shapes.MAX_ELEMENTS, threading.excepthook = _MAX_ELEMENTS, _in_a_thread
+    sys.path.insert(0, script.folder or "")
+    sys.meta_path.insert(0, finder)
     if script.folder is not None:
         main.__file__ = script.name
-    before = sys.modules.get("__main__"), sys.argv, list(sys.path), dict(sys.modules)
-    limit, shapes.MAX_ELEMENTS = shapes.MAX_ELEMENTS, _MAX_ELEMENTS
-    hooks = sys.excepthook, threading.excepthook
-    threading.excepthook = _in_a_thread
-    finder = _Finder()
-    for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
-        del sys.modules[name]
-    sys.modules["__main__"] = main
-    sys.argv = [script.name, *script.arguments]
-    sys.path.insert(0, script.folder if script.folder is not None else "")
-    sys.meta_path.insert(0, finder)
     if not Path(script.name).is_file():
         lines = script.source.splitlines(keepends=True)
         linecache.cache[script.name] = (len(script.source), None, lines, script.name)
@@ -168,14 +163,15 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
         yield main
     finally:
         sys.meta_path.remove(finder)
-        for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
-            del sys.modules[name]
-        sys.modules.update({n: m for n, m in before[3].items() if n.partition(".")[0] == "torch"})
-        if before[0] is not None:
-            sys.modules["__main__"] = before[0]
-        sys.argv, sys.path[:] = before[1], before[2]
-        shapes.MAX_ELEMENTS = limit
-        sys.excepthook, threading.excepthook = hooks
+        _taken_out()
+        sys.modules.update(torch)
+        sys.path[:] = path
+        sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook = before
+
+
+def _taken_out() -> dict[str, types.ModuleType]:
+    """Take all of `torch` out of the modules that are imported, and return it."""
+    return {n: sys.modules.pop(n) for n in [*sys.modules] if n.partition(".")[0] == "torch"}
 
 
 def fresh() -> None:
@@ -245,11 +241,7 @@ def _status(error: SystemExit) -> int:
 def traceback_text(error: BaseException) -> str:
     """Return an exception as Python shows it, with the script's lines alone."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=False)
-    for part in _chain(shown):
-        kept = [f for f in part.stack if not _is_ours(f.filename)]
-        part.stack = traceback.StackSummary.from_list(kept)
-        if part.__context__ is not None and all(_is_ours(f.filename) for f in part.__context__.stack):
-            part.__context__ = None
+    _without_ours(shown)
     text = "".join(shown.format())
     # Python 3.11 knows the name that was meant only where it writes the error itself.
     with redirect_stderr(io.StringIO()) as own:
@@ -259,13 +251,14 @@ def traceback_text(error: BaseException) -> str:
     return f"{text[: -len(last) - 1]}{whole}\n" if whole.startswith(f"{last}. Did you mean") else text
 
 
-def _chain(shown: Any) -> Iterator[Any]:
-    waiting = [shown]
-    while waiting:
-        part = waiting.pop()
-        if part is not None:
-            yield part
-            waiting += [part.__cause__, part.__context__]
+def _without_ours(shown: Any) -> None:
+    """Leave the script's lines alone in an exception, in its cause, and in that which was being handled."""
+    if shown.__context__ is not None and all(_is_ours(f.filename) for f in shown.__context__.stack):
+        shown.__context__ = None
+    shown.stack = traceback.StackSummary.from_list(f for f in shown.stack if not _is_ours(f.filename))
+    for other in (shown.__cause__, shown.__context__):
+        if other is not None:
+            _without_ours(other)
 
 
 _HERE = str(Path(__file__).parent.parent)
@@ -277,11 +270,8 @@ def _is_ours(filename: str) -> bool:
 
 def line_of(error: BaseException) -> int:
     """Return the line of the script at which an exception arose."""
-    found = 0
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        if not _is_ours(frame.f_code.co_filename):
-            found = line
-    return found
+    places = traceback.walk_tb(error.__traceback__)
+    return [0, *(line for frame, line in places if not _is_ours(frame.f_code.co_filename))][-1]
 
 
 def source_line(script: Script, number: int) -> str:

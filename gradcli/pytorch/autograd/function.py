@@ -21,15 +21,14 @@ class Context:
     """What `forward` leaves for `backward`."""
 
     _function: type = object
+    _kept: tuple[Any, ...] = ()
+    _whole: tuple[int, ...] = ()
+    _dirty: tuple[Any, ...] = ()
+    _materialize = True
+    _step: FunctionStep | None = None
 
-    def __init__(self, function: type) -> None:
-        self._function = function
-        self.needs_input_grad: tuple[bool, ...] = ()
-        self._kept: tuple[Any, ...] = ()
-        self._whole: list[int] = []
-        self._dirty: tuple[Any, ...] = ()
-        self._materialize = True
-        self._step: FunctionStep | None = None
+    def __init__(self, function: type, needed: tuple[bool, ...]) -> None:
+        self._function, self.needs_input_grad = function, needed
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'{self._function.__name__}Backward' object has no attribute '{name}'")
@@ -47,7 +46,7 @@ class Context:
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Let nothing flow through some of the outputs."""
-        self._whole += [id(x) for x in tensors]
+        self._whole += tuple(map(id, tensors))
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Tell which inputs were changed in place."""
@@ -62,7 +61,6 @@ class FunctionStep(Step):
     """The step of a script's own function."""
 
     is_own = True
-    __slots__ = ("_kept", "cls", "context", "made", "outputs", "tensors")
 
     def __init__(self, cls: type, context: Context, args: Sequence[Any], outputs: list[Tensor]) -> None:
         needed = zip(args, context.needs_input_grad, strict=True)
@@ -74,6 +72,8 @@ class FunctionStep(Step):
         # What was saved, with the number of a result, and what tells whether it was changed since.
         self._kept: list[tuple[Any, int | None, Any]] = []
         for i, x in enumerate(context._kept):
+            if x is not None and not isinstance(x, Tensor):
+                raise refusal("no tensor to save", i, typename(x))
             number = numbers.get(id(x))
             source = x if number is None else None
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
@@ -155,15 +155,10 @@ class FunctionStep(Step):
             if edge is None or own is None:
                 passed.append(None)
                 continue
-            shape = tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)  # type: ignore[attr-defined]
-            if tuple(own.shape) != shape:
-                try:
-                    fits = np.broadcast_shapes(own.shape, shape) == tuple(own.shape)
-                except ValueError:
-                    fits = False
-                if not fits:
-                    raise refusal("shape of a function's gradient", self.name(), i, list(own.shape), list(shape))
-                own = own.sum_to_size(shape)
+            given, shape = own.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
+            if len(given) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)):
+                raise refusal("shape of a function's gradient", self.name(), i, list(given), list(shape))
+            own = own.sum_to_size(shape) if given != shape else own
             own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
             passed.append(own if create else own._a)
         return passed
@@ -173,7 +168,6 @@ class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
     is_own = True
-    __slots__ = ()
     whole: FunctionStep
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
@@ -238,8 +232,7 @@ class Function:
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
     """Run a function's forward, in the mode that holds; return what it leaves for the backward, and its result."""
-    context = Context(cls)
-    context.needs_input_grad = needed
+    context = Context(cls, needed)
     if not hasattr(cls, "setup_context"):
         return context, cls.forward(context, *args, **kwargs)
     found = cls.forward(*args, **kwargs)
@@ -282,7 +275,9 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not Mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         parts = found if isinstance(found, tuple) else (found,)
-        refused = tuple(_refusing(p, grads) if isinstance(p, Tensor) else p for p in parts)
+        refused = tuple(
+            _Refusal.apply(new(p._a).requires_grad_(), *grads) if isinstance(p, Tensor) else p for p in parts
+        )
         return refused if isinstance(found, tuple) else refused[0]
 
     return call
@@ -296,12 +291,6 @@ class _Refusal(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
-
-
-def _refusing(result: Tensor, grads: tuple[Any, ...]) -> Tensor:
-    own = new(result._a)
-    own._requires = True
-    return _Refusal.apply(own, *grads)  # type: ignore[no-any-return]
 
 
 Function.__module__ = "torch.autograd.function"

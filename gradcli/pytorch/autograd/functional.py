@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
@@ -16,134 +17,140 @@ from gradcli.pytorch.tensor import Tensor
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def as_tuple(x: Any) -> tuple[Any, ...]:
-    """Return one tensor, or several, as a tuple."""
-    return (x,) if isinstance(x, Tensor) else tuple(x)
+def leaves(tree: Any) -> list[Any]:
+    """Return what stands in lists, tuples and dicts, in order."""
+    if isinstance(tree, dict | list | tuple):
+        return [x for inner in (tree.values() if isinstance(tree, dict) else tree) for x in leaves(inner)]
+    return [tree]
 
 
-def _shaped(found: tuple[Any, ...], like: Any) -> Any:
-    return found[0] if isinstance(like, Tensor) else found
+def filled(tree: Any, values: Iterator[Any]) -> Any:
+    """Return lists, tuples and dicts like others, with other values in them."""
+    if isinstance(tree, dict):
+        return {key: filled(inner, values) for key, inner in tree.items()}
+    if not isinstance(tree, list | tuple):
+        return next(values)
+    found = [filled(x, values) for x in tree]
+    return type(tree)(*found) if hasattr(tree, "_fields") else type(tree)(found)
 
 
 def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
     """Return a tensor to differentiate by: a view, where what stands outside may differentiate once more, or a leaf."""
-    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach().requires_grad_()  # type: ignore[attr-defined]
+    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach().requires_grad_()
     found._called = name
     return found
 
 
-def cut(found: Any, outside: bool) -> Any:
-    """Return what a function gave, without its history unless what stands outside has a use for it."""
-    if isinstance(found, tuple):
-        return tuple(cut(f, outside) for f in found)
-    return found if outside or not isinstance(found, Tensor) else found.detach()  # type: ignore[attr-defined]
-
-
-def _leaves(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
     """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
     names = chain(parameters_of(func), repeat(""))
-    return tuple(variable(x, name, create) for x, name in zip(as_tuple(inputs), names, strict=False))
+    return tuple(variable(x, name, create) for x, name in zip(leaves(inputs), names, strict=False))
 
 
-def _vectors(v: Any, others: Any, several: bool) -> tuple[Tensor, ...]:
-    """Return vectors to multiply by, one for each of other tensors; 1 for a single number.
+def _cut(found: Any, outside: bool) -> Any:
+    """Return what a function gave, without its history unless what stands outside has a use for it."""
+    return filled(found, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(found)))
 
-    Errors: `RuntimeError` for those of other shapes.
-    """
-    own = as_tuple(others)
+
+def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
+    """Return vectors to multiply by, one for each of other tensors; 1 for a single number."""
+    own, found = leaves(others), leaves(v)
     if v is None:
         if len(own) != 1 or own[0].numel() != 1:
-            where = "input to the user-provided function is" if several else "user-provided function returns"
-            raise RuntimeError(f"The vector v can only be None if the {where} a single Tensor with a single element.")
-        return (ones_like(own[0].detach()),)
-    found = as_tuple(v)
+            raise refusal("no v", function)
+        return [ones_like(own[0].detach())]
     if len(found) != len(own):
-        raise RuntimeError(
-            "The given v should contain a single Tensor."
-            if isinstance(others, Tensor)
-            else f"v is a tuple of invalid length: should be {len(own)} but got {len(found)}."
-        )
+        one = isinstance(others, Tensor)
+        raise refusal("several v") if one else refusal("count of v", len(own), len(found))
     for i, (x, y) in enumerate(zip(found, own, strict=True)):
         if x.shape != y.shape:
-            entry = "" if isinstance(others, Tensor) else f"Entry {i} in "
-            raise RuntimeError(f"{entry}v has invalid size: should be {y.shape} but got {x.shape}.")
+            raise refusal("size of v", "" if isinstance(others, Tensor) else f"Entry {i} in ", y.shape, x.shape)
     return found
 
 
-def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool) -> tuple[Tensor, ...]:
+def unit(x: Tensor, place: int) -> Tensor:
+    """Return a tensor of the shape of another, with a 1 at a place and zeros elsewhere."""
+    found = zeros_like(x.detach())
+    found._a.reshape(-1)[place] = 1
+    return found
+
+
+def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
+    """Return the rows or columns of the Jacobian of a tensor by another as one tensor, of the shape of both."""
+    shape = (*y.shape, *x.shape)
+    return reshape(stack(parts, axis), shape) if parts else y.new_zeros(shape)
+
+
+def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True) -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
     rows: list[tuple[Any, ...]] = []
     for i in range(y.numel()):
-        v = zeros_like(y.detach())
-        v._a.reshape(-1)[i] = 1
-        found: tuple[Any, ...] = (None,) * len(xs)
+        found: tuple[Any, ...] = tuple(map(zeros_like, xs))
         if y.requires_grad:
-            found = grad(y, xs, v, retain_graph=True, create_graph=create, allow_unused=True)
-        rows.append(tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs, strict=True)))
-    return tuple(reshape(stack([row[k] for row in rows]), (*y.shape, *x.shape)) for k, x in enumerate(xs))
+            found = grad(y, xs, unit(y, i), retain_graph=True, create_graph=create, materialize_grads=True)
+        rows.append(found)
+    return tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
 
 
 @enable_grad()
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
-    xs = _leaves(func, inputs, create_graph)
-    outputs = func(*xs)
-    found = tuple(_shaped(derivatives(y, xs, create_graph), inputs) for y in as_tuple(outputs))
-    return cut(_shaped(found, outputs), create_graph)
+    xs = _variables(func, inputs, create_graph)
+    y = func(*xs)
+    found = (filled(inputs, iter(derivatives(own, xs, create_graph))) for own in leaves(y))
+    return _cut(filled(y, found), create_graph)
 
 
 @enable_grad()
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
-    xs = _leaves(func, inputs, create_graph)
+    xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     if y.numel() != 1:
         raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-    first = grad(y, xs, create_graph=True, allow_unused=True)
-    own = [zeros_like(x.detach()) if g is None else g for g, x in zip(first, xs, strict=True)]
-    return cut(_shaped(tuple(_shaped(derivatives(g, xs, create_graph), inputs) for g in own), inputs), create_graph)
+    rows: Any = grad(y, xs, create_graph=True, materialize_grads=True)
+    found = (filled(inputs, iter(derivatives(g, xs, create_graph))) for g in rows)
+    return _cut(filled(inputs, found), create_graph)
 
 
 @enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _leaves(func, inputs, create_graph)
-    outputs = func(*xs)
-    found = grad(outputs, xs, _vectors(v, outputs, False), create_graph=create_graph, materialize_grads=True)
-    return cut(outputs, create_graph), cut(_shaped(found, inputs), create_graph)
+    xs = _variables(func, inputs, create_graph)
+    y = func(*xs)
+    vs = _vectors(v, y, "user-provided function returns")
+    found = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
+    return _cut((y, filled(inputs, iter(found))), create_graph)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _leaves(func, inputs, create_graph)
-    outputs, tangents = func(*xs), _vectors(v, inputs, True)
-    found = tuple(pushed(y, xs, tangents) for y in as_tuple(outputs))
-    return cut(outputs, create_graph), cut(_shaped(found, outputs), create_graph)
-
-
-def pushed(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
-    """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
-    w = zeros_like(y.detach()).requires_grad_()
-    used, v = _used(y, xs, tangents, w) if y.requires_grad else ((), ())
-    found = grad(used, w, v, create_graph=True, allow_unused=True)[0] if used else None
-    return zeros_like(y) if found is None else found
-
-
-def _used(y: Tensor, xs: tuple[Tensor, ...], tangents: tuple[Tensor, ...], w: Tensor | None = None) -> tuple[Any, Any]:
-    """Return the gradients of a tensor that have gradients themselves, and the tangents of their inputs."""
-    first = grad(y, xs, w, create_graph=True, allow_unused=True)
-    pairs = [(g, t) for g, t in zip(first, tangents, strict=True) if g is not None and g.requires_grad]
-    return tuple(g for g, _ in pairs), tuple(t for _, t in pairs)
+    xs = _variables(func, inputs, create_graph)
+    y, tangents = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
+    return _cut((y, filled(y, (pushed(own, xs, tangents) for own in leaves(y)))), create_graph)
 
 
 @enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
-    xs = _leaves(func, inputs, create_graph)
-    y = func(*xs)
-    used, tangents = _used(y, xs, _vectors(v, inputs, True))
-    found = grad(used, xs, tangents, create_graph=create_graph, materialize_grads=True)
-    return cut(y, create_graph), cut(_shaped(found, inputs), create_graph)
+    xs = _variables(func, inputs, create_graph)
+    y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
+    return _cut((y, filled(inputs, iter(_of_gradients(y, xs, vs, xs, None, create_graph)))), create_graph)
 
 
 hvp = vhp
+
+
+def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
+    """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
+    w = zeros_like(y.detach()).requires_grad_()
+    return _of_gradients(y, xs, tangents, (w,), w, True)[0]
+
+
+def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:
+    """Return the gradients, by other tensors, of the gradients of y, which is weighted by w, times vectors."""
+    first = grad(y, xs, w, create_graph=True, allow_unused=True) if y.requires_grad else ()
+    pairs = [(g, v) for g, v in zip(first, vs, strict=False) if g is not None and g.requires_grad]
+    if not pairs:
+        return tuple(map(zeros_like, by))
+    return grad([g for g, _ in pairs], by, [v for _, v in pairs], create_graph=create, materialize_grads=True)
 
 
 def parameters_of(function: Any) -> list[str]:

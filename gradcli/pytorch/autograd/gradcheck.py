@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.autograd import grad
-from gradcli.pytorch.autograd.functional import as_tuple, derivatives
+from gradcli.pytorch.autograd.functional import derivatives, leaves
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
@@ -39,13 +39,13 @@ def gradcheck(
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
-    given = as_tuple(inputs)
+    given = leaves(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise refusal("gradcheck of no input")
     try:
         with enable_grad():
-            outputs = [y for y in as_tuple(func(*given)) if y._a.dtype.kind == "f"]
+            outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
         xs = tuple(given[i] for i in wanted)
         for k, y in enumerate(outputs):
             numerics = [_numeric(func, given, i, k, eps) for i in wanted]
@@ -67,7 +67,7 @@ def gradcheck(
     return True
 
 
-def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, eps: float) -> Any:
+def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: float) -> Any:
     """Return the derivatives of an output by an input from differences: a row for each element of the input."""
     x = given[i]
     flat = x._a.reshape(-1)
@@ -77,7 +77,7 @@ def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, e
             before, ends = flat[n].copy(), []
             for sign in (1, -1):
                 flat[n] = before + sign * eps
-                ends.append(np.array(as_tuple(func(*given))[k]._a.reshape(-1)))
+                ends.append(np.array(leaves(func(*given))[k]._a.reshape(-1)))
             flat[n] = before
             rows.append((ends[0] - ends[1]) / (2 * eps))
     return np.array(rows)
@@ -85,12 +85,10 @@ def _numeric(func: Callable[..., Any], given: tuple[Any, ...], i: int, k: int, e
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
     """Tell whether the backward of a function's backward agrees with differences."""
-    given = as_tuple(inputs)
+    given = leaves(inputs)
     with enable_grad():
-        outputs = as_tuple(func(*given))
-    weights = (
-        [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else list(as_tuple(grad_outputs))
-    )
+        outputs = leaves(func(*given))
+    weights = [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else leaves(grad_outputs)
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]

@@ -74,6 +74,7 @@ conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
 class _Conv(_Linear):
     axes = 1
     output_padding: Any = 0  # of transposed ones
+    shown = "*in_channels *out_channels kernel_size stride padding? dilation? groups? bias?"
     __init__ = _kept(
         lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
         padding_mode="zeros": locals()
@@ -92,12 +93,6 @@ class _Conv(_Linear):
 
     def _planes(self) -> tuple[int, int]:
         return self.out_channels, self.in_channels // self.groups
-
-    def extra_repr(self) -> str:
-        found = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        none = (0,) * self.axes
-        found += self._unusual(padding=none, dilation=(1,) * self.axes, output_padding=none, groups=1)
-        return found + ", bias=False" * (self.bias is None)
 
 
 class Conv1d(_Conv):
@@ -120,6 +115,7 @@ class ConvTranspose1d(_Conv):
         lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
         dilation=1, padding_mode="zeros": locals()
     )  # fmt: skip
+    shown = "*in_channels *out_channels kernel_size stride padding? dilation? output_padding? groups? bias?"
     calls = "conv_transpose1d weight bias stride padding output_padding groups dilation"
 
     def _planes(self) -> tuple[int, int]:

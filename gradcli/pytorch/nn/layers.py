@@ -19,13 +19,16 @@ from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+def _kept(signature: Any) -> Callable[..., None]:
     """Return a constructor that keeps its arguments as attributes, tensors as buffers, and then builds the layer."""
+    defaults = signature.__defaults__ or ()
+    usual = dict(zip(signature.__code__.co_varnames[-len(defaults) :], defaults, strict=False))
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
         signature.__qualname__ = f"{type(self).__name__}.__init__"  # which Python tells where an argument is wrong
         given = signature(self, *args, **kwargs)
+        self.__dict__["_usual"] = usual
         self.__dict__["_kind"] = chosen(given.pop("dtype", None), default_dtype()).numpy
         for name, value in given.items():
             if isinstance(value, Tensor):
@@ -38,9 +41,9 @@ def _kept(signature: Callable[..., dict[str, Any]]) -> Callable[..., None]:
 
 
 class _Layer(Module):
-    """A module that keeps its arguments, and shows some of them in its text: `m` is the module."""
+    """A module that keeps its arguments, and shows some of them in its text."""
 
-    shown: str | None = ""
+    shown = ""  # arguments: those with a star without the name, with `?` where they are not usual, with `!` in quotes
     calls = ""  # a function of `torch.nn.functional`, and the attributes that it takes
 
     def _build(self) -> None:
@@ -59,11 +62,16 @@ class _Layer(Module):
         return getattr(F, function)(*given, *[getattr(self, name) for name in names])
 
     def extra_repr(self) -> str:
-        return (self.shown or "").format(m=self, bias=getattr(self, "bias", None) is not None)
-
-    def _unusual(self, **usual: Any) -> str:
-        """Return the settings that are not the usual ones, for the text."""
-        return "".join(f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v)
+        found = []
+        for word in self.shown.split():
+            name = word.strip("*?!")
+            value, usual = getattr(self, name), self._usual.get(name)
+            if name == "bias" and not isinstance(value, bool):
+                value = value is not None
+            if "?" not in word or value not in (usual, (usual,), (usual, usual)):
+                text = repr(value) if "!" in word else str(value)
+                found.append(text if "*" in word else f"{name}={text}")
+        return ", ".join(found)
 
 
 class Identity(Module):
@@ -77,7 +85,7 @@ class Flatten(_Layer):
     """Several axes as one."""
 
     __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
-    shown = "start_dim={m.start_dim}, end_dim={m.end_dim}"
+    shown = "start_dim end_dim"
 
     def forward(self, input: Any) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
@@ -87,7 +95,7 @@ class Unflatten(_Layer):
     """An axis as several."""
 
     __init__ = _kept(lambda self, dim, unflattened_size: locals())
-    shown = "dim={m.dim}, unflattened_size={m.unflattened_size}"
+    shown = "dim unflattened_size"
 
     def forward(self, input: Any) -> Any:
         return input.unflatten(self.dim, self.unflattened_size)
@@ -113,7 +121,7 @@ class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
     __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
-    shown = "in_features={m.in_features}, out_features={m.out_features}, bias={bias}"
+    shown = "in_features out_features bias"
 
     def _build(self) -> None:
         self._weights(self.out_features, self.out_features, self.in_features)
@@ -127,7 +135,7 @@ class PReLU(_Layer):
 
     __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
     calls = "prelu weight"
-    shown = "num_parameters={m.num_parameters}"
+    shown = "num_parameters"
 
     def _build(self) -> None:
         self.weight = init.constant_(self._empty(self.num_parameters), self.init)
@@ -136,6 +144,7 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
+    shown = "*num_embeddings *embedding_dim padding_idx?"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -162,9 +171,6 @@ class Embedding(_Layer):
         found.weight = Parameter(embeddings, requires_grad=not freeze)
         return found
 
-    def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}{self._unusual(padding_idx=None)}"
-
 
 # Normalisation
 
@@ -174,10 +180,7 @@ class _BatchNorm(_Layer):
     words = "2D or 3D"
     __init__ = _kept(lambda self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True: locals())
     calls = "batch_norm running_mean running_var weight bias batch momentum eps"
-    shown = (
-        "{m.num_features}, eps={m.eps}, momentum={m.momentum}, affine={m.affine}, bias={bias}, "
-        "track_running_stats={m.track_running_stats}"
-    )
+    shown = "*num_features eps momentum affine bias track_running_stats"
     batch = property(lambda self: self.training or self.running_mean is None)
 
     def _build(self) -> None:
@@ -211,7 +214,7 @@ class LayerNorm(_Layer):
     normalized_shape: Any
     __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
     calls = "layer_norm normalized_shape weight bias eps"
-    shown = "{m.normalized_shape}, eps={m.eps}, elementwise_affine={m.elementwise_affine}, bias={bias}"
+    shown = "*normalized_shape eps elementwise_affine bias"
 
     def _build(self) -> None:
         own = self.normalized_shape
@@ -224,7 +227,7 @@ class Dropout(_Layer):
 
     __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
     calls = "dropout p training inplace"
-    shown = "p={m.p}, inplace={m.inplace}"
+    shown = "p inplace"
 
     def _build(self) -> None:
         if not 0 <= self.p <= 1:
@@ -260,6 +263,7 @@ class _Recurrent(_Layer):
 class RNN(_Recurrent):
     """Recurrent layers, each on the states of the one before, in one direction or in both."""
 
+    shown = "*input_size *hidden_size num_layers? bias? batch_first? dropout? bidirectional?"
     __init__ = _kept(
         lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
         dropout=0.0, bidirectional=False: locals()
@@ -312,14 +316,11 @@ class RNN(_Recurrent):
             found.append(h)
         return found
 
-    def extra_repr(self) -> str:
-        own = self._unusual(num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False)
-        return f"{self.input_size}, {self.hidden_size}{own}"
-
 
 class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
+    shown = "*input_size *hidden_size bias? nonlinearity?"
     __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
 
     def _build(self) -> None:
@@ -328,6 +329,3 @@ class RNNCell(_Recurrent):
     def forward(self, input: Any, hx: Any = None) -> Any:
         own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
         return self._step(self._linear(input, "ih", ""), own, "")
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}{self._unusual(bias=True, nonlinearity='tanh')}"

@@ -181,7 +181,8 @@ class Module:
             if found is not None:
                 args = found if isinstance(found, tuple) else (found,)
         watched = Watched(self, hooks["backward"]) if hooks["backward"] else None
-        result = self._owned(self.forward(*(watched.inputs(args) if watched else args), **kwargs))
+        args = watched.inputs(args) if watched else args
+        result = self._owned(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
@@ -235,15 +236,16 @@ class Module:
 
     def state_dict(self, *, prefix: str = "", **_: Any) -> OrderedDict[str, Tensor]:
         found: OrderedDict[str, Tensor] = OrderedDict()
-        for path, module in self.named_modules(prefix=prefix.removesuffix(".")):
-            for name, value in (*module._parameters.items(), *module._buffers.items()):
-                if value is not None and name not in module.__dict__["_transient"]:
-                    found[f"{path}.{name}" if path else name] = value.detach()
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            if value is not None and name not in self.__dict__["_transient"]:
+                found[f"{prefix}{name}"] = value.detach()
+        for name, module in self._modules.items():
+            found |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.")
         return found
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        own = dict((*self.named_parameters(), *self.named_buffers()))
-        absent = [n for n in self.state_dict() if n not in state_dict]
+        own = self.state_dict()
+        absent = [n for n in own if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]
         lines = [
             f"{what} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". "

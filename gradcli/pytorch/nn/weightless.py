@@ -25,11 +25,10 @@ CosineEmbeddingLoss cosine_embedding_loss, TripletMarginLoss triplet_margin_loss
 # The function of each module.
 FUNCTIONS = dict(row.split() for row in _FUNCTIONS.split(","))
 # What a module's text shows of its settings, where it is not all of them.
-_POOL = "kernel_size={m.kernel_size}, stride={m.stride}, padding={m.padding}"
 _SHOWN = {
-    **dict.fromkeys(("MaxPool1d", "MaxPool2d"), _POOL + ", dilation={m.dilation}, ceil_mode={m.ceil_mode}"),
-    **dict.fromkeys(("AvgPool1d", "AvgPool2d"), _POOL),
-    **dict.fromkeys(("Hardshrink", "Softshrink"), "{m.lambd}"),
+    **dict.fromkeys(("MaxPool1d", "MaxPool2d"), "kernel_size stride padding dilation ceil_mode"),
+    **dict.fromkeys(("AvgPool1d", "AvgPool2d"), "kernel_size stride padding"),
+    **dict.fromkeys(("Hardshrink", "Softshrink"), "*lambd"),
     **dict.fromkeys(("Hardswish", "Hardsigmoid"), ""),
 }
 
@@ -38,17 +37,9 @@ class _Holder(_Layer):
     """A module that holds the settings of a function."""
 
     settings: tuple[str, ...]
-    shown: str | None = None  # of the settings, in the module's text; None: all of them
 
     def forward(self, *given: Any, **more: Any) -> Any:
         return getattr(F, self.calls)(*given, **{k: getattr(self, k) for k in self.settings}, **more)
-
-    def extra_repr(self) -> str:
-        if self.shown is not None:
-            return super().extra_repr()
-        own = {k: getattr(self, k) for k in self.settings}
-        inplace = ["inplace=True"] if own.pop("inplace", False) else []
-        return ", ".join([f"{k}={v!r}" for k, v in own.items()] + inplace)
 
 
 class _Pool(_Holder):
@@ -65,7 +56,6 @@ class _Pool(_Holder):
 class _Loss(_Holder):
     """A loss, which may be told in an old way how it is reduced."""
 
-    shown = ""
     reduction: str
 
     def _build(self) -> None:
@@ -97,8 +87,8 @@ def __getattr__(name: str) -> type:
     own: dict[str, Any] = {"__doc__": f"`torch.nn.{name}`.", "calls": FUNCTIONS[name]}
     own["__init__"] = _kept(eval(f"lambda self, {takes}: locals()"))  # so that Python refuses what there is not
     own["settings"] = tuple(k for k in settings if k not in ("size_average", "reduce"))
-    if name in _SHOWN:
-        own["shown"] = _SHOWN[name]
+    shown = " ".join(settings).replace("inplace", "inplace?").replace("approximate", "approximate!")
+    own["shown"] = "" if is_loss else _SHOWN.get(name, shown)
     base = _Loss if is_loss else _Pool if "stride" in settings else _Holder
     globals()[name] = made = type(name, (base,), own)
     return made

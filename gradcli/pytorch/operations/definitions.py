@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
+
+import numpy as np
 
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, compare, const
-from gradcli.pytorch.calls import exact
 
 Build = Callable[..., Node]
 
@@ -36,9 +38,10 @@ def _nothing(x: Node) -> Node:
 
 
 _ZERO, _ONE, _TWO, _THREE, _SIX, _TWENTY = map(const, (0, 1, 2, 3, 6, 20))
-_HALF, _MINUS = const(exact(0.5)), const(-1)
+_HALF, _MINUS = const(Decimal("0.5")), const(-1)
 _NAN = const(math.nan)
-_DEGREES, _LN2, _PI = const(exact(180.0 / math.pi)), const(exact(math.log(2))), const("pi")
+_DEGREES, _LN2 = (const(Decimal(repr(n))) for n in (180.0 / math.pi, math.log(2)))
+_PI = const("pi")
 
 
 def _inside(x: Node, low: Node, high: Node) -> Node:
@@ -131,7 +134,7 @@ def _logit(x: Node, eps: Node | None) -> Node:
 def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:
     if x.dtype not in FLOATING:
         return Node("identity", (x,), x.shape)
-    most = const(exact({"float32": 3.4028234663852886e38}.get(x.dtype, 1.7976931348623157e308)))
+    most = const(Decimal(repr(float(np.finfo(x.dtype).max))))
     x = where(_nan(x), nan, x)
     x = where(compare("eq", x, const(math.inf)), most if posinf is None else posinf, x)
     return where(compare("eq", x, const(-math.inf)), -most if neginf is None else neginf, x)

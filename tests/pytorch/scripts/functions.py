@@ -262,4 +262,22 @@ print(relu(torch.ones(2)))
 attempt(lambda: relu(x * 1))
 linear = nn.Linear(2, 2)
 linear.register_full_backward_hook(lambda *_: print("hook"))
-linear(torch.ones(1, 2)).add_(1)
+attempt(lambda: linear(torch.ones(1, 2)).add_(1))
+linear = nn.Linear(2, 1)
+handle = linear.register_full_backward_hook(lambda module, into, out: into[0])
+print(handle)
+attempt(lambda: linear(torch.ones(2, requires_grad=True)).backward())
+# --- what cannot be saved
+class Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.save_for_backward(x, None, n)
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[2], None
+
+
+print(Times.apply(torch.ones(2), 3))
+Times.apply(torch.ones(2, requires_grad=True), 3)

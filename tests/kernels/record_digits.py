@@ -1,4 +1,4 @@
-"""Record the bits of PyTorch's results, in one thread: `python tests/pytorch/record_digits.py`."""
+"""Record the bits of PyTorch's results, in one thread: `python tests/kernels/record_digits.py`."""
 
 from __future__ import annotations
 

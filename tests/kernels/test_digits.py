@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from digit_cases import CASES, HEAD
-from test_scripts import outcome
 
+from gradcli.kernels.moments import moments
 from gradcli.kernels.rounding import fused
-from gradcli.kernels.sums import moments
+from gradcli.pytorch.session import Script, run
 
 RECORDED = json.loads(Path(__file__).with_name("digits.json").read_text())
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_bits_are_pytorchs(name):
-    found = outcome(name, HEAD + CASES[name])
-    assert found["error"] == ""
-    assert found["out"].splitlines() == RECORDED[name]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        ending = run(Script(HEAD + CASES[name], name, None))
+    assert ending.error is None
+    assert out.getvalue().splitlines() == RECORDED[name]
 
 
 def test_numbers_are_multiplied_and_added_with_one_rounding():
     a, b, c = np.random.default_rng(0).standard_normal((3, 1000))
     for x, y, z in zip(a, b, -a * b * (1 + 1e-12 * c), strict=True):
-        exact = _fraction(x) * _fraction(y) + _fraction(z)
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
         assert fused(x, y, z) == float(exact)
     with np.errstate(all="ignore"):
         assert fused(np.float64(1e308), np.float64(10), np.float64(1)) == np.inf
-
-
-def _fraction(x):
-    from fractions import Fraction
-
-    return Fraction(float(x))
 
 
 def test_moments_are_the_mean_and_the_variance():

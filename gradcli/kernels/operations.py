@@ -1,0 +1,325 @@
+"""The operations that PyTorch computes, or whose gradients it computes, with roundings of their own.
+
+What they give is what the graph's nodes give, and what they pass on is what the vocabulary's rows pass on, but for the
+last digits.  Arrays have a last axis of one element, that of points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.graph.node import Node
+from gradcli.kernels.activations import ACTIVATIONS, logsigmoid, sigmoid
+from gradcli.kernels.convolutions import Convolution
+from gradcli.kernels.mkl import sqrt
+from gradcli.kernels.moments import variance
+from gradcli.kernels.normalizations import Batch, Layer
+from gradcli.kernels.processor import VECTOR
+from gradcli.kernels.products import product, sum_with_product, turned
+from gradcli.kernels.rounding import Array, fused
+from gradcli.kernels.sums import in_order, products_in_order, sum_along, sums
+from gradcli.kernels.vector_functions import OneByOne, exp, in_loop
+
+Kernel = Callable[..., Array]
+Shapes = Sequence[tuple[int, ...]]
+
+RESULT = -1
+_FLOATS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Own:
+    """What an operation reads, of inputs and the `RESULT`, to pass on to inputs at some places, and what that is.
+
+    A rule is given the inputs, the result and its gradient.
+    """
+
+    reads: Collection[int]
+    places: Collection[int]
+    passed: Callable[[Sequence[int], Sequence[Any]], dict[int, Array]]
+
+
+class Kernels(NamedTuple):
+    """What computes an operation, and what it passes on; None where the graph tells."""
+
+    forward: Kernel | None = None
+    own: Own | None = None
+
+
+def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
+    """Return what computes an operation on floating-point numbers, or None where the graph's nodes do."""
+    if op not in _OPERATIONS or output.dtype not in _FLOATS or inputs[0].dtype != output.dtype:
+        return None
+    return _OPERATIONS[op](settings, [n.shape for n in inputs]).forward
+
+
+def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
+    """Return the rules of an operation on float32 or float64, or None where the graph's own do."""
+    if op not in _OPERATIONS or inputs[0].dtype not in _FLOATS or len({n.dtype for n in inputs}) > 1:
+        return None
+    return _OPERATIONS[op](settings, [n.shape for n in inputs]).own
+
+
+def _rules(reads: Collection[int], rules: dict[int, Kernel]) -> Own:
+    """Return rules for inputs by their places."""
+    return Own(reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
+
+
+def _given(settings: Any) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return what a call was given behind its first operand, and by name: numbers, and the places of operands.
+
+    None for a node of a gradient, whose settings are others.
+
+    >>> _given(((("operand", 0), ("operand", 1), ("setting", None)), (("stride", ("list", (("setting", 2),))),)))
+    ([1, None], {'stride': (2,)})
+    """
+    if len(settings) not in (0, 2):
+        return None
+    places, named = settings or ((), ())
+    return [_value(e) for e in places[1:]], {k: _value(e) for k, e in named}
+
+
+def _value(encoded: Any) -> Any:
+    return tuple(_value(e) for e in encoded[1]) if encoded[0] == "list" else encoded[-1]
+
+
+# Element by element
+
+
+def _elementwise(read: int, rule: Kernel) -> Callable[[Any, Shapes], Kernels]:
+    return lambda settings, shapes: Kernels(own=_rules((read,), {0: rule}))
+
+
+def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
+    if len(shapes) > 1 or (op == "gelu" and settings != "tanh"):
+        return Kernels()
+    by_place, by_name = _given(settings if op != "gelu" else ()) or ([], {})
+    *kernels, names = *ACTIVATIONS[op][:2], ACTIVATIONS[op][2:]
+    named = dict(zip(names, by_place, strict=False)) | by_name
+    forward, passed = (partial(in_loop, partial(k, **named)) for k in kernels)
+    return Kernels(forward, _rules((0,), {0: lambda x, y, g: passed(x, g)}))
+
+
+def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
+    """Return a sum or a difference whose second operand is multiplied by a number, with one rounding."""
+    if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
+        return Kernels()
+    return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b, a))
+
+
+def _quotient(settings: Any, shapes: Shapes) -> Kernels:
+    is_plain = len(shapes) == 2 and shapes[0] == shapes[1]
+    return Kernels(own=_rules((1, RESULT), {1: lambda a, b, y, g: -g * (y / b)}) if is_plain else None)
+
+
+def _softsign(x: Array, y: Array, g: Array) -> Array:
+    size = 1 + abs(x)
+    return g / size + np.sign(x) * (-g * (x / size / size))  # type: ignore[no-any-return]
+
+
+# Along axes
+
+
+def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
+    by_place, by_name = _given(settings) or ([], {})
+    found = [*by_place, *by_name.values()]
+    if len(found) != 1 or not isinstance(found[0], int):  # a node of a gradient has other settings
+        return Kernels()
+    axis = found[0]
+
+    def passed(x: Array, y: Array, g: Array) -> Any:
+        if is_log:
+            return fused(-exp(y), sum_along(axis, g, VECTOR), g)
+        if axis < y.ndim - 2:  # each product is added with one rounding
+            total = products_in_order(np.moveaxis(g, axis, 0), np.moveaxis(y, axis, 0))
+            return y * (g - np.expand_dims(total, axis))
+        return y * (g - (sum_along(axis, g * y, VECTOR) if y.itemsize == 8 else sum_along(axis, g, VECTOR, y)))
+
+    return Kernels(own=_rules((RESULT,), {0: passed}))
+
+
+def _spread(is_root: bool, settings: Any, shapes: Shapes) -> Kernels:
+    """Return a variance or its root."""
+    axes, keepdim, less = settings if len(settings) == 3 else ((), False, 1)
+    count = math.prod(shapes[0][a] for a in axes)
+    if count <= less:
+        return Kernels()
+
+    def spread(x: Array) -> Array:
+        found = variance(axes, less, x)
+        found = (np.sqrt(found) if is_root else found).astype(x.dtype)
+        return np.expand_dims(found, axes) if keepdim else found
+
+    def passed(x: Array, y: Array, g: Array) -> Array:
+        mean = np.expand_dims(sums(axes, x), axes) / count
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        g = np.where(y == 0, y, g / (y * 2)) if is_root else g
+        return 2 / (count - less) * g * (x - mean)  # type: ignore[no-any-return]
+
+    return Kernels(spread if math.prod(shapes[0]) else None, _rules((0, RESULT), {0: passed}))
+
+
+def _norm(settings: Any, shapes: Shapes) -> Kernels:
+    """Return the rule of a norm: no gradient flows where it is 0."""
+    if len(settings) != 3 or settings[2] != 2:
+        return Kernels()
+    axes, keepdim, _ = settings
+
+    def passed(x: Array, y: Array, g: Array) -> Array:
+        y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
+        return g * np.divide(x, y, out=np.zeros_like(x), where=y != 0)
+
+    return Kernels(own=_rules((0, RESULT), {0: passed}))
+
+
+# Products and layers
+
+
+def _product(settings: Any, shapes: Shapes) -> Kernels:
+    """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned."""
+    *added, a_shape, b_shape = shapes if len(shapes) > 1 else ((), ())
+    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]:
+        return Kernels()
+
+    def left(*given: Array) -> Array:
+        a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
+        return (product(b, g.T).T if turned(a) else product(g, b.swapaxes(-1, -2)))[..., None]
+
+    def right(*given: Array) -> Array:
+        a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
+        return (product(g.T, a).T if turned(b) else product(a.swapaxes(-1, -2), g))[..., None]
+
+    first = len(added)
+    return Kernels(_addmm if added else None, _rules((first, first + 1), {first: left, first + 1: right}))
+
+
+def _addmm(*given: Array) -> Array:
+    return sum_with_product(*(m[..., 0] for m in given))[..., None]
+
+
+def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shapes: Shapes) -> Kernels:
+    """Return a layer that knows what it computes and passes on, but for padding by name."""
+    by_place, by_name = (_given(settings) if settings else None) or ([], {})
+    if not (by_place or by_name) or isinstance(by_name.get("padding"), str) or not math.prod(shapes[0]):
+        return Kernels()
+    layer = kind(by_place, by_name, shapes)
+    reads, passes = ([i for i in own if i is not None] for own in (layer.reads, layer.passes))
+    return Kernels(layer.forward, Own(reads, passes, lambda places, arrays: layer.backward(*arrays)))
+
+
+# Losses
+
+
+def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: Any, shapes: Shapes) -> Kernels:
+    """Return a loss that a function gives for each element and its target, if one does, and its rules.
+
+    They are a slope, given elements, targets, the gradient, and of how many there is a mean: by places with its sign.
+    """
+    if len(shapes) != 2 or shapes[0] != shapes[1]:
+        return Kernels()
+    how = settings[0] if isinstance(settings[0], str) else (_given(settings) or ([""],))[0][-1]
+    count = max(1, math.prod(shapes[0])) if how == "mean" else 1
+    rules = {i: lambda x, t, y, g, s=s: s * slope(x, t, g, count) for i, s in enumerate(signs)}
+
+    def loss(x: Array, t: Array) -> Array:
+        one = each(x, t)  # type: ignore[misc]
+        found = one if how == "none" else sums(tuple(range(x.ndim - 1)), one)
+        return found / x.dtype.type(x.size) if how == "mean" else found
+
+    return Kernels(loss if each else None, _rules((0, 1), rules))
+
+
+def _near(name: str, settings: Any, shapes: Shapes) -> Kernels:
+    """Return the rules of a loss that is a square near 0 and a straight line beyond."""
+    beyond = dict(settings[1])[name]
+    squared, line = (beyond, 1) if name == "beta" else (1, beyond)
+
+    def slope(x: Array, t: Array, g: Array, count: int) -> Array:
+        far = x - t
+        return np.where(abs(far) >= beyond, np.copysign(1 / count, far) * g * line, 1 / count * far * g / squared)
+
+    return _loss(None, slope, (1, -1), settings, shapes)
+
+
+def _of_probabilities(p: Array, y: Array) -> Array:
+    log, log_rest = np.maximum(OneByOne.log(p), -100), np.maximum(OneByOne.log1p(-p), -100)
+    return (y - 1) * log_rest - y * log  # type: ignore[no-any-return]
+
+
+def _classes(settings: Any, shapes: Shapes) -> Kernels:
+    """Return the loss of classes: of logarithms of probabilities, as many samples in rows."""
+    if len(settings) != 4 or settings[0] == "none" or len(shapes[0]) != 2 or not shapes[0][0]:
+        return Kernels()
+    how, total, _, ignored = settings
+
+    def loss(x: Array, target: Array, *weight: Array) -> Array:
+        places = np.flatnonzero(target[:, 0] != ignored)
+        terms = -x[places, target[places, 0].astype(int), 0]
+        for w in weight:  # of each sample's class
+            terms = terms * w[places, 0]
+        found = _in_chunks(terms)
+        return np.asarray(found / x.dtype.type(total) if how == "mean" else found, x.dtype).reshape(1)
+
+    return Kernels(loss)
+
+
+def _in_chunks(terms: Array) -> Any:
+    """Return the sum of terms after the first, sixteen of them, and of sixteen such sums; and the first."""
+    found: Any = 0
+    rest = terms[1:]
+    while len(rest):
+        whole = len(rest) - len(rest) % 16
+        found = found + (in_order(rest[whole:]) if whole < len(rest) else 0)
+        rest = in_order(rest[:whole].reshape(-1, 16).T)
+    return found + terms[0] if len(terms) else found
+
+
+_OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
+    **{op: partial(_activation, op) for op in ACTIVATIONS},
+    "acos": _elementwise(0, lambda x, y, g: g * -(1 / np.sqrt(1 - x * x))),
+    "asin": _elementwise(0, lambda x, y, g: g * (1 / np.sqrt(1 - x * x))),
+    "log10": _elementwise(0, lambda x, y, g: g / (x * 2.3025850929940456)),
+    "log2": _elementwise(0, lambda x, y, g: g / (x * 0.6931471805599453)),
+    "softsign": _elementwise(0, _softsign),
+    "exp2": _elementwise(RESULT, lambda x, y, g: g * y * math.log(2)),
+    "expm1": _elementwise(RESULT, lambda x, y, g: g * (y + 1)),
+    "reciprocal": _elementwise(RESULT, lambda x, y, g: -g * (y * y)),
+    "rsqrt": _elementwise(RESULT, lambda x, y, g: -0.5 * g * (y * y * y)),
+    "sigmoid": _elementwise(RESULT, lambda x, y, g: g * (1 - y) * y),
+    "tanh": _elementwise(RESULT, lambda x, y, g: g * fused(-y, y, 1)),
+    "sqrt": lambda settings, shapes: Kernels(sqrt),
+    "pow": lambda settings, shapes: Kernels(sqrt if settings and settings[-1] == "0.5" else None),
+    "add": partial(_scaled, 1),
+    "sub": partial(_scaled, -1),
+    "div": _quotient,
+    "norm": _norm,
+    "softmax": _softmax,
+    "log_softmax": partial(_softmax, is_log=True),
+    "std": partial(_spread, True),
+    "var": partial(_spread, False),
+    "matmul": _product,
+    "addmm": _product,
+    "batch_norm": partial(_layer, Batch),
+    "layer_norm": partial(_layer, Layer),
+    "conv1d": partial(_layer, Convolution),
+    "conv2d": partial(_layer, Convolution),
+    "mse_loss": partial(_loss, None, lambda x, t, g, n: 2 / n * (x - t) * g, (1, -1)),
+    "smooth_l1_loss": partial(_near, "beta"),
+    "huber_loss": partial(_near, "delta"),
+    "binary_cross_entropy": partial(
+        _loss, _of_probabilities, lambda p, t, g, n: g * (p - t) / np.maximum((1 - p) * p, 1e-12) / n, (1,)
+    ),
+    "binary_cross_entropy_with_logits": partial(
+        _loss,
+        lambda x, t: (1 - t) * x - logsigmoid(None, x),
+        lambda x, t, g, n: (in_loop(sigmoid, x) - t) * g / n,
+        (1,),
+    ),
+    "nll_loss": _classes,
+}
