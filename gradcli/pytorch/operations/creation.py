@@ -17,7 +17,7 @@ from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import SHORT, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.registry import TORCH, function, method, with_out
+from gradcli.pytorch.registry import TORCH, Number, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 
 
@@ -28,8 +28,12 @@ def _values(data: Any, wanted: Any = None) -> Array:
     tensors: set[DType] = set()
     found = np.asarray(_plain(data, tensors))
     kind = found.dtype.kind
-    if kind not in "biuf":
-        raise _unreadable(data)
+    if kind == "c":
+        raise MissingError("torch.complex64")
+    refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
+    for value in found.flat if kind == "O" else ():
+        refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
+    refuse_if(kind == "O", "whole number too large")
     usual = default_dtype() if kind == "f" or not found.size else dtypes.bool_ if kind == "b" else dtypes.int64
     if tensors:
         usual = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
@@ -69,17 +73,6 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
             raise refusal("ragged list", lengths[0], next(n for n in lengths if n != lengths[0]))
         return found
     return data
-
-
-def _unreadable(data: Any) -> BaseException:
-    leaf = data
-    while isinstance(leaf, list | tuple) and leaf:
-        leaf = leaf[0]
-    if isinstance(leaf, complex):
-        return MissingError("torch.complex64")
-    if isinstance(leaf, str):
-        return TypeError("new(): invalid data type 'str'")
-    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
 def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -130,7 +123,7 @@ def sized(
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
     for name in others.keys() - _UNUSED:
-        raise TypeError(f"sized() got an unexpected keyword argument '{name}'")
+        raise MissingError(f"{name}=…")
     check_device(device)
     shape = shape_of(size)
     for n in shape:
@@ -254,11 +247,13 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> T
 # The old types, which are called like functions
 
 
-def old_tensor(cls: type[Tensor], *args: Any, dtype: dtypes.dtype | None = None, **_: Any) -> Tensor:
+def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Tensor:
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return new(args[0]._a.astype(kind, copy=False), cls)
+        if dtype not in (None, args[0].dtype):
+            raise MissingError(f"torch.{dtype.tensor}(…) of a tensor of another dtype")
+        return new(args[0]._a, cls)
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:

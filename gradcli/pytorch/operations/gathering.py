@@ -67,7 +67,7 @@ def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     number = int(name == "scatter" and not isinstance(value, Tensor))
     own = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
     refuse_if(own._a.dtype != x._a.dtype, "dtype of what is put", name)
-    return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward{number}")
+    return assigned(x, own, places, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:

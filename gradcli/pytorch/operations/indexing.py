@@ -163,8 +163,7 @@ def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
     if not fits or new.dim() > numbers.ndim:
         raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
-    places = Places.of(numbers.reshape(-1))
-    change(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
+    change(x, lambda old: assigned(old, new, numbers, "IndexPutBackward0"))
 
 
 def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
@@ -178,8 +177,9 @@ def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> N
             raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
 
 
-def assigned(base: Tensor, value: Tensor, places: Places, shape: tuple[int, ...], name: str) -> Tensor:
-    """Return a tensor with other numbers at these places, which are those of an array of a shape."""
+def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:
+    """Return a tensor with the elements of these numbers replaced."""
+    shape, places = numbers.shape, Places.of(numbers.reshape(-1))
     kept, chosen = _last(places)
 
     def build(x: Node, v: Node) -> Node:

@@ -10,7 +10,6 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.messages import refusal, refuse_if
@@ -19,7 +18,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
-from gradcli.pytorch.operations.indexing import assigned
+from gradcli.pytorch.operations.indexing import assigned, numbers_of
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -116,13 +115,12 @@ def _through_base(x: Tensor, found: Tensor) -> None:
     """Let a view's base have the history of what was written into it."""
     base = x._base
     assert base is not None
-    numbers = np.arange(base._a.size).reshape(base._a.shape)
+    numbers = numbers_of(base)[..., None]
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
-    places = Places.of(numbers.reshape(-1).astype(np.int64))
     old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
     old._fn, old._requires = base._fn, base._requires
-    rebase(base, assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")._fn)
+    rebase(base, assigned(old, found, numbers[..., 0], "torch::autograd::CopySlices")._fn)
     base._requires = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,8 +73,9 @@ def normal(
     if not spread and not isinstance(mean, Tensor):
         wanted = chosen(dtype, default_dtype())
         return sized(size, wanted, lambda n: g.normal(n, wanted.numpy, float(mean), float(std)), **options)
-    own = mean if isinstance(mean, Tensor) else std
-    drawn = of_array(g.normal(own.numel(), own._a.dtype, 0.0, 1.0 if spread else std).reshape(own.shape))
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*(x.shape for x in given))
+    drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
     with no_grad():
         return drawn * std + mean if spread else drawn + mean
 
@@ -155,6 +157,6 @@ def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     if p == 0:
         return x
     own = tuple(x.shape) if shape is None else shape
-    u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
+    u = DEFAULT.uniform(math.prod(own), np.float64)
     keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
     return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))
