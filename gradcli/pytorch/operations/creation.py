@@ -13,9 +13,9 @@ from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
-from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import refuse_if, warn, warn_once
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.operations.conversion import SHORT, to
+from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.registry import TORCH, Number, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
@@ -69,8 +69,8 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
             warn_once("list of arrays")
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
         found = [_plain(e, tensors) for e in data]
-        if len(set(lengths)) > 1:
-            raise refusal("ragged list", lengths[0], next(n for n in lengths if n != lengths[0]))
+        for n in lengths:
+            refuse_if(n != lengths[0], "ragged list", lengths[0], n)
         return found
     return data
 
@@ -81,8 +81,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     wanted = chosen(dtype, OF_NUMPY.get(array.dtype))
     if wanted is None and array.dtype.kind in "uc":
         raise MissingError(f"torch.{array.dtype.name}")
-    if wanted is None:
-        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
+    kind = array.dtype.type
+    refuse_if(wanted is None, "array of another dtype", kind.__module__, kind.__name__)
     found = of_array(array.astype(wanted.numpy, copy=False))
     refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
     found._requires = requires_grad
@@ -285,12 +285,7 @@ def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
     return Parameter(found, requires_grad) if parameter else found
 
 
-@function("set_default_tensor_type")
-def set_default_tensor_type(t: Any) -> None:
-    name = t.removeprefix("torch.") if isinstance(t, str) else t.__name__
-    dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.tensor == name))
-
-
+function("set_default_tensor_type")(lambda t: dtypes.set_default_dtype(TYPES[t] if isinstance(t, str) else t.dtype))
 function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 TORCH.update(BY_NAME)

@@ -10,15 +10,16 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
+from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
-from gradcli.pytorch.operations.indexing import assigned, numbers_of
+from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -28,14 +29,12 @@ from gradcli.pytorch.tensor import Tensor, new, of_array
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
-    if x._inference and not Mode.inference:
-        raise refusal("inference tensor changed in place")
+    refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
     base = x._base
     if not Mode.grad or (base is not None and not base.requires_grad and not x.requires_grad):
         return
     if base is None:
-        if x._requires and x._fn is None:
-            raise refusal("leaf changed in place")
+        refuse_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
     elif x._made:
@@ -171,6 +170,62 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
 
 
+# Elements and parts replaced
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """Change elements in place."""
+    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
+        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
+    if key is False:
+        return
+    if (chosen := flag(key)) is not None:
+        self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
+    own, name = read(self, key)
+    if not name:
+        _set_places(self, own, value)
+    elif own != tuple(map(range, self.shape[: len(own)])):
+        _set_part(part(self, own, name), value)
+    else:
+        _set_part(self, value)
+        if not isinstance(value, Tensor):
+            called(self, "FillBackward3")
+
+
+def _set_part(part: Tensor, value: Any) -> None:
+    """Change all elements of a view."""
+    if not isinstance(value, Tensor):
+        fill(part, value)
+        return
+    own = tuple(value.shape)
+    own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
+    check_repeated(value, own, part.shape)
+    copied_into(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
+
+
+def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
+    """Change the elements at places."""
+    check(x)
+    # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
+    plain = [
+        slice(None) if isinstance(k, Places) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
+        for k in key
+    ]
+    placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
+    numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
+    new = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
+    refuse_if(new.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, new.dtype.word)
+    while new.dim() > numbers.ndim and new.shape[0] == 1:
+        new = new[0]
+    fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
+    fits = fits and new.dim() <= numbers.ndim
+    refuse_if(not fits, "shape of what is assigned", list(new.shape), list(numbers.shape))
+    change(x, lambda old: assigned(old, new, numbers, "IndexPutBackward0"))
+
+
+Tensor.__setitem__ = setitem
+
+
 # What a method without the underscore does out of place
 
 
@@ -245,8 +300,8 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
-    if Mode.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out)):
-        raise refusal("out requires grad", name)
+    own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
+    refuse_if(Mode.grad and own, "out requires grad", name)
     found: Any = compute()
     if not isinstance(found, Tensor) or not isinstance(out, Tensor):
         raise MissingError(f"{name}(out=…) of several tensors")

@@ -14,7 +14,7 @@ from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.operations.indexing import part
-from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
+from gradcli.pytorch.operations.views import expand, listed, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
@@ -157,14 +157,9 @@ def column_stack(tensors: Any) -> Tensor:
     return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
 
 
-def _listed(tensors: Any) -> Any:
-    """Return tensors that are given one by one or as one sequence."""
-    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-
-
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    parts = _listed(tensors)
+    parts = listed(tensors)
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
@@ -173,7 +168,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
         warn("axes of a grid")
-    parts = _listed(tensors)
+    parts = listed(tensors)
     order = list(range(len(parts)))
     if indexing == "xy":
         order[:2] = order[:2][::-1]

@@ -17,13 +17,10 @@ from gradcli.pytorch.operations.inplace import refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
-manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
-function("seed")(lambda: DEFAULT.seed())
-function("initial_seed")(lambda: DEFAULT.initial_seed())
-function("get_rng_state")(lambda: DEFAULT.get_state())
+function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
 function("set_rng_state")(lambda state: DEFAULT.set_state(state) and None)
-function("Generator")(Generator)
-TORCH["default_generator"] = DEFAULT
+TORCH.update(Generator=Generator, default_generator=DEFAULT, get_rng_state=DEFAULT.get_state)
+TORCH.update(seed=DEFAULT.seed, initial_seed=DEFAULT.initial_seed)
 
 
 def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
