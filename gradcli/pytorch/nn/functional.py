@@ -18,6 +18,7 @@ from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.lookup import functional_named
+from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
@@ -195,6 +196,8 @@ def embedding(
     if max_norm is not None or any(more.values()):
         raise MissingError("torch.nn.functional.embedding(max_norm=…, scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
+    if own.dtype.kind != "i":
+        raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
     places = Places.of(own)
@@ -208,6 +211,9 @@ def embedding(
 
 
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
+    wanted = list(normalized_shape)
+    if list(input.shape[-len(wanted) :]) != wanted:
+        raise refusal("shape for layer_norm", wanted, ", ".join(map(str, wanted)), list(input.shape))
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
@@ -221,9 +227,12 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    size = input.numel() // input.shape[1]
+    parts, size = dict(locals()), input.numel() // input.shape[1]
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    for name in ("running_mean", "running_var", "weight", "bias"):
+        if (x := parts[name]) is not None and x.numel() != input.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {x.numel()}")
     if training and running_mean is not None and running_var is not None:
         mean, squares = of_channels(input._a[..., 0])
         share, rest = (running_mean._a.dtype.type(m) for m in (momentum, 1 - momentum))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import floor, isclose
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -37,6 +39,31 @@ class TensorDataset(Dataset[Any]):
 
     def __len__(self) -> int:
         return len(self.tensors[0])
+
+
+class Subset(Dataset[Any]):
+    """Some of the samples of another set."""
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | None = None) -> list[Subset]:
+    """Return parts of a set of these sizes, or shares, in an order by chance; what shares leave goes round."""
+    count, sizes = len(dataset), list(lengths)
+    if isclose(sum(sizes), 1) and sum(sizes) <= 1:
+        sizes = [floor(count * n) for n in sizes]
+        sizes = [n + (i < count - sum(sizes)) for i, n in enumerate(sizes)]
+    if sum(sizes) != count:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = (generator or DEFAULT).permutation(count).tolist()
+    return [Subset(dataset, order[end - n : end]) for n, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

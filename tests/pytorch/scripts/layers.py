@@ -497,3 +497,16 @@ learnt(wide, nn.CrossEntropyLoss(), y)
 learnt(wide, nn.BCEWithLogitsLoss(), F.one_hot(y).float())
 learnt(lambda: wide(nn.LayerNorm(10)), nn.CrossEntropyLoss(), y)
 learnt(lambda: wide(nn.BatchNorm1d(10)), nn.CrossEntropyLoss(), y)
+# --- what a layer is not made for
+def attempt(layer, x):
+    try:
+        print(layer(x))
+    except RuntimeError as e:
+        print(e)
+
+
+for indices in (torch.tensor([1.0]), torch.tensor([True]), torch.tensor([1], dtype=torch.uint8), torch.tensor([3.0]).double()):
+    attempt(nn.Embedding(3, 2), indices)
+for layer in (nn.BatchNorm1d(3), nn.BatchNorm1d(3).eval(), nn.BatchNorm1d(3, track_running_stats=False), nn.LayerNorm(3), nn.LayerNorm((4, 2))):
+    attempt(layer, torch.ones(2, 4))
+attempt(nn.BatchNorm2d(3), torch.ones(2, 4, 2, 2))

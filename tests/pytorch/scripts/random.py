@@ -71,3 +71,16 @@ torch.manual_seed(0)
 for x, y in DataLoader(Squares(), batch_size=2, drop_last=True):
     print(x, y)
 print(torch.rand(1))
+# --- random split
+from torch.utils.data import DataLoader, TensorDataset, random_split
+
+torch.manual_seed(0)
+d = TensorDataset(torch.arange(10.0), torch.arange(10))
+for sizes in ([7, 3], [0.8, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.25, 0.25], (10,), [5, 4]):
+    try:
+        print([(len(part), part.indices) for part in random_split(d, sizes)])
+    except ValueError as e:
+        print(e)
+a, b = random_split(d, [7, 3], generator=torch.Generator().manual_seed(42))
+for x, y in DataLoader(a, batch_size=3, shuffle=True):
+    print(x, y)
