@@ -201,14 +201,11 @@ both("ravel")(lambda input: reshape(input, (-1,)))
 
 
 @both("diagonal")
-def diagonal(
-    input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0"
-) -> Tensor:
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str | None = None) -> Tensor:
     a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
     if (offset, a, b, input.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (input,), (), name)
-    numbers = np.diagonal(numbers_of(input), offset, a, b)
-    return taken(input, numbers, "diagonal", name, (offset, a, b))
+    return taken(input, np.diagonal(numbers_of(input), offset, a, b), "diagonal", name, (offset, a, b))
 
 
 @both("clone")
