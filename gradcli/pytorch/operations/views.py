@@ -169,6 +169,13 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
+@both("movedim", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    rank = input.dim()
+    places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
+    return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
+
+
 @both("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     given = (dim, *more) if more else dim
