@@ -287,7 +287,9 @@ class _Maker(Recorded):
             if node in known:
                 found[known[node]] = node
             elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, self.target(node) or "t"))
+                stem = self.target(node) or "t"
+                stem += "_" * stem[-1].isdigit()
+                name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
 

@@ -97,8 +97,6 @@ class Teller:
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        from gradcli.script.pages.rows import row
-
         told = self.waiting.pop(id(call), None)
         if told is None:
             if self.sums.lines:
@@ -107,6 +105,8 @@ class Teller:
             return
         self.sums.first(told, call)
         if self.wishes.style == "json":
+            from gradcli.script.pages.rows import row
+
             self.shown.text(json.dumps(row(call, told)))
             self._warn(call)
             return
