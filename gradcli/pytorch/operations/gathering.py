@@ -88,13 +88,12 @@ def _corner(src: Any, index: Tensor) -> Any:
     return src[tuple(slice(n) for n in index.shape)] if part else src
 
 
-def _scattered(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+def _scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
     if reduce is not None:
         raise MissingError("scatter(reduce=…)", "did you mean `scatter_add`?")
-    places = _each(input, dim, index)
-    return _filled(input, places, _corner(value if src is None else src, index), "scatter")
+    return _filled(input, _each(input, dim, index), _corner(value if src is None else src, index), "scatter")
 
 
 def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
@@ -109,7 +108,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
     "gather": lambda input, dim, index: taken(input, _each(input, dim, index), "gather"),
     "take": lambda input, index: taken(input, _of_line(input, index), "take_flat"),
     "masked_select": lambda input, mask: taken(input, _masked(input, mask), "masked_select"),
-    "scatter": _scattered,
+    "scatter": _scatter,
     "scatter_add": lambda input, dim, index, src: _added(
         input, _each(input, dim, index), _corner(src, index), "scatter_add"
     ),

@@ -87,9 +87,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 
 @both("multinomial")
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)
     refuse_if(num_samples <= 0, "no samples")
