@@ -64,10 +64,10 @@ def _of_line(x: Tensor, index: Tensor) -> Array:
 
 def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     """Return a tensor with other numbers at places: those of a tensor, or one for all."""
-    number = int(name == "scatter" and not isinstance(value, Tensor))
     own = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    refuse_if(own._a.dtype != x._a.dtype, "dtype of what is put", name)
-    return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward{number}")
+    number = int((name, own is value) in (("scatter", False), ("index_fill", True)))
+    refuse_if(own._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
+    return assigned(x, own, places, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
@@ -117,9 +117,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
         input, _slices(input, dim, index), source, "index_add", alpha
     ),
     "index_copy": lambda input, dim, index, source: _filled(input, _slices(input, dim, index), source, "index_copy"),
-    "index_fill": lambda input, dim, index, value: _filled(
-        input, _slices(input, dim, index), value.item() if isinstance(value, Tensor) else value, "index_fill"
-    ),
+    "index_fill": lambda input, dim, index, value: _filled(input, _slices(input, dim, index), value, "index_fill"),
     "index_put": _put,
 }
 for _name, _made in _BOTH.items():

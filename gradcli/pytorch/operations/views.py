@@ -50,11 +50,14 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
     return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
 
 
-def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
+def listed(given: Any) -> Any:
+    """Return what is given one by one or as one sequence."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
+def shape_of(sizes: Any) -> tuple[int, ...]:
     """Return sizes that are given one by one or as one sequence."""
-    if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
-        sizes = sizes[0]
-    return tuple(int(n) for n in sizes)
+    return tuple(int(n) for n in listed(sizes))
 
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
