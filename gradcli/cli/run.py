@@ -119,11 +119,11 @@ def run(
     if checks:
         from gradcli.script.check import Calls
 
-        listens = Calls(shown, style, _note)
+        listens = Calls(shown, _note, style)
     elif told:
-        from gradcli.script.teller import Teller, Wishes
+        from gradcli.script.teller import Teller
 
-        listens = Teller(wanted, Wishes(every, frozenset(lines), steps, style), shown, _note)
+        listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
     _collect_garbage()
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
