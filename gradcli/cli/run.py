@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradcli.cli.status import DONE, MISTAKE, NO
+from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.session import Script
+    from gradcli.pytorch.session import Ending, Script
+    from gradcli.script.check import Calls
+    from gradcli.script.shown import Printed
+    from gradcli.script.teller import Teller
 
 EXAMPLES = """\b
 Examples:
@@ -94,28 +99,92 @@ def run(
     name and status 2.  With --check, each autograd.Function of the script is checked at the values that it is called
     with, its backward against its own forward; the status is 1 when one is wrong.
     """
-    from gradcli.cli.explained import Explainer, Wishes
     from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.session import run as run_script
+    from gradcli.script.shown import Document, Printed
 
     wanted = _script(script, code, arguments)
-    explainer = Explainer(wanted, Wishes(quiet or checks, every, frozenset(lines), steps, style, output, checks))
+    if output is not None:
+        from gradcli.data.replacement import check_target
+
+        check_target(output)
+    told = not (quiet or checks)
+    shown = Printed(style == "json" and (told or checks), output is not None)
+    if told and style in ("markdown", "latex"):
+        shown = Document(wanted.source, style)
+    listens: Calls | Teller | None = None
+    if checks:
+        from gradcli.script.check import Calls
+
+        listens = Calls(shown, style, _note)
+    elif told:
+        from gradcli.script.teller import Teller, Wishes
+
+        listens = Teller(wanted, Wishes(every, frozenset(lines), steps, style), shown, _note)
     _collect_garbage()
-    explainer.check()
-    with explainer.listening(), as_python_does():
+    with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
         except KeyboardInterrupt:
-            explainer.interrupted()
+            if told and listens is not None:
+                listens.again()
             raise
         except BaseException as error:
             if type(error).__name__ != "MissingError":
                 raise
-            explainer.lacking(error)
+            _lacking(wanted, error)
             return MISTAKE
-    explainer.ended(ending)
-    wrong = checks and explainer.verdicts()
+    flush()
+    if ending.error is not None:
+        text = _traceback(ending)
+        if listens is not None:
+            listens.failed(ending.error, text)
+    wrong = listens is not None and listens.again()
+    _write(shown, output, told)
     return ending.status or (NO if wrong else DONE)
+
+
+def _note(text: str) -> None:
+    flush()
+    tell(text)
+
+
+def _lacking(script: Script, error: Any) -> None:
+    """Tell what gradcli's torch lacks."""
+    from gradcli.pytorch.session import line_of, source_line
+
+    flush()
+    line = line_of(error)
+    code = source_line(script, line)
+    shown = f"\n  line {line}: {code}" if code else ""
+    tell(f"error: gradcli's torch has no `{error.name}`{shown}" + (f"\n  {error.hint}" if error.hint else ""))
+
+
+def _traceback(ending: Ending) -> str:
+    """Show how a script failed, as Python does, or as the script does itself; return it as Python has it."""
+    from gradcli.pytorch.session import traceback_text
+
+    error = ending.error
+    assert error is not None
+    text = traceback_text(error)
+    if ending.hook is None:
+        sys.stderr.write(text)
+    else:
+        ending.hook(type(error), error, error.__traceback__)
+    return text
+
+
+def _write(shown: Printed, output: str | None, told: bool) -> None:
+    """Write the document, or what was kept for a file."""
+    from gradcli.script.shown import Document
+
+    text = shown.whole().rstrip("\n")
+    if output is not None and (told or text):
+        from gradcli.data.replacement import write_whole
+
+        write_whole(output, (text + "\n").encode())
+    elif isinstance(shown, Document):
+        click.echo(text)
 
 
 def _collect_garbage() -> None:

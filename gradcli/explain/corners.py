@@ -102,19 +102,21 @@ def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
         mask = np.asarray(lies(*(values[a] for a in node.args), *axes))
         if mask.any():
             if node.op in ("max", "min") and node.settings[1] == "first":
-                taken = "the first of them"
+                taken = "the first of the " + ("largest" if node.op == "max" else "smallest")
             yield f"{_where(notation, node, mask, values)} has no derivative: PyTorch takes {taken}"
 
 
 def _where(notation: Notation, node: Node, mask: Array, values: Mapping[Node, Array]) -> str:
     """Return the operation and the first place of its corner, in words: at x = 0, abs(x)."""
-    argument = node.args[0]
+    argument, expression = node.args[0], notation.expression(node)
+    if len(expression) > _SHOWN and node in notation.names:
+        return f"at this point, {notation.names[node]}"
     place = int(np.flatnonzero(np.broadcast_to(mask, mask.shape))[0])
     name = notation.name(argument)
     if argument.shape and mask.shape == argument.shape:
         name = element_names(name if argument in notation.names else f"({name})", argument.shape)[place]
     value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[place]
-    return f"at {_short(name)} = {number_text(float(value))}, {_short(notation.expression(node))}"
+    return f"at {_short(name)} = {number_text(float(value))}, {_short(expression)}"
 
 
 def _short(text: str) -> str:

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.vector_functions import Vectors
-
-Array = np.ndarray[Any, Any]
 
 _SELU: dict[str, Any] = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805}
 _BETA, _KAPPA = math.sqrt(2 / math.pi), 0.044715

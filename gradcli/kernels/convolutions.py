@@ -15,9 +15,8 @@ import numpy as np
 
 from gradcli.kernels.processor import Threads
 from gradcli.kernels.products import chain, is_fused, product
+from gradcli.kernels.rounding import Array
 from gradcli.kernels.sums import in_order, sums
-
-Array = np.ndarray[Any, Any]
 
 _TOGETHER = 16  # channels
 _LARGE = 20480  # numbers of an image from which on oneDNN is called for it alone
@@ -31,38 +30,28 @@ class Convolution:
         self.axes, self.groups = len(shapes[1]) - 2, by_name["groups"]
         self.reads, self.passes = (0, 1), range(len(shapes))
         own = [(*(none,) * (2 - self.axes), *np.broadcast_to(by_name[k], self.axes)) for k, none in _SETTINGS]
-        self.windows = list(zip(*own, strict=True))  # step, padding and distance, along both axes
+        windows = zip(*(self._of_four(s)[2:] for s in shapes[:2]), *own, strict=True)
+        self.positions, self.sources = zip(*(_windows(*axis) for axis in windows), strict=True)
+
+    def _of_four(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return a shape as one of four axes."""
+        shape = shape if len(shape) == self.axes + 2 else (1, *shape)
+        return shape if self.axes == 2 else (*shape[:2], 1, shape[2])
 
     def _image(self, x: Array) -> Array:
         """Return an array as one of four axes, without that of points."""
-        shape = x.shape[:-1]
-        shape = shape if len(shape) == self.axes + 2 else (1, *shape)
-        return x.reshape(shape if self.axes == 2 else (*shape[:2], 1, shape[2]))
-
-    def _positions(self, axis: int, length: int, size: int) -> Array:
-        """Return which element each window reads at each of its places; -1 is outside."""
-        step, padding, apart = self.windows[axis]
-        count = (length + 2 * padding - apart * (size - 1) - 1) // step + 1
-        found = np.arange(count)[:, None] * step - padding + np.arange(size) * apart
-        return np.where(found < length, np.maximum(found, -1), -1)
-
-    def _sources(self, axis: int, length: int, size: int, count: int) -> Array:
-        """Return which window reads each element at each of its places; -1 is none."""
-        step, padding, apart = self.windows[axis]
-        found, left = np.divmod(np.arange(length)[:, None] + padding - np.arange(size) * apart, step)
-        return np.where((left == 0) & (found >= 0) & (found < count), found, -1)
+        return x.reshape(self._of_four(x.shape[:-1]))
 
     def _is_product(self, x: Array, w: Array) -> bool:
         """Tell whether PyTorch does it as a product of matrices."""
         is_large = w.shape[2] > 3 < w.shape[3] or len(x) > 1 or x.size > _LARGE
         return x.dtype != np.float32 or not (self.groups > 1 or is_large)
 
-    def _in_groups(self, x: Array, w: Array, *more: Array) -> list[list[Array]]:
+    def _in_groups(self, x: Array, w: Array, *more: Array) -> list[tuple[Array, ...]]:
         """Return for each group its windows, its weights, and what else it has of the outputs."""
-        taken = _taken(x, *(self._positions(i, x.shape[2 + i], w.shape[2 + i]) for i in (0, 1)))
-        axes = [1, 0, *(min(1, a.ndim - 1) for a in more)]
-        parts = [np.split(a, self.groups, i) for a, i in zip((taken, w, *more), axes, strict=True)]
-        return [list(own) for own in zip(*parts, strict=True)]
+        axes = (1, 0, *(min(1, a.ndim - 1) for a in more))
+        own = zip((_taken(x, *self.positions), w, *more), axes, strict=True)
+        return [*zip(*(np.split(a, self.groups, i) for a, i in own), strict=True)]
 
     def forward(self, *arrays: Array) -> Array:
         """Return the sums of the products of each window's elements and the weights."""
@@ -75,14 +64,15 @@ class Convolution:
     def backward(self, *arrays: Array) -> dict[int, Array]:
         """Return what is passed on to the images, the weights and the bias."""
         x, w, g = map(self._image, (*arrays[:2], arrays[-1]))
-        sources = [self._sources(i, x.shape[2 + i], w.shape[2 + i], g.shape[2 + i]) for i in (0, 1)]
         is_product, groups = self._is_product(x, w), self._in_groups(x, w, g)
         parts = [(0, len(x))] if is_product else _parts(x, w, g)
         if is_product:
-            images = [_spread(passed, weight, sources) for _, weight, passed in groups]
+            images = [_spread(passed, weight, self.sources) for _, weight, passed in groups]
             bias = sums((0, 2, 3), np.ascontiguousarray(g)[..., None])
         else:
-            images = [_chains(_taken(passed, *sources), weight.transpose(1, 0, 2, 3)) for _, weight, passed in groups]
+            images = [
+                _chains(_taken(passed, *self.sources), weight.transpose(1, 0, 2, 3)) for _, weight, passed in groups
+            ]
             rows = g.swapaxes(0, 1)
             bias = in_order([in_order(rows[:, a:b].reshape(len(rows), -1).T) for a, b in parts])
         weights = np.concatenate([_of_weights(own, passed, parts, is_product) for own, _, passed in groups])
@@ -91,6 +81,18 @@ class Convolution:
             1: weights.reshape(arrays[1].shape),
             2: bias.reshape(-1, 1),
         }
+
+
+def _windows(length: int, size: int, step: int, padding: int, apart: int) -> tuple[Array, Array]:
+    """Return which element each window reads at each of its places, and which window each element is read by there.
+
+    -1 is none.
+    """
+    count = (length + 2 * padding - apart * (size - 1) - 1) // step + 1
+    read = np.arange(count)[:, None] * step - padding + np.arange(size) * apart
+    by, left = np.divmod(np.arange(length)[:, None] + padding - np.arange(size) * apart, step)
+    positions = np.where((read >= 0) & (read < length), read, -1)
+    return positions, np.where((left == 0) & (by >= 0) & (by < count), by, -1)
 
 
 def _taken(a: Array, rows: Array, columns: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.kernels.rounding import Array
 
 _CELL = math.log(2) / 128
 _CELL_HIGH = np.float32(round(_CELL * 2**16) / 2**16)  # its multiples are exact, having few digits

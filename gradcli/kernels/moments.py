@@ -6,14 +6,11 @@ sample variance" (1983) has them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.sums import LANES, in_order, products_in_order, sums
 
-Array = np.ndarray[Any, Any]
 Moments = tuple[int, Array, Array]  # of how many numbers, their mean, the sum of the squares of what differs from it
 
 _STEP = 16

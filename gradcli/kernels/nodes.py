@@ -16,11 +16,9 @@ from gradcli.kernels import mkl
 from gradcli.kernels.activations import sigmoid, silu
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product
-from gradcli.kernels.rounding import wide
+from gradcli.kernels.rounding import Array, wide
 from gradcli.kernels.sums import LANES, norms, sum_along, sums
 from gradcli.kernels.vector_functions import OneByOne, Vectors, exp, in_loop, log
-
-Array = np.ndarray[Any, Any]
 
 
 def is_whole(node: Node) -> bool:

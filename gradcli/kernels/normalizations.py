@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.moments import moments, of_channels
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.sums import LANES, in_order, products_in_order, sum_along
-
-Array = np.ndarray[Any, Any]
 
 
 class Batch:

@@ -21,12 +21,11 @@ from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.moments import variance
 from gradcli.kernels.normalizations import Batch, Layer
 from gradcli.kernels.processor import VECTOR
-from gradcli.kernels.products import product, products_of_stacks, sum_with_product, turned
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.products import product, sum_with_product, turned
+from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.sums import in_order, products_in_order, sum_along, sums
 from gradcli.kernels.vector_functions import OneByOne, exp, in_loop
 
-Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
 Shapes = Sequence[tuple[int, ...]]
 
@@ -127,31 +126,22 @@ def _softsign(x: Array, y: Array, g: Array) -> Array:
 # Along axes
 
 
-def _axis(settings: Any) -> int | None:
-    """Return the axis that a function was given; a node of a gradient has other settings."""
+def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
     by_place, by_name = _given(settings) or ([], {})
     found = [*by_place, *by_name.values()]
-    return found[0] if len(found) == 1 and isinstance(found[0], int) else None
-
-
-def _softmax(settings: Any, shapes: Shapes) -> Kernels:
-    axis = _axis(settings)
-    if axis is None:
+    if len(found) != 1 or not isinstance(found[0], int):  # a node of a gradient has other settings
         return Kernels()
+    axis = found[0]
 
-    def total(a: Array, b: Array) -> Any:  # of float64 each product is rounded, and of columns none is
-        if axis < a.ndim - 2:
-            return np.expand_dims(products_in_order(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)), axis)
-        return sum_along(axis, a * b, VECTOR) if a.itemsize == 8 else sum_along(axis, a, VECTOR, b)
+    def passed(x: Array, y: Array, g: Array) -> Any:
+        if is_log:
+            return fused(-exp(y), sum_along(axis, g, VECTOR), g)
+        if axis < y.ndim - 2:  # each product is added with one rounding
+            total = products_in_order(np.moveaxis(g, axis, 0), np.moveaxis(y, axis, 0))
+            return y * (g - np.expand_dims(total, axis))
+        return y * (g - (sum_along(axis, g * y, VECTOR) if y.itemsize == 8 else sum_along(axis, g, VECTOR, y)))
 
-    return Kernels(own=_rules((RESULT,), {0: lambda x, y, g: y * (g - total(g, y))}))
-
-
-def _log_softmax(settings: Any, shapes: Shapes) -> Kernels:
-    axis = _axis(settings)
-    if axis is None:
-        return Kernels()
-    return Kernels(own=_rules((RESULT,), {0: lambda x, y, g: fused(-exp(y), sum_along(axis, g, VECTOR), g)}))
+    return Kernels(own=_rules((RESULT,), {0: passed}))
 
 
 def _spread(is_root: bool, settings: Any, shapes: Shapes) -> Kernels:
@@ -192,29 +182,25 @@ def _norm(settings: Any, shapes: Shapes) -> Kernels:
 
 
 def _product(settings: Any, shapes: Shapes) -> Kernels:
-    """Return `mm`, `bmm`, or `addmm`, and their rules for the factors: of a factor that lies turned, turned."""
+    """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned."""
     *added, a_shape, b_shape = shapes if len(shapes) > 1 else ((), ())
-    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3):
+    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]:
         return Kernels()
-    is_stack, first = len(a_shape) == 3, len(added)
-
-    def forward(*given: Array) -> Array:
-        return (sum_with_product if added else products_of_stacks)(*(m[..., 0] for m in given))[..., None]
 
     def left(*given: Array) -> Array:
         a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
-        if is_stack:
-            return products_of_stacks(g, b.swapaxes(1, 2))[..., None]
-        return (product(b, g.T).T if turned(a) else product(g, b.T))[..., None]
+        return (product(b, g.T).T if turned(a) else product(g, b.swapaxes(-1, -2)))[..., None]
 
     def right(*given: Array) -> Array:
         a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
-        if is_stack:
-            return products_of_stacks(a.swapaxes(1, 2), g)[..., None]
-        return (product(g.T, a).T if turned(b) else product(a.T, g))[..., None]
+        return (product(g.T, a).T if turned(b) else product(a.swapaxes(-1, -2), g))[..., None]
 
-    has_own = added or (is_stack and math.prod(a_shape) * b_shape[2])
-    return Kernels(forward if has_own else None, _rules((first, first + 1), {first: left, first + 1: right}))
+    first = len(added)
+    return Kernels(_addmm if added else None, _rules((first, first + 1), {first: left, first + 1: right}))
+
+
+def _addmm(*given: Array) -> Array:
+    return sum_with_product(*(m[..., 0] for m in given))[..., None]
 
 
 def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shapes: Shapes) -> Kernels:
@@ -314,7 +300,7 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "div": _quotient,
     "norm": _norm,
     "softmax": _softmax,
-    "log_softmax": _log_softmax,
+    "log_softmax": partial(_softmax, is_log=True),
     "std": partial(_spread, True),
     "var": partial(_spread, False),
     "matmul": _product,

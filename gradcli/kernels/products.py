@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.processor import Threads
+from gradcli.kernels.rounding import Array
 from gradcli.kernels.sums import folded, in_lanes, in_order, products_in_order
-
-Array = np.ndarray[Any, Any]
 
 _ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
 _BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
@@ -24,9 +23,11 @@ _SMALL = 400  # products of a stack's matrices that are added term by term
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two arrays of float32 or float64, matrices or vectors, as NumPy's `matmul`."""
+    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of matrices."""
     if a.ndim == b.ndim == 1:
         return np.asarray(_dot(a * b))
+    if a.size * b.size and a.ndim == b.ndim == 3:
+        return _of_stacks(a, b)
     if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
         return np.asarray(np.matmul(a, b))
     if b.ndim == 1:
@@ -34,11 +35,12 @@ def product(a: Array, b: Array) -> Array:
     return _of_matrices(a[None], b)[0] if a.ndim == 1 else _of_matrices(a, b)
 
 
-def products_of_stacks(a: Array, b: Array) -> Array:
+def _of_stacks(a: Array, b: Array) -> Array:
     """Return the products of two stacks of matrices: each for itself, and small ones term by term."""
     if a[0].size * b.shape[2] < _SMALL:
         return in_order(np.moveaxis(a, 2, 0)[..., None] * b.swapaxes(0, 1)[:, :, None])
-    return np.stack([product(x, y) for x, y in zip(a, b, strict=True)])
+    own = (np.broadcast_to(m, (max(len(a), len(b)), *m.shape[1:])) for m in (a, b))
+    return np.stack([_of_matrices(x, y) for x, y in zip(*own, strict=True)])
 
 
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
@@ -60,8 +62,8 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
 
 def turned(a: Array) -> bool:
     """Tell whether a matrix lies in memory column by column."""
-    rows, columns = a.shape
-    return rows > 1 and columns > 1 and a.strides[0] == a.itemsize and a.strides[1] >= rows * a.itemsize
+    *stack, rows, columns = a.shape
+    return not stack and rows > 1 and columns > 1 and a.strides[0] == a.itemsize and a.strides[1] >= rows * a.itemsize
 
 
 def _of_matrices(a: Array, b: Array) -> Array:

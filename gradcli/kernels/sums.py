@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.rounding import fused
-
-Array = np.ndarray[Any, Any]
+from gradcli.kernels.rounding import Array, fused
 
 LANES = {np.dtype(np.float32): 8, np.dtype(np.float64): 4}
 _BESIDE = 4

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.processor import VECTOR
-from gradcli.kernels.rounding import fused, wide
+from gradcli.kernels.rounding import Array, fused, wide
 
-Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Array]
 
 _LOG2_E = 1 / math.log(2)

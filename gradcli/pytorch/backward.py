@@ -20,7 +20,7 @@ from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.handles import check_returned
 from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
-from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, edge_of, finite, script_line
+from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
@@ -112,8 +112,8 @@ class Call:
         if edge.retained is not None and (x := edge.retained()) is not None:
             own, before = as_tensor(g), x._grad
             x._grad = own.clone() if before is None else before + own
-            if self.inputs is not None and not self.returns:
-                self.leaves.append((x, before and before._a, own, x._grad))
+            if edge in self.wanted and not self.returns:
+                self.leaves.append((x, None if before is None else before._a, own, x._grad))
         return g
 
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:
@@ -131,9 +131,8 @@ class Call:
             self.arose = step
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p if isinstance(p, np.ndarray) else p._a).any():
-                raise about(
-                    f"Function '{step.name()}' returned nan values in its {i}th output.", "nan", self.arose or step
-                )
+                text = f"Function '{step.name()}' returned nan values in its {i}th output."
+                raise about(text, "nan", self.arose or step)
         if step._posts:
             passed = self.hooked_after(step, passed, g)
         if self.freed:
@@ -161,7 +160,15 @@ class Call:
             return
         own, before = as_tensor(g), x._grad
         kept = before._a.copy() if before is not None and Recorder.explains else None
-        x._grad = accumulated(before, own, self.create)
+        if before is None and own.requires_grad and self.create:
+            x._grad = called(own.clone(), "torch::autograd::CopyBackwards")
+        elif before is None:
+            x._grad = Make.tensor(own._a if own._a.flags.owndata and own._a.flags.writeable else own._a.copy())
+        elif self.create:
+            x._grad = before + own
+        else:
+            before._a[...] = before._a + own._a
+            before._memory.version += 1
         x._reached = self.line
         self.leaves.append((x, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
@@ -203,20 +210,6 @@ def check_kept(step: Step, checks: Any) -> None:
             raise about(text, "in place", step, memory, version)
 
 
-def dependencies(roots: Any) -> dict[Edge, int]:
-    """Return for each edge that gradients can reach how many steps pass one on to it."""
-    counts: dict[Edge, int] = dict.fromkeys(roots, 0)
-    stack = list(counts)
-    while stack:
-        for other in stack.pop().edges:
-            if other is not None:
-                if other not in counts:
-                    counts[other] = 0
-                    stack.append(other)
-                counts[other] += 1
-    return counts
-
-
 def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
     """Return the steps through which gradients reach wanted edges."""
     found: set[Edge] = set()
@@ -238,19 +231,6 @@ def as_tensor(g: Any) -> Tensor:
 
 def _like(g: Any, found: Tensor) -> Any:
     return found._a if isinstance(g, np.ndarray) else found
-
-
-def accumulated(before: Tensor | None, own: Tensor, create: bool) -> Tensor:
-    """Return what `.grad` is after a gradient came: the gradient itself, or what was there, increased in place."""
-    if before is None:
-        if create and own.requires_grad:
-            return called(own.clone(), "torch::autograd::CopyBackwards")  # type: ignore[no-any-return]
-        return Make.tensor(own._a.copy() if not own._a.flags.owndata or not own._a.flags.writeable else own._a)
-    if create:
-        return before + own
-    before._a[...] = before._a + own._a
-    before._memory.version += 1
-    return before
 
 
 def about(text: str, kind: str, *subjects: Any) -> RuntimeError:

@@ -177,7 +177,7 @@ class Parameters:
 
     def check(self, name: str, count: int, given: Collection[str]) -> None:
         """Refuse arguments of which there are too few or too many."""
-        if missing := [f'"{p}"' for p in self.required[count:] if p not in given]:
+        if missing := [f'"{p}"' for p in self.required[count:] if KEYWORDS.get(p, p) not in given]:
             words = "positional arguments" if len(missing) == 1 else "positional argument"
             raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
         least, most = len(self.required), len(self.places)

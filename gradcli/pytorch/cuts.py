@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Edge, Leaf, Line, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies, edge_of, script_line
 from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
     from gradcli.pytorch.tensor import Tensor
 
 _TIMES = 8  # that what leads to a line is looked at
-_MOST = 20_000  # steps that are looked through each time
 
 
 @dataclass
@@ -79,11 +78,5 @@ def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
 
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
     """Return the leaves that a tensor was computed from."""
-    waiting: list[Edge | None] = [edge_of(x)]
-    seen = set(waiting)
-    while waiting and len(seen) < _MOST:
-        edge = waiting.pop()
-        new = [e for e in edge.edges if e not in seen] if isinstance(edge, Step) else []
-        seen.update(new)
-        waiting += new
-    return {id(e.variable): weakref.ref(e.variable) for e in seen if isinstance(e, Leaf)}
+    edges = dependencies([edge_of(x)])
+    return {id(e.variable): weakref.ref(e.variable) for e in edges if isinstance(e, Leaf)}

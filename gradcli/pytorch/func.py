@@ -18,7 +18,6 @@ from gradcli.pytorch.autograd.functional import (
     unit,
     variable,
 )
-from gradcli.pytorch.backward import dependencies
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import refusal
@@ -26,7 +25,7 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind
-from gradcli.pytorch.record import Leaf, edge_of
+from gradcli.pytorch.record import Leaf, dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
@@ -39,9 +38,8 @@ def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tu
     given = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        given[n] = filled(given[n], map(variable, leaves(given[n])))
-        if isinstance(given[n], Tensor):
-            given[n]._called = names.get(n, "")
+        name = names.get(n, "") if isinstance(given[n], Tensor) else ""
+        given[n] = filled(given[n], (variable(x, name) for x in leaves(given[n])))
     return given, tuple(leaves([given[n] for n in numbers]))
 
 

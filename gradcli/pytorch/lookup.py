@@ -29,10 +29,11 @@ def _named(name: str, module: str) -> Callable[..., Any] | None:
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is found by its name: as a row, or as what is done in place."""
-    if name.endswith("_") and name in pytorch_names()["torch"]:
-        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
-    found = _named(name, "torch")
+    """Return a function of `torch` that is a method of tensors, too, or is found by its name as methods are."""
+    if name not in pytorch_names()["torch"]:
+        return None
+    found = vars(Tensor).get(name) or method_named(name)
+    found = found if callable(found) else _named(name, "torch")
     return found and with_out(found, name)
 
 
@@ -42,8 +43,13 @@ def functional_named(name: str) -> Callable[..., Any] | None:
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
-    """Return a method of tensors that is found by its name."""
-    return _named(name, "Tensor")
+    """Return a method of tensors that is found by its name: a row, or what is done in place."""
+    found, base = _named(name, "Tensor"), name.removesuffix("_")
+    if found is None and base != name and not name.startswith("_") and (vars(Tensor).get(base) or method_named(base)):
+        from gradcli.pytorch.operations.inplace import in_place
+
+        found = in_place(name)
+    return found
 
 
 def method(x: Tensor | type[Tensor], name: str) -> Any:
@@ -55,10 +61,6 @@ def method(x: Tensor | type[Tensor], name: str) -> Any:
     if name.startswith("__") or name in _QUIET:
         raise AttributeError(f"{owner} has no attribute '{name}'")
     found = method_named(name)
-    if found is None and name.endswith("_") and not name.startswith("_"):
-        from gradcli.pytorch.operations.inplace import in_place
-
-        found = in_place(name)
     if found is None:
         if name not in pytorch_names()["Tensor"]:
             raise AttributeError(f"{owner} has no attribute '{name}'")

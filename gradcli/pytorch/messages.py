@@ -38,6 +38,12 @@ def refusal(name: str, *values: Any) -> Exception:
     return kind(told(name, *values))
 
 
+def refuse_if(wrong: Any, name: str, *values: Any) -> None:
+    """Raise an error of the table where something is wrong."""
+    if wrong:
+        raise refusal(name, *values)
+
+
 def typename(x: Any) -> str:
     """Return what PyTorch calls the type of something, or what is a class or a function itself."""
     own = x if hasattr(x, "__qualname__") else type(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import count
 from types import CodeType
@@ -192,20 +192,14 @@ class Step(Edge):
         if create:
             from gradcli.pytorch.twice import passed
 
-            own: Sequence[Any] = passed(self, self._tensors(kept, g))
+            is_own = not self.packed  # a leaf itself is what it keeps
+            places = zip(kept, (*self.edges, self), strict=True)
+            own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
         else:
             own = self.pull.program([*kept, g])
         for i, p in zip(self.pull.active, own, strict=True):
             found[i] = p
         return found
-
-    def _tensors(self, kept: Sequence[Any], g: Tensor) -> list[Tensor | None]:
-        """Return what is kept as tensors that lead back to where they came from."""
-        found: list[Tensor | None] = []
-        for a, edge in zip(kept, (*self.edges, self), strict=True):
-            own = isinstance(edge, Leaf) and not self.packed
-            found.append(None if a is None else edge.variable if own else leading(a, edge))  # type: ignore[union-attr]
-        return [*found, g]
 
     def free(self, line: int) -> None:
         """Let go of what was kept."""
@@ -234,14 +228,30 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
 
-def leading(a: Array, edge: Edge | None) -> Tensor:
-    """Return a tensor that a step has made."""
+def leading(a: Array, edge: Edge | None, is_own: bool = False) -> Tensor:
+    """Return a tensor of what an edge leads back to: a leaf's own, if that is what the numbers are."""
+    if is_own and isinstance(edge, Leaf):
+        return edge.variable
     found = Make.tensor(a)
     if isinstance(edge, Step):
         found._fn = edge
     elif edge is not None:
         found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
     return found
+
+
+def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:
+    """Return for each edge that gradients can reach how many steps pass one on to it."""
+    counts: dict[Edge, int] = dict.fromkeys(roots, 0)
+    stack = list(counts)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if edge not in counts:
+                    counts[edge] = 0
+                    stack.append(edge)
+                counts[edge] += 1
+    return counts
 
 
 def apply(

@@ -20,17 +20,6 @@ TORCH: dict[str, Any] = {}  # what `torch` has by name
 Number = (int, float, bool, np.number)
 
 
-def both(*names: str) -> Callable[[F], F]:
-    """Register a function of `torch` that is a method as well."""
-
-    def register(made: F) -> F:
-        method(*names)(made)
-        function(*names)(with_out(made, names[0]))
-        return made
-
-    return register
-
-
 def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that can write its result into a tensor that is given as `out`."""
 
@@ -59,18 +48,24 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
             raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
 
 
-def no_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> TypeError:
-    """Return the error of a function for arguments that fit none of its ways to be called; numbers fit no `Number`."""
+def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:
+    """Refuse arguments but a tensor, and tensors or numbers behind it, as many as the last way to call a function has.
+
+    Errors: `TypeError` with all ways, and what does not fit in those of so many arguments.
+    """
+    count = len(overloads[-1].split(", "))
+    if len(given) == count and isinstance(given[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in given):
+        return
     lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(map(_kind, given))})"]
     lines[0] += ", but expected one of:"
     for overload in overloads:
         lines.append(f" * ({overload})")
         wanted = [parameter.split()[0] for parameter in overload.split(", ")]
-        if len(wanted) == len(given):
+        if len(wanted) == len(given):  # numbers fit no `Number`
             fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(given, wanted, strict=True)]
             kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(given, fits, strict=True)]
             lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
-    return TypeError("\n".join([*lines, ""]))
+    raise TypeError("\n".join([*lines, ""]))
 
 
 def _kind(x: Any, inside: bool = False) -> str:
@@ -83,7 +78,7 @@ def _kind(x: Any, inside: bool = False) -> str:
 
 
 def method(*names: str) -> Callable[[F], F]:
-    """Register a method of tensors."""
+    """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
 
     def register(made: F) -> F:
         for name in names:
@@ -91,6 +86,9 @@ def method(*names: str) -> Callable[[F], F]:
         return made
 
     return register
+
+
+both = method
 
 
 def function(*names: str) -> Callable[[F], F]:

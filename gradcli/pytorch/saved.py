@@ -14,57 +14,38 @@ from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor
 
-# What PyTorch calls the inputs that a step may keep, in their order, and its result; `-` it never keeps.
-_NAMES = {
-    "": "Add Sub Neg SumBackward0 SumBackward1 MeanBackward0 MeanBackward1 View UnsafeView T Transpose Permute Expand "
-    "Unsqueeze SqueezeBackward0 SqueezeBackward1 Select Slice Cat Stack Clone",
-    "self": "Abs Acos Acosh Asin Asinh Atan Atanh ClampBackward1 Cos Cosh Elu Erf Gelu LeakyRelu Log Log10 Log1P Log2 "
-    "Pow Silu Sin Sinh Softplus Var",
-    "result": "Exp Exp2 Expm1 LogSoftmax Reciprocal Relu Rsqrt Sigmoid Softmax Sqrt Tan Tanh",
-    "self result": "LinalgVectorNorm Logsumexp MaxBackward1 MinBackward1 Prod Std",
-    "self other": "Atan2 Div Maximum Minimum Mul",
-    "self mat2": "Bmm Mm",
-    "self vec": "Mv",
-    "self tensor": "Dot",
-    "- mat1 mat2": "Addmm",
-    "self exponent result": "PowBackward1",
-    "self target": "BinaryCrossEntropy BinaryCrossEntropyWithLogits HuberLoss MseLoss SmoothL1Loss",
-    "condition": "Where",
-}
-_KNOWN = {
-    step if "Backward" in step else f"{step}Backward0": {w: -1 if w == "result" else i for i, w in enumerate(n.split())}
-    for n, steps in _NAMES.items()
-    for step in steps.split()
-}
-_SETTINGS = "alpha beta dim dims end index keepdim max min reduction self_sym_numel self_sym_sizes start step".split()  # noqa: SIM905
+# What PyTorch calls what a step keeps, with its place: the result is the last, behind the inputs.
+_PLACES = {"self": 0, "condition": 0, "mat1": 1, "mat2": -2, "result": -1}
+_PLACES |= dict.fromkeys(("other", "exponent", "vec", "tensor", "target"), 1)
+# The steps that are known to keep what PyTorch's keep, without `Backward0`.
+_STEPS = (
+    "Abs Acos Acosh Add Addmm Asin Asinh Atan Atan2 Atanh BinaryCrossEntropy BinaryCrossEntropyWithLogits Bmm Cat "
+    "ClampBackward1 Clone Cos Cosh Div Dot Elu Erf Exp Exp2 Expand Expm1 Gelu HuberLoss LeakyRelu LinalgVectorNorm "
+    "Log Log10 Log1P Log2 LogSoftmax Logsumexp MaxBackward1 Maximum Mean MeanBackward1 MinBackward1 Minimum Mm "
+    "MseLoss Mul Mv Neg Permute Pow PowBackward1 Prod Reciprocal Relu Rsqrt Select Sigmoid Silu Sin Sinh Slice "
+    "SmoothL1Loss Softmax Softplus Sqrt Squeeze SqueezeBackward1 Stack Std Sub Sum SumBackward1 T Tan Tanh "
+    "Transpose UnsafeView Unsqueeze Var View Where"
+)
+_KNOWN = frozenset(_STEPS.split())
 
 
 def attribute(step: Step, name: str) -> Any:
     """Return what a script asks a step for as `_saved_` and a word.
 
-    Errors: PyTorch's, for what is freed, was changed since, or is none of the step's; `MissingError` where it is not
-    known.
+    Errors: PyTorch's, for what is freed or was changed since; `MissingError` for what is not known to be kept.
     """
-    word, known = name.removeprefix("_saved_"), _KNOWN.get(step.name())
-    if step.name() == "PowBackward0" and word == "exponent":
-        _, kind, text = step.recipe.settings
-        return int(text) if kind == "int" else float(text)
-    if known is None or word in _SETTINGS:
-        raise MissingError(f"{step.name()}.{name}")
-    if word not in known:
-        raise AttributeError(f"'{step.name()}' object has no attribute '{name}'")
-    place = known[word] % (len(step.edges) + 1)
-    check_kept(step, [c for c in step.checks if c[4] == place])
-    if place in step.packed:
-        return undone(step, place, (*step.edges, step)[place])
-    for memory, _, array, own, which in step.checks:
-        if which == place:
+    word = name.removeprefix("_saved_")
+    if word in _PLACES:
+        place = _PLACES[word] % (len(step.edges) + 1)
+        checks = [c for c in step.checks if c[-1] == place]
+        check_kept(step, checks)
+        if place in step.packed:
+            return undone(step, place, (*step.edges, step)[place])
+        for memory, _, array, own, _ in checks:
             found = leading(array, step) if own is None else own
             found._memory = memory
             return found
-    if step.kept and step.kept[place] is not None:
-        raise MissingError(f"{step.name()}.{name} of a number")
-    return None
+    raise MissingError(f"{step.name()}.{name}")
 
 
 # Hooks
@@ -72,8 +53,8 @@ def attribute(step: Step, name: str) -> Any:
 
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
-    if step.name() not in _KNOWN:
-        raise MissingError(f"saved_tensors_hooks around {step.name().removesuffix('Backward0')}")
+    if (name := step.name().removesuffix("Backward0")) not in _KNOWN:
+        raise MissingError(f"saved_tensors_hooks around {name}")
     step.packed = {place: packed(out if own is None else own) for *_, own, place in step.checks}
     step.checks = []
 

@@ -1,26 +1,20 @@
-"""`torch.special`: functions of `torch` under names of SciPy's."""
+"""`torch.special`: functions of `torch`, some under names of SciPy's."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch.lookup import function_named
-from gradcli.pytorch.registry import TORCH
+from gradcli.pytorch import torch
+from gradcli.pytorch.lookup import pytorch_names
 
 _OTHER = {"expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma"}
-_SAME = (
-    *("digamma", "erf", "erfc", "exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "polygamma", "round"),
-    *("sinc", "softmax", "xlogy"),
-)
 
 
 def __getattr__(name: str) -> Any:
-    own = _OTHER.get(name) or (name if name in _SAME else "")
-    found = TORCH.get(own) or function_named(own)
-    if found is None:
+    if name not in pytorch_names()["torch.special"]:
         raise AttributeError(name)
-    return found
+    return getattr(torch, _OTHER.get(name, name))
 
 
 def __dir__() -> list[str]:
-    return [*_OTHER, *_SAME]
+    return [n for n in pytorch_names()["torch.special"] if hasattr(torch, _OTHER.get(n, n))]

@@ -104,10 +104,10 @@ class Tensor(metaclass=_Methods):
         return bool(self._a.flags.c_contiguous)
 
     def stride(self, dim: int | None = None) -> Any:
-        whole = self._a.flags.c_contiguous  # of axes of one element, NumPy leaves any stride
         sizes = [max(1, n) for n in self._a.shape]
-        steps = [math.prod(sizes[i + 1 :]) * self._a.itemsize for i in range(len(sizes))]
-        found = tuple(s // self._a.itemsize for s in (steps if whole else self._a.strides)[:-1])
+        found = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes) - 1))
+        if not self._a.flags.c_contiguous:  # else, of axes of one element, NumPy leaves any stride
+            found = tuple(step // self._a.itemsize for step in self._a.strides[:-1])
         return found if dim is None else found[dim]
 
     def data_ptr(self) -> int:
@@ -233,38 +233,35 @@ class Tensor(metaclass=_Methods):
     def item(self) -> Any:
         if self._a.size != 1:
             raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        return self._number(".item()")
+
+    def _number(self, how: str) -> Any:
         check_unmapped("item of a map", self)
-        cut(self, ".item()")
+        cut(self, how)
         return self._a.item()
 
     def __float__(self) -> float:
-        self._check_single()
-        if self.requires_grad:
+        if self._a.size == 1 and self.requires_grad:
             warn_once("scalar of what requires grad")
-        cut(self, "float()")
-        return float(self._a.item())
+        return float(self._single("float()"))
 
     def __int__(self) -> int:
-        self._check_single()
-        cut(self, "int()")
-        return int(self._a.item())
+        return int(self._single("int()"))
 
-    def _check_single(self) -> None:
+    def _single(self, how: str) -> Any:
         if self._a.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        check_unmapped("item of a map", self)
+        return self._number(how)
 
     def __index__(self) -> int:
         if self._a.dtype.kind not in "iu" or self._a.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        check_unmapped("item of a map", self)
-        return int(self._a.item())
+        return int(self._number("int()"))
 
     def __bool__(self) -> bool:
-        if self._a.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        if self._a.size > 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if self._a.size != 1:
+            count = "more than one value" if self._a.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous")
         check_unmapped("control flow in a map", self)
         return bool(self._a.item())
 
@@ -280,9 +277,7 @@ class Tensor(metaclass=_Methods):
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
-        if self._a.ndim == 1:
-            return format(self._a.item(), spec)
-        return object.__format__(self, spec)
+        return object.__format__(self, spec) if self._a.ndim > 1 else format(self._a.item(), spec)
 
     def tolist(self) -> Any:
         check_unmapped("numbers of a map", self)

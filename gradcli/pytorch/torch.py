@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.kernels.processor import Threads
 from gradcli.pytorch import modes
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
-from gradcli.pytorch.lookup import function_named
+from gradcli.pytorch.lookup import function_named, pytorch_names
 from gradcli.pytorch.operations import (  # noqa: F401  (they register names)
     compositions,
     creation,
@@ -74,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(TORCH)
+    return [n for n in pytorch_names()["torch"] if n in TORCH or function_named(n)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from itertools import chain, count
 from typing import Any
 
 from gradcli.pytorch.tensor import Tensor
@@ -28,6 +29,12 @@ class Names(dict[int, str]):
     def __init__(self, names: Mapping[int, str] | None = None) -> None:
         super().__init__(names or {})
         self.tensors: dict[str, Tensor] = {}
+
+
+def fresh(wanted: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: x, or x_2."""
+    names = chain([wanted], (f"{wanted}_{k}" for k in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def names_of(frame: Any) -> Names:

@@ -16,28 +16,27 @@ from gradcli.pytorch.autograd.function import Context
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.modes import enable_grad, no_grad
-from gradcli.pytorch.record import Line, Recorder
+from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.naming import Names
-from gradcli.script.trace import Recorded, decimal, recorded
+from gradcli.script.recorded import Recorded, decimal, recorded
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass
 class Applied:
-    """A call of an own function: what it was given, and at which line; the numbers are copies."""
+    """A call of an own function: what it was given; the numbers are copies."""
 
     cls: type
     arguments: tuple[Any, ...]
     needed: tuple[bool, ...]
-    line: Line
 
     @classmethod
-    def of(cls, function: type, arguments: tuple[Any, ...], needed: tuple[bool, ...], line: Line) -> Applied:
+    def of(cls, function: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> Applied:
         """Return a call with its numbers copied."""
         kept = tuple(new(a._a.copy()) if isinstance(a, Tensor) else a for a in arguments)
-        return cls(function, kept, needed, line)
+        return cls(function, kept, needed)
 
     @property
     def names(self) -> list[str]:
@@ -61,41 +60,35 @@ class Replay:
 
 
 @contextmanager
-def double_by_default() -> Iterator[None]:
-    """Have real numbers that say nothing of their dtype be float64, as those are that a call is run again with."""
-    before = default_dtype()
+def as_double() -> Iterator[None]:
+    """Have real numbers be float64 that say nothing of their dtype, and numbers of operations parts of the graph."""
+    before = default_dtype(), Recorder.explains
     set_default_dtype(float64)
+    Recorder.explains = True
     try:
         yield
     finally:
-        set_default_dtype(before)
+        set_default_dtype(before[0])
+        Recorder.explains = before[1]
 
 
 def replayed(applied: Applied, seed: int) -> Replay | None:
     """Run a call again, in float64; None where its forward leaves no history, as NumPy's functions do."""
-    before, Recorder.explains = Recorder.explains, True  # numbers that operations were given are parts of the graph
-    try:
-        return _replayed(applied, seed)
-    finally:
-        Recorder.explains = before
-
-
-def _replayed(applied: Applied, seed: int) -> Replay | None:
     names = applied.names
     leaves = {i: _leaf(a) for i, (a, n) in enumerate(zip(applied.arguments, applied.needed, strict=True)) if n}
     given = [a.double() if _is_real(a) else a for a in applied.arguments]
     with enable_grad():
         given = [leaves[i].clone() if i in leaves else a for i, a in enumerate(given)]
         context, outputs = forward(applied.cls, given, applied.needed)
-        kept = [y for y in outputs if isinstance(y, Tensor) and y.requires_grad and id(y) not in context._whole]
-        if not kept or len(kept) != len([y for y in outputs if _is_real(y) and id(y) not in context._whole]):
+        whole = [y for y in outputs if _is_real(y) and id(y) not in context._whole]
+        if not whole or not all(y.requires_grad for y in whole):
             return None
-        v = {id(y): _leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(kept)}
+        v = {id(y): _leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(whole)}
         found = backward(applied.cls, context, [v.get(id(y), y) for y in outputs if isinstance(y, Tensor)])
-    weights = ["v"] if len(kept) == 1 else [f"v{k}" for k in range(len(kept))]
+    weights = ["v"] if len(whole) == 1 else [f"v{k}" for k in range(len(whole))]
     called = {id(x): names[i] for i, x in leaves.items()}
     called |= {id(x): w for x, w in zip(v.values(), weights, strict=True)}
-    return _as_graph(kept, weights, called, {names[i]: found[i] if i < len(found) else None for i in leaves})
+    return _as_graph(whole, weights, called, {names[i]: found[i] if i < len(found) else None for i in leaves})
 
 
 def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], found: dict[str, Any]) -> Replay | None:

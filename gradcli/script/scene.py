@@ -1,91 +1,81 @@
-"""What is said of an error in a script: the place where it arose, and what comes of that."""
+"""A place in a script of which something is told: its line, in words, and what the script calls its tensors there."""
 
 from __future__ import annotations
 
-import ast
-import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+import linecache
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcli.script.places import code_at, where
-from gradcli.script.source import Change, Text
+from gradcli.errors import Notes
+from gradcli.pytorch.session import source_line
+from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.record import Line
     from gradcli.pytorch.session import Script
     from gradcli.script.naming import Names
-
-BEFORE = ": requires_grad=True, or x.requires_grad_() before it is used"
-
-
-@dataclass(frozen=True)
-class Told:
-    """What happened, in a sentence; what mends it, and the lines to change."""
-
-    reason: str
-    mend: str
-    changes: Sequence[Change] = ()
+    from gradcli.script.recorded import Recorded
 
 
-@dataclass(frozen=True)
+@dataclass
 class Scene:
-    """Where an error arose: the script, the line, what the script calls its tensors there, and the message."""
+    """A line of a script, or of a file that it imports, and the names that hold there."""
 
     script: Script
     line: int
-    frame: Any
     names: Names
-    message: str
 
-    def code(self, line: int) -> str:
-        """Return a line with its number: line 3, `y = x.exp()`."""
-        found = code_at(self.script, line)
-        return f"{where(self.script, line)}, `{found}`," if found else where(self.script, line)
-
-    def name(self, x: Any, otherwise: str = "it") -> str:
+    def name(self, x: Any, otherwise: str = "x") -> str:
         """Return what the script calls a tensor, or the step that made one."""
         return self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None))) or otherwise
 
-    def value(self, node: ast.AST) -> Any:
-        """Return the value of an expression that only looks something up; None of another one."""
-        match node:
-            case ast.Name():
-                return self.frame.f_locals.get(node.id, self.frame.f_globals.get(node.id))
-            case ast.Constant():
-                return node.value
-            case ast.Attribute():
-                return getattr(self.value(node.value), node.attr, None)
-            case ast.Subscript():
-                try:
-                    return self.value(node.value)[self.value(node.slice)]
-                except Exception:  # a key that is not there, or no container
-                    return None
-        return None
+    def file(self, line: int) -> str:
+        """Return the file of a line: that of the script, where the line knows none."""
+        return getattr(line, "file", "") or self.script.name
 
-    def text(self, line: int | None = None) -> Text:
-        """Return the text of the file of a line: of the one where the error arose, if none is given."""
-        file = getattr(self.line if line is None else line, "file", "") or self.script.name
-        if file == self.script.name:
-            return Text(file, self.script.source)
-        import linecache
+    def source(self, line: int) -> str:
+        """Return a line, without the space around it, and the comment behind it."""
+        file = self.file(line)
+        own = file == self.script.name
+        found = source_line(self.script, line) if own else linecache.getline(file, line).strip()
+        code = re.match(r"""(?:[^#'"]|"[^"]*"|'[^']*')*""", found)[0]  # type: ignore[index]
+        return code.rstrip() if found.startswith("#", len(code)) else found
 
-        return Text(file, "".join(linecache.getlines(file)))
+    def where(self, line: int) -> str:
+        """Return a line in words: line 5, or line 5 of helper.py."""
+        file = self.file(line)
+        return f"line {int(line)}" + ("" if file == self.script.name else f" of {Path(file).name}")
+
+    def code(self, line: int) -> str:
+        """Return a line with its number, for the middle of a sentence: line 3, `y = x.exp()`, with the comma."""
+        found = self.source(line)
+        return f"{self.where(line)}, `{found}`," if found else self.where(line)
+
+    def lines(self, lines: Iterable[int]) -> str:
+        """Return several lines in words: lines 5 and 7."""
+        own = sorted({(self.file(line), int(line)): line for line in lines}.items())
+        if len(own) == 1 or len({file for (file, _), _ in own}) > 1:
+            return " and ".join(self.where(line) for _, line in own)
+        numbers = [str(number) for (_, number), _ in own]
+        if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
+            numbers = [f"{numbers[0]} to {numbers[-1]}"]
+        first = own[0][1]
+        return f"lines {in_words(numbers)}{self.where(first).removeprefix(f'line {int(first)}')}"
 
 
-def scene_of(error: BaseException, script: Script) -> Scene | None:
-    """Return the place where an error arose: the innermost one in a file that is the user's."""
-    from gradcli.pytorch.record import Line
-    from gradcli.script.naming import names_of
+@dataclass
+class Told(Scene):
+    """The line of a call that is explained, and the system that was recorded before it ran; or why there is none."""
 
-    found = None
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        module = frame.f_globals.get("__name__", "")
-        beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
-        if file == script.name or (beside and not module.startswith("gradcli.")):
-            found = frame, number, file
-    if found is None:
-        return None
-    line = Line(found[1])
-    line.file = found[2]
-    return Scene(script, line, found[0], names_of(found[0]), str(error))
+    recorded: Recorded | None = None
+    trouble: str = ""
+    steps: bool = False  # whether the tables of steps are asked for
+    reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
+    notes: Notes = field(default_factory=Notes)
+
+    def name(self, x: Any, otherwise: str = "x") -> str:
+        """Return what the system calls a tensor, or the script."""
+        return super().name(x, otherwise) if self.recorded is None else self.recorded.name(x)

@@ -34,7 +34,7 @@ CASES = [
     ("std(x)", "x=[2,2]", "at x[0] = 2, std(x)", "0, as for norm"),
     ("max(x)", "x=[1,3,3]", "at x[1] = 3, max(x)", "an equal share for each of the largest"),
     ("min(x)", "x=[1,1,3]", "at x[0] = 1, min(x)", "an equal share for each of the smallest"),
-    ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3, max(x, axis=0)", "the first of them"),
+    ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3, max(x, axis=0)", "the first of the largest"),
 ]
 
 

@@ -14,7 +14,7 @@ PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
 TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
 
 
-TELLING = ("refusal", "told", "warn", "warn_once", "check_unmapped")
+TELLING = {"refusal": 0, "told": 0, "warn": 0, "warn_once": 0, "check_unmapped": 0, "refuse_if": 1}  # where the name is
 
 
 def names(node):
@@ -29,10 +29,10 @@ def names(node):
 def calls():
     for path in HERE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            own = getattr(node, "func", None)
-            if getattr(own, "id", "") in TELLING and not isinstance(node.args[0], ast.Name):
+            at = TELLING.get(getattr(getattr(node, "func", None), "id", ""))
+            if at is not None and not isinstance(node.args[at], ast.Name):
                 several = any(isinstance(a, ast.Starred) for a in node.args)
-                yield from ((name, 99 if several else len(node.args) - 1) for name in names(node.args[0]))
+                yield from ((name, 99 if several else len(node.args) - 1 - at) for name in names(node.args[at]))
 
 
 def test_every_message_is_told_with_its_values():

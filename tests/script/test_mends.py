@@ -13,8 +13,8 @@ from lost_threads import LOST, SLIPS
 
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script, run
-from gradcli.script.errors import explained, why
-from gradcli.script.source import Change, changed
+from gradcli.script.errors.source import Change, changed
+from gradcli.script.errors.why import answer, why
 
 RECORDED = json.loads(ERRORS.read_text("utf-8"))
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -50,7 +50,7 @@ def test_the_change_mends_the_script(name):
     error = ending(text).error
     assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
     script = Script(text, "script.py", None)
-    told, shown = explained(error, script), why(error, script)
+    told, shown = answer(error, script), why(error, script)
     mended = changed(text, told.changes)
     assert mended != text
     assert error_of(mended) == ""
@@ -62,7 +62,7 @@ def test_the_change_mends_the_script(name):
 def test_what_no_line_mends_is_said_in_words(name):
     error = ending(IN_WORDS[name]).error
     assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
-    told = explained(error, Script(IN_WORDS[name], "script.py", None))
+    told = answer(error, Script(IN_WORDS[name], "script.py", None))
     assert not told.changes
     assert told.reason
     assert told.mend
@@ -73,7 +73,7 @@ def test_a_thread_that_was_lost_is_kept(name):
     text, gradient = LOST[name]
     error = ending(text).error
     assert line_of(error) == RECORDED[name]
-    told = explained(error, Script(text, "script.py", None))
+    told = answer(error, Script(text, "script.py", None))
     assert told.changes
     mended = changed(text, told.changes)
     assert error_of(f"{mended}assert {gradient} is not None\n") == ""
@@ -83,7 +83,7 @@ def test_a_thread_that_was_lost_is_kept(name):
 def test_a_slip_is_mended(name):
     error = ending(SLIPS[name]).error
     assert line_of(error) == RECORDED[name]
-    changes = explained(error, Script(SLIPS[name], "script.py", None)).changes
+    changes = answer(error, Script(SLIPS[name], "script.py", None)).changes
     assert changes
     assert error_of(changed(SLIPS[name], changes)) == ""
 

@@ -25,12 +25,7 @@ def _listed(x: Any) -> list[Any]:
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
+    tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
     chosen = None if inputs is None else _listed(inputs)
@@ -90,8 +85,6 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
     roots = _listed(outputs)
-    if not roots:
-        raise RuntimeError("'backward' called with no tensors")  # pragma: no cover
     vs = [None] * len(roots) if given is None else _listed(given)
     for v in vs[: len(roots)]:
         if v is not None and not isinstance(v, Tensor):

@@ -18,7 +18,7 @@ from gradcli.pytorch.operations.products import einsum
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
-from gradcli.pytorch.registry import TORCH, both, function, return_type
+from gradcli.pytorch.registry import TORCH, function, method, return_type
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _AMINMAX = return_type("aminmax", "min", "max")
@@ -141,6 +141,6 @@ def _step(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _name, _made in BOTH.items():
-    both(_name)(_step(_name, _made))
+    method(_name)(_step(_name, _made))
 for _name, _made in TORCH_ONLY.items():
     function(_name)(_step(_name, _made))

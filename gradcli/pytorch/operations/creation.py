@@ -13,7 +13,7 @@ from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
-from gradcli.pytorch.messages import refusal, warn, warn_once
+from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import SHORT, to
 from gradcli.pytorch.operations.views import shape_of
@@ -39,8 +39,8 @@ def _values(data: Any, wanted: Any = None) -> Array:
 def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
     """Return numbers in a dtype; those too large for a real one are infinite."""
     limits = np.iinfo(kind) if kind.kind in "iu" else None
-    if limits and np.isfinite(numbers).all() and ((numbers < limits.min) | (numbers > limits.max)).any():
-        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    too_large = limits and np.isfinite(numbers).all() and ((numbers < limits.min) | (numbers > limits.max)).any()
+    refuse_if(too_large, "number too large", kind.name)
     with np.errstate(all="ignore"):
         return numbers.astype(kind)
 
@@ -54,8 +54,7 @@ def _dtypes_of_numbers(data: Any) -> set[DType]:
 def _plain(data: Any, tensors: set[DType]) -> Any:
     """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
     if isinstance(data, Tensor):
-        if data._a.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+        refuse_if(data._a.size != 1, "array among numbers")
         tensors.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
@@ -92,8 +91,7 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     if wanted is None:
         raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
     found = of_array(array.astype(wanted.numpy, copy=False))
-    if requires_grad and found._a.dtype.kind != "f":
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
     found._requires = requires_grad
     return found
 
@@ -116,8 +114,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    refuse_if(not isinstance(array, np.ndarray), "no array", type(array).__name__)
     return made(array)
 
 
@@ -136,12 +133,10 @@ def sized(
         raise TypeError(f"sized() got an unexpected keyword argument '{name}'")
     check_device(device)
     shape = shape_of(size)
-    if any(n < 0 for n in shape):
-        least = next(n for n in shape if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {least}: {list(shape)}")
+    for n in shape:
+        refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
-    if (needed := count * wanted.itemsize) > _MOST:
-        raise refusal("no room", needed)
+    refuse_if(count * wanted.itemsize > _MOST, "no room", count * wanted.itemsize)
     return made(np.asarray(fill(count), wanted.numpy).reshape(shape), None, requires_grad)
 
 
@@ -217,8 +212,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **o
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
     wanted = chosen(dtype, dtypes.int64 if whole else default_dtype())
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    refuse_if((end - start) * step < 0, "step away from the end")
     count = math.ceil((end - start) / step)
     fill = (lambda n: start + step * np.arange(n)) if whole else (lambda n: _steps(start, step, n, wanted.numpy))
     return sized((count,), wanted, fill, **options)

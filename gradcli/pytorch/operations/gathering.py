@@ -12,7 +12,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
@@ -31,12 +31,10 @@ def _axis(x: Tensor, dim: int) -> tuple[int, int]:
 def _each(x: Tensor, dim: int, index: Tensor) -> Array:
     """Return for each place along an axis which element is meant."""
     own = index._a[..., 0]
-    if own.dtype.kind != "i":
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    refuse_if(own.dtype.kind != "i", "dtype of places to gather")
     axis, size = _axis(x, dim)
     bad = own[(own < 0) | (own >= size)]
-    if bad.size:
-        raise RuntimeError(f"index {bad[0]} is out of bounds for dimension {dim} with size {size}")
+    refuse_if(bad.size, "place to gather outside", *bad[:1], dim, size)
     if not x.dim():
         return own
     there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(own.shape))]
@@ -46,15 +44,13 @@ def _each(x: Tensor, dim: int, index: Tensor) -> Array:
 def _slices(x: Tensor, dim: int, index: Tensor) -> Array:
     """Return which elements the slices at places along an axis have."""
     (axis, size), own = _axis(x, dim), index._a.reshape(-1)
-    if ((own < 0) | (own >= size)).any():
-        raise IndexError("index out of range in self")
+    refuse_if(((own < 0) | (own >= size)).any(), "slice outside")
     return np.take(numbers_of(x), own, axis) if x.dim() else own[0]
 
 
 def _masked(x: Tensor, mask: Tensor) -> Array:
     """Return which elements a mask chooses."""
-    if mask._a.dtype != bool:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    refuse_if(mask._a.dtype != bool, "mask of another dtype")
     numbers, own = np.broadcast_arrays(numbers_of(x), mask._a[..., 0])
     return numbers[own]
 
@@ -70,15 +66,13 @@ def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     """Return a tensor with other numbers at places: those of a tensor, or one for all."""
     number = int(name == "scatter" and not isinstance(value, Tensor))
     own = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    if own._a.dtype != x._a.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    refuse_if(own._a.dtype != x._a.dtype, "dtype of what is put", name)
     return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
     """Return a tensor with other numbers added at places."""
-    if value._a.dtype != x._a.dtype:
-        raise refusal("source of another dtype", name, x.dtype.word, value.dtype.word)
+    refuse_if(value._a.dtype != x._a.dtype, "source of another dtype", name, x.dtype.word, value.dtype.word)
     own = Places.of(places.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:
@@ -135,11 +129,8 @@ for _name, _made in _BOTH.items():
 @function("one_hot")
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     own = tensor._a[..., 0]
-    if own.dtype != np.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if (own < 0).any():
-        raise RuntimeError("Class values must be non-negative.")
+    refuse_if(own.dtype != np.int64, "dtype of classes")
+    refuse_if((own < 0).any(), "negative class")
     count = num_classes if num_classes > 0 else int(own.max()) + 1
-    if (own >= count).any():
-        raise RuntimeError("Class values must be smaller than num_classes.")
+    refuse_if((own >= count).any(), "class outside")
     return of_array((own[..., None] == np.arange(count)).astype(np.int64))

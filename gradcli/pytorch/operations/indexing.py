@@ -10,11 +10,9 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.pytorch.calls import called, moved
-from gradcli.pytorch.messages import refusal, typename
+from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, of_array
-
-_KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
 
 
 def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
@@ -23,9 +21,8 @@ def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
     Errors: `IndexError` for one that is not there.
     """
     own = np.asarray(numbers, dtype=np.int64)
-    bad = (own < -size) | (own >= size)
-    if bad.any():
-        raise IndexError(f"index {own[bad].reshape(-1)[0]} is out of bounds for dimension {dim} with size {size}")
+    bad = own[(own < -size) | (own >= size)]
+    refuse_if(bad.size, "place outside", *bad.reshape(-1)[:1], dim, size)
     return np.where(own < 0, own + size, own)
 
 
@@ -84,15 +81,13 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     size = x.shape[axis] if axis < x.dim() else 0
     if isinstance(k, slice):
         parts = [int(v) if isinstance(v, Tensor) else v for v in (k.start, k.stop, k.step)]
-        if parts[2] is not None and parts[2] <= 0:
-            raise ValueError("step must be greater than zero")
+        refuse_if(parts[2] is not None and parts[2] <= 0, "step of a slice")
         return [range(size)[slice(*parts)]]
     if isinstance(k, Tensor):
         k = k._a[..., 0] if k.dim() or k._a.dtype.kind not in "i" else int(k)
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
         return [int(checked_places(k, size, axis))]
-    if not isinstance(k, list | range | np.ndarray):
-        raise IndexError(_KINDS.format(type(k).__name__))
+    refuse_if(not isinstance(k, list | range | np.ndarray), "kind of an index", type(k).__name__)
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
         own = tuple(x.shape[axis : axis + k.ndim])
@@ -100,8 +95,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
             at = next(i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n)
             raise refusal("shape of a mask", list(k.shape), at, list(x.shape), axis + at)
         return [Places.of(p) for p in np.nonzero(k)]
-    if k.dtype.kind not in "iu":
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    refuse_if(k.dtype.kind not in "iu", "dtype of an index")
     return [Places.of(checked_places(k, size, axis))]
 
 
@@ -166,28 +160,22 @@ def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
     numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
     new = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    if new.dtype is not x.dtype:
-        raise refusal("dtype of what is assigned", x.dtype.word, new.dtype.word)
+    refuse_if(new.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, new.dtype.word)
     while new.dim() > numbers.ndim and new.shape[0] == 1:
         new = new[0]
-    if not _fits(new.shape, numbers.shape):
+    fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
+    if not fits or new.dim() > numbers.ndim:
         raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
     places = Places.of(numbers.reshape(-1))
     rebased(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
 
 
-def _fits(own: tuple[int, ...], there: tuple[int, ...]) -> bool:
-    """Tell whether an array of a shape can be repeated to another one."""
-    return len(own) <= len(there) and all(m in (1, n) for m, n in zip(own[::-1], there[::-1], strict=False))
-
-
 def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
-    if len(own) > len(shape):
-        raise refusal("rank of an expand", x.dtype.tensor, list(own), list(shape), len(shape), len(own))
-    if -1 in shape[: len(shape) - len(own)]:
-        where = f"a leading, non-existing dimension {shape.index(-1)}"
-        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in {where}")
+    sizes = x.dtype.tensor, list(own), list(shape), len(shape), len(own)
+    refuse_if(len(own) > len(shape), "rank of an expand", *sizes)
+    for axis, n in enumerate(shape[: len(shape) - len(own)]):
+        refuse_if(n == -1, "new axis of an expand", axis)
     for k in range(1, len(own) + 1):
         if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
             raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))

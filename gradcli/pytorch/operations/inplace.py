@@ -13,7 +13,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
@@ -73,14 +73,13 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     """Return a result in the dtype of the tensor that takes it, which has its shape."""
     found = result
     if found._a.dtype != x._a.dtype:
-        if found._a.dtype.kind == "f" != x._a.dtype.kind or x._a.dtype == bool:
-            wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
-            raise RuntimeError(f"result type {found.dtype.word} can't be cast to the desired output type {wanted}")
+        wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+        fits = x._a.dtype != bool and (found._a.dtype.kind != "f" or x._a.dtype.kind == "f")
+        refuse_if(not fits, "dtype of what is written", found.dtype.word, wanted)
         found = to(result, x.dtype)
         if result._fn is not None:
             called(found, result._fn.name())
-    if found._a.shape != x._a.shape:
-        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(found.shape)}")
+    refuse_if(found._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(found.shape))
     return found
 
 
@@ -134,8 +133,8 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     check(x)
     other = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
     shape, dtype = tuple(x.shape), x.dtype.name
-    if other.dim() and (whole := common_shape((shape, other.shape))) != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
+    whole = common_shape((shape, other.shape)) if other.dim() else shape
+    refuse_if(whole != shape, "shape of what is written", list(shape), list(whole))
     if not Mode.grad or not (x.requires_grad or other.requires_grad):
         _write(x, other._a, how, False)
         return x
@@ -158,8 +157,8 @@ def copied_into(x: Tensor, value: Any) -> Tensor:
 @method("fill_")
 def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
-    if isinstance(value, Tensor) and value.dim():
-        raise refusal("fill with an array", value.dim())
+    rank = value.dim() if isinstance(value, Tensor) else 0
+    refuse_if(rank, "fill with an array", rank)
     return _replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
@@ -182,6 +181,9 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
     return rebased(x, compute, name)
 
 
+_OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
+
+
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
@@ -189,8 +191,7 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
         return None
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if args and args[0] is None and name in ("add_", "sub_", "mul_", "div_"):
-            raise TypeError(f"{name}(): argument 'other' (position 1) must be Tensor, not NoneType")
+        refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
@@ -212,8 +213,7 @@ def _turned(name: str) -> None:
 
     def call(self: Tensor, *args: Any) -> Tensor:
         check(self)
-        if name == "t_" and self.dim() > 2:
-            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.dim()}D")
+        refuse_if(name == "t_" and self.dim() > 2, "rank of a t", name, self.dim())
         found = getattr(Tensor, name.removesuffix("_"))(self, *args)
         self._memory.version += 1
         self._a, self._seen = found._a, self._memory.version
@@ -235,8 +235,7 @@ for _name in ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdi
 @method("resize_")
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
-    if self.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
+    refuse_if(self.requires_grad, "resized leaf")
     if not self.is_contiguous() or math.prod(shape) > self.numel():
         raise MissingError("resize_(…) to more elements")
     self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import cast
 from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.operations.indexing import numbers_of, taken
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
@@ -41,39 +41,30 @@ def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tu
     return parts
 
 
-def _axis_of(x: Tensor, dim: int, error: Exception) -> int:
+def _axis_of(name: str, x: Tensor, dim: int) -> int:
     """Return an axis as counted from the front; a number has none."""
-    if not x.dim():
-        raise error
+    refuse_if(not x.dim(), f"{name} of a number")
     return axis_of(dim, x.dim())
-
-
-def _scalar(name: str) -> Exception:
-    return RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
 @both("split", "split_with_sizes")
 def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = _axis_of(tensor, dim, _scalar("split"))
+    axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
-        if sum(split_size) != n:
-            raise refusal("sizes of a split", n, axis, list(split_size))
+        refuse_if(sum(split_size) != n, "sizes of a split", n, axis, list(split_size))
         ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
     else:
-        if split_size < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
-        if not split_size and n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+        refuse_if(split_size < 0, "negative size to split", split_size)
+        refuse_if(not split_size and n, "no size to split", n)
         ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
     return _parts(tensor, axis, map(range, ends, ends[1:]), name)
 
 
 @both("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = _axis_of(input, dim, _scalar("chunk"))
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    axis = _axis_of("chunk", input, dim)
+    refuse_if(chunks <= 0, "count of chunks", chunks)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
@@ -86,30 +77,28 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @both("unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = _axis_of(input, dim, IndexError("Dimension specified as 0 but tensor has no dimensions"))
+    axis = _axis_of("unbind", input, dim)
     return _parts(input, axis, range(input.shape[axis]), "Unbind")
 
 
 @method("__iter__")
 def _iterated(self: Tensor) -> Any:
-    if not self.dim():
-        raise TypeError("iteration over a 0-d tensor")
+    refuse_if(not self.dim(), "iteration over a number")
     return iter(unbind(self))
 
 
 @both("select")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    axis = _axis_of(input, dim, IndexError("select() cannot be applied to a 0-dim tensor."))
-    if not -input.shape[axis] <= index < input.shape[axis]:
-        raise refusal("place of a select", index, list(input.shape), axis)
-    return _part(input, axis, index % input.shape[axis], "SelectBackward0")
+    axis = _axis_of("select", input, dim)
+    size = input.shape[axis]
+    refuse_if(not -size <= index < size, "place of a select", index, list(input.shape), axis)
+    return _part(input, axis, index % size, "SelectBackward0")
 
 
 @both("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    axis = _axis_of(input, dim, RuntimeError("narrow() cannot be applied to a 0-dim tensor."))
-    if start + length > input.shape[axis]:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[axis]}).")
+    axis = _axis_of("narrow", input, dim)
+    refuse_if(start + length > input.shape[axis], "end of a narrow", start, length, input.shape[axis])
     return _part(input, axis, range(start, start + length))
 
 
@@ -124,17 +113,11 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
-    if not isinstance(tensors, list | tuple):
-        kind = type(tensors).__name__
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
+    refuse_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
     found = list(tensors)
-    if not found and name == "cat":
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    if not found:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    refuse_if(not found, f"{name} of nothing" if name == "cat" else "no parts", name)
     for i, x in enumerate(found):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+        refuse_if(not isinstance(x, Tensor), "kind of a part", i, type(x).__name__)
     return found
 
 
@@ -147,16 +130,13 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
-        if not p.dim():
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+        refuse_if(not p.dim(), "cat of a number", i)
     parts = [p for p in whole if p.shape != (0,)] or whole[:1]
     at = axis_of(dim if axis is None else axis, parts[0].dim())
     for i, p in enumerate(parts[1:], 1):
-        if p.dim() != parts[0].dim():
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {parts[0].dim()} and {p.dim()}")
+        refuse_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
-            if k != at and m != n:
-                raise refusal("sizes of a cat", at, m, n, i)
+            refuse_if(k != at and m != n, "sizes of a cat", at, m, n, i)
     return _joined("cat", parts, at, construct.concatenate, whole)
 
 
@@ -165,8 +145,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
-        if p.shape != parts[0].shape:
-            raise refusal("sizes of a stack", list(parts[0].shape), list(p.shape), i)
+        refuse_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
     return _joined("stack", parts, at, construct.stack, parts)
 
 
@@ -221,14 +200,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
-    if not repeats:
-        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
+    refuse_if(not repeats, "repeat without times")
     times = shape_of(repeats)
-    if len(times) < self.dim():
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    if min(times, default=1) < 0:
-        shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
+    refuse_if(len(times) < self.dim(), "rank of a repeat")
+    shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
+    refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
     found = named("repeat", self, *(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
     return found if 0 not in times else called(found[some], "RepeatBackward0")  # type: ignore[no-any-return]

@@ -11,11 +11,11 @@ from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, typed
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, told
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import Number, both, method, no_overload, tensor_like
+from gradcli.pytorch.registry import check_overload, check_tensors, function, method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -48,23 +48,23 @@ def _sum(op: str) -> Callable[..., Tensor]:
     return made
 
 
-add = both("add")(_sum("add"))
-sub = both("sub", "subtract")(_sum("sub"))
+add = method("add")(_sum("add"))
+sub = method("sub", "subtract")(_sum("sub"))
 
 
-@both("rsub")
+@method("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
 
 
-@both("neg", "negative")
+@method("neg", "negative")
 def neg(input: Tensor) -> Tensor:
     if is_boolean(input):
         raise refusal("sign of a mask", "Negation", "on a bool tensor")
     return pointwise("neg", input)
 
 
-@both("div", "divide", "true_divide")
+@method("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return pointwise("div", input, other)
@@ -93,20 +93,20 @@ def _quotient(op: str, grad: str, input: Any, other: Any) -> Tensor:
     return found
 
 
-@both("floor_divide")
+@method("floor_divide")
 def floor_divide(input: Any, other: Any) -> Tensor:
     return _quotient("floor_divide", "torch::autograd::NotImplemented", input, other)
 
 
-@both("remainder")
+@method("remainder")
 def remainder(input: Any, other: Any) -> Tensor:
     return _quotient("mod", "RemainderBackward{}", input, other)
 
 
-both("fmod")(lambda input, other: _quotient("fmod", "FmodBackward{}", input, other))
+method("fmod")(lambda input, other: _quotient("fmod", "FmodBackward{}", input, other))
 
 
-@both("pow")
+@method("pow")
 def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(exponent, Tensor):
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
@@ -128,7 +128,7 @@ def _of_two(op: str) -> Callable[..., Tensor]:
 
 
 _ROWS = {
-    op: both(op, word)(_of_two(op))
+    op: method(op, word)(_of_two(op))
     for op, word in (
         ("mul", "multiply"),
         ("lt", "less"),
@@ -147,8 +147,8 @@ def _logical(op: str) -> Callable[..., Tensor]:
     return lambda *given: pointwise(op, *(x if is_boolean(x) else x != 0 for x in given))
 
 
-_LOGICAL = {word: both(f"logical_{word}")(_logical(op)) for word, op in (("and", "and"), ("or", "or"), ("xor", "ne"))}
-logical_not = both("logical_not")(_logical("not"))
+_LOGICAL = {word: method(f"logical_{word}")(_logical(op)) for word, op in (("and", "and"), ("or", "or"), ("xor", "ne"))}
+logical_not = method("logical_not")(_logical("not"))
 
 
 def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
@@ -161,13 +161,13 @@ def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
         return new(function(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
 
-    return both(kernel)(made)
+    return method(kernel)(made)
 
 
 _BITWISE = {word: _bitwise(f"bitwise_{word}", getattr(np, f"bitwise_{word}")) for word in ("and", "or", "xor")}
 
 
-@both("bitwise_not")
+@method("bitwise_not")
 def bitwise_not(self: Tensor) -> Tensor:
     if is_boolean(self):
         return logical_not(self)
@@ -217,22 +217,13 @@ method("__invert__")(bitwise_not)
 # Choices
 
 
-_WHERE = (
-    "Tensor condition",
-    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
-    "Tensor condition, Number self, Tensor other",
-    "Tensor condition, Tensor input, Number other",
-    "Tensor condition, Number self, Number other",
-)
-
-
-@both("where")
+@function("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
+        check_tensors(where, "where", [condition])
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     given = (condition, input) if other is None else (condition, input, other)
-    if len(given) < 3 or not isinstance(condition, Tensor) or not all(isinstance(x, (Tensor, *Number)) for x in given):
-        raise no_overload("where", given, _WHERE)
+    check_overload("where", given, told("calls of where").split("\n"))
     if condition._a.dtype not in (bool, np.uint8):
         raise refusal("condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
@@ -245,14 +236,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @method("where")
 def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
-    if not isinstance(condition, Tensor) or not isinstance(other, (Tensor, *Number)):
-        raise no_overload(
-            "where", (condition, other), ("Tensor condition, Tensor other", "Tensor condition, Number other")
-        )
+    check_overload("where", (condition, other), told("calls of the method where").split("\n"))
     return where(condition, self, other)
 
 
-@both("masked_fill")
+@method("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor) and value.dim():
         raise refusal("value of a mask", value.dim())

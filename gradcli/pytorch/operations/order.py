@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.operations.indexing import taken
-from gradcli.pytorch.registry import both, found, return_type
+from gradcli.pytorch.registry import found, method, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
@@ -33,16 +33,16 @@ def _along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
 _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthvalue")
 
 
-@both("sort")
+@method("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     order, at = _order(input, dim, descending)
     return found(_SORT, _along(input, order, at, "sort", "SortBackward0"), order)
 
 
-both("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array(_order(input, dim, descending)[0]))
+method("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array(_order(input, dim, descending)[0]))
 
 
-@both("topk")
+@method("topk")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     order, at = _order(input, dim, largest)
     if not 0 <= k <= (input.shape[at] if input.dim() else 1):
@@ -51,7 +51,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return found(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
 
 
-@both("kthvalue")
+@method("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
     if not 1 <= k <= (input.shape[at] if input.dim() else 1):
@@ -63,7 +63,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     return found(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))
 
 
-@both("nonzero")
+@method("nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     places = np.nonzero(input._a)[:-1] if input.dim() or not as_tuple else np.nonzero(input._a)
     if as_tuple:
@@ -72,7 +72,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return of_array(np.stack(places, axis=1) if places else np.zeros((count, 0), np.int64))
 
 
-@both("unique")
+@method("unique")
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
@@ -84,7 +84,7 @@ def unique(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-@both("bincount")
+@method("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     own = None if weights is None else weights._a[..., 0]
     if input._a.dtype.kind not in "iu":

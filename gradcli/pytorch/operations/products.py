@@ -13,7 +13,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, function
+from gradcli.pytorch.registry import function, method
 from gradcli.pytorch.tensor import Tensor
 
 # What PyTorch calls the factors of each product, and how many axes they have.
@@ -53,14 +53,14 @@ def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
     return _multiplied(a, b, f"{name.capitalize()}Backward0")
 
 
-mm: Callable[..., Tensor] = both("mm")(lambda input, mat2: _product("mm", input, mat2))
-mv: Callable[..., Tensor] = both("mv")(lambda input, vec: _product("mv", input, vec))
-dot: Callable[..., Tensor] = both("dot")(lambda input, tensor: _product("dot", input, tensor))
-both("bmm")(lambda input, mat2: _product("bmm", input, mat2))
-both("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
+mm: Callable[..., Tensor] = method("mm")(lambda input, mat2: _product("mm", input, mat2))
+mv: Callable[..., Tensor] = method("mv")(lambda input, vec: _product("mv", input, vec))
+dot: Callable[..., Tensor] = method("dot")(lambda input, tensor: _product("dot", input, tensor))
+method("bmm")(lambda input, mat2: _product("bmm", input, mat2))
+method("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
 
 
-@both("matmul")
+@method("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
     if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
@@ -79,7 +79,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-@both("addmm")
+@method("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
@@ -90,7 +90,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 
-@both("outer", "ger")
+@method("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     _check("outer", input, vec2)
     return input.reshape(-1, 1) * vec2  # type: ignore[attr-defined,no-any-return]

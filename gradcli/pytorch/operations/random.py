@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import chosen, default_dtype, int64
 from gradcli.pytorch.generator import DEFAULT, Generator
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
 from gradcli.pytorch.operations.inplace import refilled
@@ -50,8 +51,7 @@ def _integers(
 ) -> Tensor:
     given = bounds if high is None else (*bounds, high)
     first, last = map(int, given if len(given) > 1 else (low, *given))
-    if first >= last:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
+    refuse_if(first >= last, "bounds of a randint", first, last)
     return sized(size, chosen(dtype, int64), lambda n: (generator or DEFAULT).integers(first, last, n), **options)
 
 
@@ -79,10 +79,8 @@ def normal(
     **options: Any,
 ) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
-    if spread and not (std._a >= 0).all():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not spread and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
+    refuse_if(not spread and std < 0, "negative spread", std)
     if not spread and not isinstance(mean, Tensor):
         wanted = chosen(dtype, default_dtype())
         return sized(size, wanted, lambda n: g.normal(n, wanted.numpy, float(mean), float(std)), **options)
@@ -97,8 +95,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     limit = input._a if p is None else np.float64(p)
     kind = np.float32 if limit.dtype == np.float32 else np.float64
     drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
-    if p is None and ((limit < 0) | (limit > 1)).any():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    refuse_if(p is None and ((limit < 0) | (limit > 1)).any(), "no probability")
     return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
 
 
@@ -107,17 +104,11 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
-    if own.dtype.kind != "f":
-        word = input.dtype.word
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {word}")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > own.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if (own < 0).any() or not np.isfinite(own).all():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not own.sum(-1).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)
+    refuse_if(num_samples <= 0, "no samples")
+    refuse_if(not replacement and num_samples > own.shape[-1], "too many samples")
+    refuse_if((own < 0).any() or not np.isfinite(own).all(), "no weights")
+    refuse_if(not own.sum(-1).all(), "sum of weights")
     if replacement and num_samples > 1:
         found = np.stack([_replacing(g, row, num_samples) for row in own])
     else:
@@ -137,10 +128,9 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 # In place
 
 
-def _normal(self: Tensor, g: Generator, mean: float, std: float) -> Any:
-    if self._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"normal_kernel_cpu\" not implemented for '{self.dtype.word}'")
-    return g.normal(self.numel(), self._a.dtype, mean, std, not self.is_contiguous())
+def _normal(x: Tensor, g: Generator, mean: float, std: float) -> Any:
+    refuse_if(x._a.dtype.kind != "f", "normal numbers that are whole", x.dtype.word)
+    return g.normal(x.numel(), x._a.dtype, mean, std, not x.is_contiguous())
 
 
 def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:

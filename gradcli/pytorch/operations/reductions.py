@@ -17,7 +17,7 @@ from gradcli.pytorch.messages import refusal, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
-from gradcli.pytorch.registry import both, found, return_type
+from gradcli.pytorch.registry import found, method, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
@@ -69,7 +69,7 @@ def _reduced(name: str) -> None:
         grad = f"{name.capitalize()}Backward{int(dim is not ...)}" if name in ("sum", "mean", "prod") else None
         return _over(name, x, axes, keepdim, lambda n: _node(name, n, axes), name=grad)
 
-    both(name)(made)
+    method(name)(made)
 
 
 for _name in ("sum", "mean", "prod", "logsumexp", "amax", "amin"):
@@ -90,14 +90,14 @@ def _spread(name: str) -> None:
             warn("degrees of freedom", name)
         return _over(name, input, axes, keepdim, lambda n: construct.spreadness(name, n, axes, less), settings=(less,))
 
-    both(name)(made)
+    method(name)(made)
 
 
 _spread("std")
 _spread("var")
 
 
-@both("norm")
+@method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
     if x._a.dtype.kind != "f":
@@ -129,7 +129,7 @@ def _any_all(name: str) -> None:
         axes = axes_of(dim if axis is None else axis, input.dim())
         return new(np.asarray(getattr(np, name)(input._a != 0, axis=axes, keepdims=keepdim)))
 
-    both(name)(made)
+    method(name)(made)
 
 
 _any_all("any")
@@ -192,7 +192,7 @@ def _extreme(name: str, pairwise: str, number: int) -> None:
         values = apply(f"{name}_dim", make, (input,), (at, keepdim), f"{word}Backward{number}")
         return found(kind, values, _places(name, input, at, keepdim))
 
-    both(name)(made)
+    method(name)(made)
 
 
 _extreme("max", "maximum", 0)
@@ -214,7 +214,7 @@ def _extreme_place(name: str) -> None:
             note_lost(places, (input,), name)
         return places
 
-    both(name)(made)
+    method(name)(made)
 
 
 _extreme_place("argmax")

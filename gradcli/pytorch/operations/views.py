@@ -14,7 +14,7 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
-from gradcli.pytorch.messages import refusal, told, warn, warn_once
+from gradcli.pytorch.messages import refuse_if, told, warn, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
@@ -57,13 +57,14 @@ def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes)
 
 
-def _filled(shape: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """Return sizes of which one may be -1, if there are so many elements in all."""
-    if shape.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
+def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
+    """Return sizes of so many elements in all, of which one may be -1."""
+    refuse_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
     found = tuple(size // (known or 1) if n == -1 else n for n in shape)
-    return found if size_of(found) == size and (known or -1 not in shape) else None
+    fits = size_of(found) == size and (known or -1 not in shape)
+    refuse_if(not fits, f"sizes of a {what}", list(shape), *values)
+    return found
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -72,10 +73,7 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
     """Return the shape that is meant by sizes, and whether a view of a tensor can have it."""
-    given, size = shape_of(sizes), x.numel()
-    shape = _filled(given, size)
-    if shape is None:
-        raise RuntimeError(f"shape '{list(given)}' is invalid for input of size {size}")
+    shape = _filled(shape_of(sizes), x.numel(), "view", x.numel())
     return shape, x._a.flags.c_contiguous or np.may_share_memory(x._a.reshape(*shape, 1), x._a)
 
 
@@ -84,8 +82,7 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     if sizes and not isinstance(sizes[0], int | tuple | list | Tensor):
         raise MissingError("Tensor.view(dtype)")
     shape, is_view = _shaped(self, sizes)
-    if not is_view:
-        raise refusal("view of a split axis")
+    refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
 
 
@@ -99,8 +96,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     sizes = tuple(input.shape) or (1,)
     first, last = axis_of(start_dim, len(sizes)), axis_of(end_dim, len(sizes))
-    if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    refuse_if(first > last, "order of axes to flatten")
     shape = (*sizes[:first], size_of(sizes[first : last + 1]), *sizes[last + 1 :])
     return input if shape == input.shape else reshape(input, shape)
 
@@ -108,9 +104,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @method("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     axis, shape = axis_of(dim, self.dim()), self.shape
-    found = _filled(sizes, shape[axis])
-    if found is None:
-        raise refusal("sizes of an unflatten", list(sizes), axis, shape[axis])
+    found = _filled(sizes, shape[axis], "part", axis, shape[axis])
     return view(self, (*shape[:axis], *found, *shape[axis + 1 :]))
 
 
@@ -126,8 +120,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 @both("t")
 def t(input: Tensor) -> Tensor:
-    if input.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
+    refuse_if(input.dim() > 2, "rank of a t", "t", input.dim())
     return _permuted(input, range(input.dim())[::-1], "TBackward0")
 
 
@@ -149,8 +142,7 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 def _turned(self: Tensor) -> Tensor:
-    if self.dim() == 1:
-        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    refuse_if(self.dim() == 1, "mT of a vector")
     if not self.dim():
         warn_once("mT of a number")
     return transpose(self, -2, -1) if self.dim() else self
@@ -170,8 +162,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @both("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
     order = list(shape_of(dims))
-    if len(order) != input.dim():
-        raise refusal("rank of a permute", input.dim(), len(order))
+    refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
@@ -249,7 +240,6 @@ Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
-    if self._base is not None:
-        raise refusal("view detached in place")
+    refuse_if(self._base is not None, "view detached in place")
     self._fn, self._requires = None, False
     return self

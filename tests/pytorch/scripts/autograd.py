@@ -319,19 +319,21 @@ for f in (torch.tanh, F.silu, F.gelu, F.softmax, F.log_softmax):
 x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
 z = torch.tensor([[0.5, 0.6], [0.7, 0.8]], requires_grad=True)
 v = torch.tensor([1.0, 2.0], requires_grad=True)
-for y in (
-    *(x**3, x**z, x * z, x * z.detach(), x / z, x.exp(), x.log(), x.tanh(), x.relu(), x.sqrt(), x.reciprocal(), x.sum(), x + 1),
-    *(x @ z, x @ v, v @ v, F.linear(x, z, v), x.prod(), x.norm(), x.max(), torch.where(x > 0.2, x, z), x.clamp(0.2)),
-    *(x.softmax(1), F.mse_loss(x, z), F.leaky_relu(x), F.gelu(x), x.std(), x.logsumexp(1), torch.maximum(x, z)),
+for y, words in (
+    *((x**3, "self"), (x**z, "self exponent result"), (x * z, "self other"), (x * z.detach(), "other"), (x / z, "self other")),
+    *((x.exp(), "result"), (x.log(), "self"), (x.tanh(), "result"), (x.relu(), "result"), (x.sqrt(), "result"), (x.reciprocal(), "result")),
+    *((x @ z, "self mat2"), (x @ v, "self vec"), (v @ v, "self tensor"), (F.linear(x, z, v), "mat1 mat2"), (x.prod(), "self result")),
+    *((x.norm(), "self result"), (x.max(), "self result"), (torch.where(x > 0.2, x, z), "condition"), (x.clamp(0.2), "self")),
+    *((x.softmax(1), "result"), (F.mse_loss(x, z), "self target"), (F.leaky_relu(x), "self"), (F.gelu(x), "self"), (x.std(), "self result")),
+    *((x.logsumexp(1), "self result"), (torch.maximum(x, z), "self other")),
 ):
     step = y.grad_fn
     print(step.name())
-    for word in "self other result exponent mat1 mat2 vec tensor target condition input".split():
-        if hasattr(step, f"_saved_{word}"):
-            kept = getattr(step, f"_saved_{word}")
-            print("  ", word, kept, kept is x, isinstance(kept, torch.Tensor) and kept.grad_fn is step)
+    for word in words.split():
+        kept = getattr(step, f"_saved_{word}")
+        print("  ", word, kept, kept is x, isinstance(kept, torch.Tensor) and kept.grad_fn is step)
 y = x.pow(2)
-print(x.equal(y.grad_fn._saved_self), y.grad_fn._saved_exponent, isinstance(y.grad_fn, torch.autograd.graph.Node))
+print(x.equal(y.grad_fn._saved_self), isinstance(y.grad_fn, torch.autograd.graph.Node))
 y.sum().backward()
 try:
     y.grad_fn._saved_self

@@ -103,6 +103,11 @@ print(torch.tensor([]).sum(), torch.zeros(0, 2).sum(0), torch.tensor([]).mean())
 # --- meshgrid and friends
 a, b = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
 print(a, b, torch.bincount(torch.tensor([0, 1, 1])), torch.logical_and(torch.tensor([True]), torch.tensor([False])), torch.logical_not(torch.tensor([0, 1])))
+# --- one matrix for all of a stack
+a, b = torch.arange(6.).view(1, 2, 3).requires_grad_(), torch.arange(24.).view(4, 3, 2).requires_grad_()
+for x, y in ((a, b), (b, a)):
+    (x @ y).sum().backward()
+    print(x.grad, y.grad)
 # --- last digits of products
 def bits(x):
     return x.detach().numpy().view("int32").tolist()

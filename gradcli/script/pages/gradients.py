@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.script.places import code_at, where
+import numpy as np
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.told import Told
+from gradcli.notation.numbers import array_text
+from gradcli.pytorch.backward import Call
+from gradcli.pytorch.cuts import CUTS
+from gradcli.pytorch.record import Line, Step, finite
+from gradcli.script.recorded import reachable
+from gradcli.script.scene import Told
+from gradcli.wrapping import in_words
 
 _MANY = 2  # leaves whose .grad is told one by one
 SHOWN = 36  # elements of an array that is written out
@@ -33,11 +37,9 @@ def _hook(change: Any, told: Told) -> str:
     own = "" if name.startswith("<") else f" {name}"
     place = ""
     if code is not None and not code.co_filename.startswith("<frozen"):
-        from gradcli.pytorch.record import Line
-
         line = Line(code.co_firstlineno)
         line.file = code.co_filename
-        place = f" ({where(told.script, line)})"
+        place = f" ({told.where(line)})"
     if module is not None:
         return f"{type(module).__name__}'s backward hook{own}{place}"
     steps = told.recorded.steps if told.recorded is not None else {}
@@ -62,7 +64,7 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     ):
         if after is not None:
             held = "None" if before is None else array_words(before)
-            held += f" (left by {where(told.script, line)})" if before is not None and before.any() and line else ""
+            held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
             held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
             yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.changes:
@@ -73,8 +75,6 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
 
 def not_kept(call: Call, told: Told) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    from gradcli.pytorch.record import Step
-
     recorded = told.recorded
     asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
     for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
@@ -84,29 +84,24 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
 
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
-    from gradcli.pytorch.cuts import CUTS
-    from gradcli.script.source import Text
-    from gradcli.script.threads import Threads
-    from gradcli.wrapping import in_words
+    from gradcli.script.errors.source import Text
+    from gradcli.script.errors.threads import Threads
 
     reached = {id(x) for x, *_ in call.leaves}
     named = told.names.tensors.items()
     left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
     if call.inputs is not None or not left or not CUTS:
         return
-    for cut in Threads(Text(told.script.name, told.script.source), told.line).cuts():
+    for cut in Threads(Text(told.script.name, told.script.source, told.line)).cuts():
         names = [n for n, x in left.items() if cut.leads_to(x)]
         left = {n: x for n, x in left.items() if n not in names}
         if names:
-            own = f"{names[0]}.grad stays" if len(names) == 1 else f".grad of {in_words(names)} stays"
-            place = f"{where(told.script, cut.line)}, `{code_at(told.script, cut.line)}`"
-            yield f"{own} None: {place}, cut the thread to {'it' if len(names) == 1 else 'them'} by {cut.how}."
+            own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
+            yield f"{own} stays None: {told.code(cut.line)} cut the thread to {it} by {cut.how}."
 
 
 def array_words(a: Any) -> str:
     """Return an array as words: its numbers, or how many they are."""
-    from gradcli.notation.numbers import array_text
-
     if a.size > SHOWN:
         return "×".join(map(str, a.shape[:-1])) + " numbers"
     return array_text(a[..., 0], lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
@@ -114,8 +109,6 @@ def array_words(a: Any) -> str:
 
 def not_finite(call: Call, told: Told) -> Iterator[str]:
     """Yield which gradients are not finite, and where that arose: the operation, with its line."""
-    import numpy as np
-
     for x, _, own, _ in call.leaves:
         bad = own._a[~np.isfinite(own._a)]
         if bad.size:
@@ -125,9 +118,6 @@ def not_finite(call: Call, told: Told) -> Iterator[str]:
 
 
 def _arose(call: Call, told: Told) -> str:
-    from gradcli.pytorch.record import finite
-    from gradcli.script.trace import reachable
-
     if not all(finite(v) for _, v in call.roots):
         return "v itself is not finite"
     step = call.arose
@@ -137,5 +127,4 @@ def _arose(call: Call, told: Told) -> str:
     found = first or step
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
     what = "value" if first is not None and first is not step else "local derivative"
-    place = f"{where(told.script, found.line)}, `{code_at(told.script, found.line)}`"
-    return f"it arises in {op} ({place}), whose {what} is not finite there"
+    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there"

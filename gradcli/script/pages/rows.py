@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.script.places import code_at
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.told import Told
+from gradcli.pytorch.backward import Call
+from gradcli.script.naming import fresh
+from gradcli.script.scene import Told
 
 
 def row(call: Call, told: Told) -> dict[str, Any]:
@@ -21,7 +19,7 @@ def row(call: Call, told: Told) -> dict[str, Any]:
     v |= {} if recorded is None else {name: _plain(a[..., None]) for name, a in recorded.v.items()}
     leaves: dict[str, Any] = {}
     for x, before, own, after in call.leaves:
-        leaves[_fresh(told.name(x), leaves)] = {
+        leaves[fresh(told.name(x), leaves)] = {
             "before": None if before is None else _plain(before),
             "own": _plain(own._a),
             "after": None if after is None else _plain(after._a),
@@ -29,17 +27,13 @@ def row(call: Call, told: Told) -> dict[str, Any]:
     kept = {} if recorded is None else recorded.kept_gradients()
     return {
         "line": int(told.line),
-        "code": code_at(told.script, told.line),
+        "code": told.source(told.line),
         "outputs": outputs,
         "v": v,
         "leaves": leaves,
         "retained": {n: _plain(g._a) for n, g in kept.items()},
         "freed": call.freed,
     }
-
-
-def _fresh(name: str, taken: dict[str, Any]) -> str:
-    return next(n for k in range(1, len(taken) + 2) if (n := name if k == 1 else f"{name}_{k}") not in taken)
 
 
 def _plain(a: Any) -> Any:

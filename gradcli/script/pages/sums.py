@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.script.gradients import array_words
+import numpy as np
+
+from gradcli.pytorch.backward import Call
+from gradcli.script.pages.gradients import array_words
+from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.told import Told
 
 _NAMED = 3  # leaves that are told one by one
 _LONG = 40  # characters of a sum that are told
@@ -34,8 +34,6 @@ class Sums:
 
     def again(self, line: int, call: Call) -> None:
         """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
-        import numpy as np
-
         last = self.lines.pop(line, {})
         kept = {}
         for x, before, _, after in call.leaves:

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradcli.errors import Notes
+from gradcli.explain.backward import Wanted, backward
 from gradcli.explain.forms import forms
 from gradcli.explain.results import BackwardResult, Named
 from gradcli.explain.results import Call as Shown
-from gradcli.explain.sections import (
-    Computed,
-    Equations,
-    Grad,
-    Line,
-    Math,
-    Name,
-    Page,
-    Section,
-    Text,
-    Value,
-    Words,
-)
+from gradcli.explain.sections import Computed, Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words
 from gradcli.explain.system import point_parts
 from gradcli.explain.weights import weights_section
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
-
-if TYPE_CHECKING:
-    from gradcli.errors import Notes
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.trace import Recorded, Use
+from gradcli.pytorch.backward import Call
+from gradcli.script.recorded import Recorded, Use
 
 
 def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     """Return the system, with calls of own functions in it, v, and the gradients in terms of their `backward`."""
-    from gradcli.explain.backward import Wanted, backward
-
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
-    made = [name for use in reversed(recorded.functions) for name in use.outputs.values()]
-    wanted = Wanted(page=True, implicit=recorded.implicit, warn=False)
+    made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
+    wanted = Wanted(page=True, implicit=call.implicit, warn=False)
     result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes)
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
@@ -54,7 +39,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
 
 def _roots(recorded: Recorded) -> dict[str, str]:
     """Return the outputs of own functions that are outputs of the system themselves, with their names there."""
-    made = {recorded.graph.inputs[n]: n for use in recorded.functions for n in use.outputs.values()}
+    made = {recorded.graph.inputs[n]: n for use in recorded.functions.values() for n in use.outputs.values()}
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()
     return {
@@ -69,7 +54,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
-    for k, use in enumerate(recorded.functions):
+    for k, use in enumerate(recorded.functions.values()):
         _, passed = call.own.get(use.step, (None, []))
         for i, node in use.arguments.items():
             own = passed[i] if i < len(passed) else None
@@ -91,39 +76,38 @@ def _backward(use: Use, i: int, roots: Mapping[str, str], count: int) -> str:
 def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]) -> Section:
     (point,) = result.points
     graph, values = recorded.graph, {**point.intermediates, **point.value}
-    made = {name for use in recorded.functions for name in use.outputs.values()}
+    made = {name for use in recorded.functions.values() for name in use.outputs.values()}
     given = {name: recorded.at[name] for name in appearance(result.graph) if name not in made}
     lines = [
-        (recorded.order.get(n, -1), _statement(graph, name, n, values))
+        (recorded.made_by[n].seq if n in recorded.made_by else -1, _statement(graph, name, n, values))
         for name, n in graph.names.items()
         if name not in roots.values()
     ]
-    lines += [(use.step.seq, _called(graph, use, recorded.at, roots)) for use in recorded.functions]
+    lines += [(step.seq, _called(graph, use, recorded.at, roots)) for step, use in recorded.functions.items()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
     return Section("system", (Text(point_parts(given)), shown))
 
 
 def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
     names = {n: own for n, own in graph.labels.items() if n is not node or own != name}
-    right: Math = Name(names[node]) if node in names else Computed(node, names, implicit=True)
-    return Line((Name(name), right, *([Value(values[name])] if name in values else [])))
+    return Line((Name(name), _shown(node, names), *([Value(values[name])] if name in values else [])))
+
+
+def _shown(node: Node, names: Mapping[Node, str]) -> Math:
+    return Name(names[node]) if node in names else Computed(node, names, implicit=True)
 
 
 def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
     """Return a call of an own function: y = Square(x) = 4."""
-    parts: list[Math] = [f"{use.step.cls.__name__}("]
-    for i, x in enumerate(use.written):
-        parts += [", "] * bool(i)
-        if isinstance(x, str):
-            parts.append(x)
-        else:
-            parts.append(Name(graph.labels[x]) if x in graph.labels else Computed(x, graph.labels, implicit=True))
-    names: list[Math] = []
-    for name in use.outputs.values():
-        names += [", "] * bool(names) + [Name(roots.get(name, name))]
-    value = [Value(at[name]) for name in use.outputs.values()] if len(use.outputs) == 1 else []
-    left: Math = names[0] if len(names) == 1 else Words(tuple(names))
-    return Line((left, Words((*parts, ")")), *value))
+    given = [x if isinstance(x, str) else _shown(x, graph.labels) for x in use.written]
+    made = [Name(roots.get(name, name)) for name in use.outputs.values()]
+    value = [Value(at[name]) for name in use.outputs.values()] if len(made) == 1 else []
+    left = made[0] if len(made) == 1 else Words(_listed(made))
+    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(given), ")")), *value))
+
+
+def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
+    return tuple(m for k, part in enumerate(parts) for m in ([", "] * bool(k) + [part]))
 
 
 def _gradients(
@@ -133,17 +117,11 @@ def _gradients(
     written = forms(result, v, called)
     (point,) = result.points
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
-    told = [name for name in result.wrt if name not in roots]  # of a root, v is the adjoint
-    for name in told:
-        left: Math = Grad(name) if name in recorded.wrt else Name(bar(name))
-        formula = written.gradients.get(name)
-        sides = [formula] if formula is not None else []
-        lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
-    return Section("grad", (Equations(tuple(lines)), *_own(recorded)))
-
-
-def _own(recorded: Recorded) -> Iterator[Text]:
-    names = dict.fromkeys(use.step.cls.__name__ for use in recorded.functions)
-    yield Text(
-        (f"{', '.join(names)}: the script's own; what its backward returns is taken as it is (--check checks it).",)
-    )
+    for name in result.wrt:
+        if name not in roots:  # of a root, v is the adjoint
+            left = Grad(name) if name in recorded.wrt else Name(bar(name))
+            sides = [written.gradients[name]] if name in written.gradients else []
+            lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
+    own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
+    said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
+    return Section("grad", (Equations(tuple(lines)), Text((said,))))

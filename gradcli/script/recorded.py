@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,17 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.written import CallOf, gives, node_of, operands_at
+from gradcli.script.naming import Names, fresh
+from gradcli.script.written import CallOf, gives, node_of, operands_at, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
-    from gradcli.script.naming import Names
 
 Array = np.ndarray[Any, Any]
 
@@ -47,67 +48,58 @@ class Use:
 class Recorded:
     """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
 
-    graph: Graph
-    at: dict[str, Array]
-    v: dict[str, Array]
-    wrt: list[str]
-    lines: dict[Node, Line] = field(default_factory=dict)
-    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
-    implicit: bool = False  # the script gave no v
-    asked: tuple[str, ...] = ()  # intermediates whose gradients are asked for, beside those of what they came from
-    given: frozenset[str] = frozenset()  # names that the script gave; others are ours
+    graph: Graph = field(init=False)
+    wrt: list[str] = field(init=False)
+    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
+    at: dict[str, Array] = field(default_factory=dict)
+    v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
-    functions: list[Use] = field(default_factory=list)
-    order: dict[Node, int] = field(default_factory=dict)  # when a node was recorded
+    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
+    functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
+    made_by: dict[Node, Step] = field(default_factory=dict)
     targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
-    calls: dict[Node, CallOf] = field(default_factory=dict)  # what each step is recorded of
 
     @property
     def retained(self) -> tuple[str, ...]:
         """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
-        kept = [(e.retained, n) for e, n in self.steps.items() if isinstance(e, Step) and n not in self.graph.inputs]
-        own = [n for x, n in kept if x is not None and x() is not None and n not in self.graph.outputs]
+        own = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
         return (*own, *(n for n in self.asked if n not in own))
 
     def kept_gradients(self) -> dict[str, Tensor]:
         """Return the gradients that intermediates keep, by name."""
-        found = {}
+        return {n: x._grad for n, x in self._retaining() if x._grad is not None}
+
+    def _retaining(self) -> Iterator[tuple[str, Tensor]]:
         for e, n in self.steps.items():
             x = e.retained() if isinstance(e, Step) and e.retained is not None else None
-            if x is not None and x._grad is not None:
-                found[n] = x._grad
-        return found
+            if x is not None:
+                yield n, x
+
+    def target(self, node: Node) -> str | None:
+        """Return what is assigned at the line of a node."""
+        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
 
     def name(self, x: Tensor) -> str:
         """Return what a tensor whose gradient was taken is called."""
         return self.steps.get(edge_of(x), "x")
 
 
-class _Maker:
+class _Maker(Recorded):
     """Makes the graph, step by step."""
 
     def __init__(self, names: Names, source: str) -> None:
+        super().__init__(targets=_targets(source))
         self.names = names
         self.source = source
         self.nodes: dict[Any, Node] = {}
         self.inputs: dict[str, Node] = {}
-        self.at: dict[str, Array] = {}
         self.computed: dict[str, Node] = {}
-        self.lines: dict[Node, Line] = {}
-        self.steps: dict[Edge, str] = {}
-        self.uses: dict[Step, Use] = {}
-        self.order: dict[Node, int] = {}
-        self.targets = _targets(source)  # what is assigned at each line
-        self.calls: dict[Node, CallOf] = {}  # of functions
+        self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
 
     def fresh(self, wanted: str) -> str:
         """Return a name that no input has."""
-        name, k = wanted, 1
-        while name in self.inputs or name in self.computed:
-            k += 1
-            name = f"{wanted}_{k}"
-        return name
+        return fresh(wanted, {*self.inputs, *self.computed})
 
     def name_of(self, edge: Edge) -> str:
         """Return the name of a result, which has one from now on."""
@@ -124,20 +116,24 @@ class _Maker:
         self.at[name] = decimal(array[..., 0])
         return node
 
+    def enter(self, edge: Edge, wanted: str, array: Array) -> str:
+        """Let what an edge stands for be an input, and return its name."""
+        self.steps[edge] = name = self.fresh(wanted)
+        self.nodes[edge] = self.input(name, array)
+        return name
+
     def leaf(self, edge: Leaf) -> Node:
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            self.steps[edge] = name = self.fresh(self.names.get(id(x)) or x._called or "x")
-            self.nodes[edge] = self.input(name, x._a)
+            self.enter(edge, self.names.get(id(x)) or x._called or "x", x._a)
         return self.nodes[edge]
 
     def cut(self, step: Step, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
-        self.steps[step] = name = self.fresh(self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h")
-        self.nodes[step] = self.input(name, x._a)
+        self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
 
-    def given(self, x: Any, line: Line) -> Any:
+    def fixed(self, x: Any, line: Line) -> Any:
         """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
         if not isinstance(x, np.ndarray | Tensor):
             return str(x) if isinstance(x, int | float | str) else "…"
@@ -178,7 +174,7 @@ class _Maker:
     def named(self, name: str, line: Line) -> Node | None:
         """Return the node of a tensor that has a name, unless it is computed from a leaf."""
         x = self.names.tensors.get(name)
-        return None if x is None or x.requires_grad else self.given(x, line)
+        return None if x is None or x.requires_grad else self.fixed(x, line)
 
     def forget(self, name: str) -> None:
         """Take an input back."""
@@ -189,16 +185,16 @@ class _Maker:
     def step(self, step: Step) -> None:
         """Make the node of a step whose operands have nodes."""
         if isinstance(step, OutputStep):
-            self.output_of(step, self.uses[step.whole], step.number)
+            self.output_of(step, self.functions[step.whole], step.number)
             return
         operands = step.operands or (None,) * len(step.edges)
         own = [
-            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.given(x, step.line)
+            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.fixed(x, step.line)
             for e, x in zip(step.edges, operands, strict=True)
         ]
         if isinstance(step, FunctionStep):
             arguments = {i: n for i, (e, n) in enumerate(zip(step.edges, own, strict=True)) if e is not None}
-            self.uses[step] = use = Use(step, arguments, tuple(own))
+            self.functions[step] = use = Use(step, arguments, tuple(own))
             if len(step.outputs) == 1:
                 self.output_of(step, use, 0)
             return
@@ -207,9 +203,8 @@ class _Maker:
         node = self.assembled(step, own) or _instance(recipe.output, new)
         self.nodes[step] = node
         for made in new.values():
-            self.lines.setdefault(made, step.line)
-            self.order.setdefault(made, step.seq)
-        self.lines[node] = step.line
+            self.made_by.setdefault(made, step)
+        self.made_by[node] = step
         self.calls[node] = CallOf(recipe.op, recipe.settings, own)
         name = self.names.get(id(step)) or self.names.get(id(step.module))
         if name is not None and name not in self.inputs and name not in self.computed:
@@ -219,13 +214,12 @@ class _Maker:
     def output_of(self, step: Step, use: Use, number: int) -> None:
         """Let an output of a script's own function be an input."""
         wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
-        self.steps[step] = use.outputs[number] = name = self.fresh(wanted)
-        self.nodes[step] = self.input(name, use.step.made[number])
+        use.outputs[number] = self.enter(step, wanted, use.step.made[number])
 
     def give_up_name(self, step: Step) -> None:
         """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
         old, node = self.steps[step], self.nodes[step]
-        use = next((u for u in self.uses.values() if old in u.outputs.values()), None)
+        use = next((u for u in self.functions.values() if old in u.outputs.values()), None)
         if use is None or any(node in n.args for n in self.nodes.values()):
             return
         new = self.fresh(f"{old}_")
@@ -244,6 +238,58 @@ class _Maker:
         parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
         self.parts[step] = parts
         return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
+
+    def finish(self, call: Call, arguments: Sequence[Node]) -> None:
+        """Make the graph of all steps; the arguments of own functions have names in it."""
+        outputs = self.outputs(call)
+        for n in arguments:
+            if n.args and n not in self.computed.values() and n not in outputs.values():
+                self.computed[self.fresh("t")] = n
+        given = {**{name: node for name, node in self.computed.items() if name not in outputs}, **outputs}
+        place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
+        inputs = dict(sorted(self.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+        self.graph = Graph.of(inputs, outputs, arguments, names=given)
+        self.graph = replace(self.graph, names=self.with_parts(given))
+        self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
+
+    def outputs(self, call: Call) -> dict[str, Node]:
+        """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""
+        outputs: dict[str, Node] = {}
+        for y, v in call.roots:
+            edge = edge_of(y)
+            node = self.leaf(edge) if isinstance(edge, Leaf) else self.nodes[edge]
+            if node.op == "input":
+                if isinstance(edge, Step):
+                    self.give_up_name(edge)
+                node = Node("identity", (node,), node.shape)
+            name = self.names.get(id(edge)) or self.names.get(id(y)) or ""
+            if not name or name in self.inputs or outputs.get(name, node) is not node:
+                name = self.fresh(_nameless((*self.names.values(), *outputs, *self.targets.values())))
+            outputs[name] = node
+            self.roots.append(name)
+            own = decimal(np.asarray(v)[..., 0])
+            self.v[name] = self.v[name] + own if name in self.v else own
+        return outputs
+
+    def with_parts(self, given: Mapping[str, Node]) -> dict[str, Node]:
+        """Return the names with more of them, so that no expression is written out twice, and none is too long."""
+        readers = Counter(a for n in self.graph.nodes for a in n.args)
+        known = {n: name for name, n in given.items()}
+        sizes: dict[Node, int] = {}
+        found: dict[str, Node] = {}
+        last = list(self.graph.outputs.values())
+        for node in self.graph.nodes:
+            if not node.args:
+                continue
+            sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
+            shared = readers[node] > 1 and sizes[node] > 1
+            pooled = node in self.calls and "pool" in self.calls[node].function  # it is no formula to read
+            if node in known:
+                found[known[node]] = node
+            elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
+                name = next(fresh_names({*self.graph.inputs, *given, *found}, self.target(node) or "t"))
+                known[node], found[name] = name, node
+        return {**found, **{name: node for name, node in given.items() if name not in found}}
 
 
 def _instance(output: Node, new: dict[Node, Node]) -> Node:
@@ -315,50 +361,16 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     steps = reachable((edge_of(y) for y, _ in call.roots), ends)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
-    for edge, x in wanted.items():
-        if edge in ends and isinstance(edge, Step):
-            maker.cut(edge, x)
+    for edge in wanted:
+        if isinstance(edge, Step) and edge in ends:
+            maker.cut(edge, wanted[edge])
     for step in steps:
         maker.step(step)
-    asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
-    outputs, v, roots = _outputs(maker, call)
-    arguments = [n for use in maker.uses.values() for n in use.arguments.values()]
-    for n in arguments:
-        if n.args and n not in maker.computed.values() and n not in outputs.values():
-            maker.computed[maker.fresh("t")] = n
-    given = {**{name: node for name, node in maker.computed.items() if name not in outputs}, **outputs}
-    place = {name: i for i, name in enumerate(names.values())}  # as the script defines them
-    inputs = dict(sorted(maker.inputs.items(), key=lambda own: place.get(own[0], len(place))))
-    graph = Graph.of(inputs, outputs, arguments, names=given)
-    graph = replace(graph, names=_with_parts(graph, maker, given))
+    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
+    maker.finish(call, [n for use in maker.functions.values() for n in use.arguments.values()])
     asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
-    wrt = [n for n in inputs if n in asked_by]
-    found = Recorded(graph, maker.at, v, wrt, maker.lines, maker.steps, call.implicit, tuple(asked), frozenset(given))
-    found.roots, found.targets = roots, maker.targets
-    found.functions, found.order, found.calls = list(maker.uses.values()), maker.order, maker.calls
-    return found
-
-
-def _outputs(maker: _Maker, call: Call) -> tuple[dict[str, Node], dict[str, Array], list[str]]:
-    """Return what a call flowed from and its v, by name, and the names in the order of the call."""
-    outputs: dict[str, Node] = {}
-    cotangents: dict[str, Array] = {}
-    roots = []
-    for y, v in call.roots:
-        edge = edge_of(y)
-        node = maker.leaf(edge) if isinstance(edge, Leaf) else maker.nodes[edge]
-        if node.op == "input":
-            if isinstance(edge, Step):
-                maker.give_up_name(edge)
-            node = Node("identity", (node,), node.shape)
-        name = maker.names.get(id(edge)) or maker.names.get(id(y)) or ""
-        if not name or name in maker.inputs or outputs.get(name, node) is not node:
-            name = maker.fresh(_nameless((*maker.names.values(), *outputs, *maker.targets.values())))
-        outputs[name] = node
-        roots.append(name)
-        own = decimal(np.asarray(v)[..., 0])
-        cotangents[name] = cotangents[name] + own if name in cotangents else own
-    return outputs, cotangents, roots
+    maker.wrt = [n for n in maker.graph.inputs if n in asked_by]
+    return maker
 
 
 def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
@@ -371,30 +383,3 @@ def _nameless(taken: Iterable[str]) -> str:
     """Return a name for what the script gives none: one that it uses for nothing else."""
     taken = {*taken}
     return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
-
-
-def _with_parts(graph: Graph, maker: _Maker, given: Mapping[str, Node]) -> dict[str, Node]:
-    """Return the names with more of them, so that no expression is written out twice, and none is too long to read."""
-    readers = Counter(a for n in graph.nodes for a in n.args)
-    known = {n: name for name, n in given.items()}
-    sizes: dict[Node, int] = {}
-    found: dict[str, Node] = {}
-    last = list(graph.outputs.values())
-    for node in graph.nodes:
-        if not node.args:
-            continue
-        sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
-        shared = readers[node] > 1 and sizes[node] > 1
-        if node in known:
-            found[known[node]] = node
-        elif (shared or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-            name = _fresh(maker.targets.get(maker.lines.get(node, 0), "t"), {*graph.inputs, *given, *found})
-            known[node], found[name] = name, node
-    return {**found, **{name: node for name, node in given.items() if name not in found}}
-
-
-def _fresh(stem: str, taken: set[str]) -> str:
-    k = 1
-    while f"{stem}{k}" in taken:
-        k += 1
-    return f"{stem}{k}"

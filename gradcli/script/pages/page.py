@@ -2,73 +2,68 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
+from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
+from gradcli.explain.pages import Choice, backward_pages
+from gradcli.explain.results import BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
-from gradcli.script.gradients import accumulated, hooks, not_finite, not_kept, unreached
-from gradcli.script.places import code_at, lines_in_words
-from gradcli.script.told import Told
-
-if TYPE_CHECKING:
-    from gradcli.explain.loops import Loop, Written
-    from gradcli.explain.results import BackwardResult
-    from gradcli.graph.graph import Graph
-    from gradcli.pytorch.backward import Call
-    from gradcli.script.trace import Recorded
+from gradcli.explain.weights import loss_name
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import bar
+from gradcli.pytorch.backward import Call
+from gradcli.script.pages.gradients import accumulated, hooks, not_finite, not_kept, unreached
+from gradcli.script.recorded import Recorded
+from gradcli.script.scene import Told
 
 MOST = 150  # operations that are looked at one by one
 
 
 def page(call: Call, told: Told) -> Page:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
-    recorded = told.recorded
     explained = Page(())
-    if recorded is not None and recorded.wrt:
+    if told.recorded is not None and told.recorded.wrt:
         try:
-            if recorded.functions:
-                from gradcli.script.functions import functions_page
-
-                explained = functions_page(call, recorded, told.notes)
-            else:
-                explained = _explained(told, recorded, call)
+            explained = _explained(call, told, told.recorded)
         except InputError as error:
             told.trouble = error.message
-    lines = [f"not explained: {told.trouble}"] if told.trouble else []
-    lines += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
-    if lines:
-        explained = replace(explained, sections=(*explained.sections, _text("notes", lines)))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(explained.sections) and not told.trouble)]
+    notes = [f"not explained: {told.trouble}"] if told.trouble else []
+    notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
+    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
+    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble)]
     lines += [*not_kept(call, told), *unreached(call, told)]
-    if call.freed and not call.returns:
-        lines.append("The graph is freed now; retain_graph=True would keep it for another backward.")
-    elif call.freed:
-        lines.append("The graph is freed now; retain_graph=True would keep it for another call.")
-    return replace(explained, sections=(*explained.sections, _text("script", lines)))
+    if call.freed:
+        another = "call" if call.returns else "backward"
+        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+    return replace(explained, sections=(*sections, _text("script", lines)))
 
 
 def _text(name: str, lines: Sequence[str]) -> Section:
     return Section(name, tuple(Text((line,)) for line in lines))
 
 
-def _explained(told: Told, recorded: Recorded, call: Call) -> Page:
+def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, with the loops folded."""
-    from gradcli.explain.backward import Wanted, backward
-    from gradcli.explain.loops import loops, named
-    from gradcli.explain.pages import Choice, backward_pages
+    if recorded.functions:
+        from gradcli.script.pages.functions import functions_page
 
+        return functions_page(call, recorded, told.notes)
     keep = {recorded.graph.names[name] for name in recorded.retained}
     found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
     if left > MOST:
         raise InputError(f"{left:,} operations were recorded, too many to show each")
-    graph = named(recorded.graph, found, lambda n: recorded.targets.get(recorded.lines.get(n, 0), ""))
+    graph = named(recorded.graph, found, lambda n: recorded.target(n) or "")
     if found and len(graph.nodes) > MOST:
         return Page((_long(recorded, graph, found),))
-    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=recorded.implicit, warn=False)
+    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     (whole,) = backward_pages(result, Choice())
     sections = [s for s in whole.sections if not _is_elsewhere(s)]
@@ -88,9 +83,7 @@ def _is_elsewhere(section: Section) -> bool:
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
-    from gradcli.explain.loops import Written
-
-    lines = [[recorded.lines[n] for n in part if n in recorded.lines] for part in parts]
+    lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
     if not all(lines) or {id(line) for line in lines[0]} & {id(line) for line in lines[1]}:
         return None
     one = len({line.call for line in lines[0]}) == 1
@@ -99,14 +92,12 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
     every = {(line.file, int(line)): line for part in lines for line in part}
     # What runs each time: the first time may be another statement.
     usual = {(line.file, int(line)): line for line in lines[1]}
-    code = tuple(_body(code_at(told.script, line)) for _, line in sorted(usual.items()))
-    return Written(lines_in_words(told.script, every.values()), code)
+    code = tuple(_body(told.source(line)) for _, line in sorted(usual.items()))
+    return Written(told.lines(every.values()), code)
 
 
 def _body(code: str) -> str:
     """Return what a line repeats, where the loop stands in the line as well."""
-    import ast
-
     with suppress(SyntaxError):
         (statement,) = ast.parse(code).body
         if isinstance(statement, ast.For | ast.While):
@@ -116,19 +107,13 @@ def _body(code: str) -> str:
 
 def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
-    from gradcli.engine.evaluate import values_of
-    from gradcli.explain.loops import folded_system
-
     values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
-    at = {name: a for name, a in recorded.at.items() if name in recorded.given or name in recorded.wrt}
+    at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
     return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
 
 
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
-    from gradcli.explain.loops import folded_system
-    from gradcli.graph.names import bar
-
     (point,) = result.points
     ends = {end for loop in found for _, end in loop.carried}
     hidden = {n for loop in found for n in loop.nodes} - ends
@@ -145,8 +130,6 @@ def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence
 
 def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
     """Yield the gradients without formulas that mention what is hidden, and the adjoints that are left."""
-    from gradcli.explain.loops import mentions
-
     hidden = set(hidden)
     heading: list[Block] = []  # waits for the equations below it
     for block in blocks:
@@ -174,8 +157,6 @@ def _says(side: Math, left: Math) -> bool:
 
 def _returned(section: Section, result: BackwardResult) -> Section:
     """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
-    from gradcli.explain.weights import loss_name
-
     if section.name != "grad":
         return section
     loss = loss_name(result.graph.outputs, result.points[0].calls[0].v)

@@ -1,0 +1,45 @@
+"""Edits of a script: words in the place of parts of it, before them, and behind them."""
+
+from __future__ import annotations
+
+import ast
+
+from gradcli.script.errors.source import Edit, Place, Text, end, start
+
+
+def is_simple(node: ast.AST) -> bool:
+    """Tell whether something may stand in front of a dot, or behind an operator, without brackets."""
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.Constant | ast.List | ast.Tuple)
+
+
+def instead(node: ast.AST, words: str) -> list[Edit]:
+    """Put words in the place of a node."""
+    return [(start(node), end(node), words)]
+
+
+def wrapped(node: ast.AST, before: str, after: str = ")") -> list[Edit]:
+    """Put words before a node, and behind it."""
+    return [(start(node), start(node), before), (end(node), end(node), after)]
+
+
+def behind(node: ast.expr, words: str) -> list[Edit]:
+    """Put words behind an expression, in brackets where it needs them."""
+    return [(end(node), end(node), words)] if is_simple(node) else wrapped(node, "(", ")" + words)
+
+
+def dot(node: ast.Attribute) -> Place:
+    """Return where the last part of an expression begins: that of .item in (x ** 2).item."""
+    line, column = end(node)
+    return line, column - len(f".{node.attr}".encode())
+
+
+def before_call(call: ast.Call, words: str) -> list[Edit]:
+    """Put words behind what a method is called of."""
+    return [(dot(call.func), dot(call.func), words)] if isinstance(call.func, ast.Attribute) else []
+
+
+def appended(call: ast.Call, argument: str, text: Text) -> list[Edit]:
+    """Put an argument behind the others of a call."""
+    place = (end(call)[0], end(call)[1] - 1)
+    last = text.of(call)[:-1].rstrip()[-1:]
+    return [(place, place, argument if last in ("(", ",") else f", {argument}")]

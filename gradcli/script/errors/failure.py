@@ -1,0 +1,79 @@
+"""An error in a script: the place where it arose, and the answer to it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gradcli.pytorch.record import Line
+from gradcli.pytorch.session import Script
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.naming import names_of
+from gradcli.script.scene import Scene
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What happened, in a sentence; what mends it, and the lines to change."""
+
+    reason: str
+    mend: str
+    changes: Sequence[Change] = ()
+
+
+@dataclass
+class Failure(Scene):
+    """Where an error arose, and its message."""
+
+    frame: Any
+    message: str
+
+    @classmethod
+    def of(cls, error: BaseException, script: Script) -> Failure | None:
+        """Return where an error arose: the innermost place in a file that is the user's."""
+        found = None
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            file = frame.f_code.co_filename
+            module = frame.f_globals.get("__name__", "")
+            beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
+            if file == script.name or (beside and not module.startswith("gradcli.")):
+                found, line = frame, Line(number)
+                line.file = file
+        return None if found is None else cls(script, line, names_of(found), found, str(error))
+
+    def value(self, node: ast.AST | None) -> Any:
+        """Return the value of an expression that only looks something up; None of another one."""
+        match node:
+            case ast.Name():
+                return self.frame.f_locals.get(node.id, self.frame.f_globals.get(node.id))
+            case ast.Constant():
+                return node.value
+            case ast.Attribute():
+                return getattr(self.value(node.value), node.attr, None)
+            case ast.Subscript():
+                try:
+                    return self.value(node.value)[self.value(node.slice)]
+                except Exception:  # a key that is not there, or no container
+                    return None
+        return None
+
+    @cached_property
+    def text(self) -> Text:
+        """The text of the file in which it arose, at that line."""
+        return self.text_at(self.line)
+
+    def text_at(self, line: int) -> Text:
+        """Return the text of the file of a line, at the line."""
+        file = self.file(line)
+        own = file == self.script.name
+        return Text(file, self.script.source if own else "".join(linecache.getlines(file)), line)
+
+    @property
+    def main(self) -> Text:
+        """The text of the script itself."""
+        return Text(self.script.name, self.script.source)

@@ -1,0 +1,102 @@
+"""What a value in a script comes from, as its text tells: the expressions that its names were given."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from gradcli.script.errors.source import Text, called, owner_of, pairs, parts
+
+_MOST = 2000  # expressions that are looked at
+
+
+class Flow:
+    """The way back from names to what they were given: all branches are taken, those above a line first."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.functions = parts(text.tree, ast.FunctionDef)
+        self.classes = {n.name: n for n in parts(text.tree, ast.ClassDef)}
+        self.scopes = {
+            id(n): f for f in self.functions for n in ast.walk(f) if n is not f
+        }  # the innermost function comes last
+        self.given = [(text.of(own), own, value) for statement in text.statements() for own, value in _given(statement)]
+
+    def back(self, start: ast.AST) -> list[ast.expr]:
+        """Return the expressions that lead to a node, the nearest first."""
+        found: dict[ast.expr, None] = {}
+        waiting = deque(self._from(start))
+        while waiting and len(found) < _MOST:
+            expression = waiting.popleft()
+            if expression not in found:
+                found[expression] = None
+                waiting.extend(e for e in self._from(expression) if e not in found)
+        return list(found)
+
+    def _from(self, node: ast.AST) -> Iterator[ast.expr]:
+        """Yield what the names in a node were given, and what the functions in it return."""
+        for n in sorted(ast.walk(node), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
+            if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
+                yield from self.of_name(n)
+            if isinstance(n, ast.Call):
+                for function in self._called(called(n), owner_of(n) is not None):
+                    returned = (r for r in ast.walk(function) if isinstance(r, ast.Return | ast.Yield))
+                    yield from (r.value for r in returned if r.value is not None)
+
+    def of_name(self, node: ast.AST) -> list[ast.expr]:
+        """Return what a name was given in its function, or is called with, or was given outside of it."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return []
+        name, scope = self.text.of(node), self.scopes.get(id(node))
+        given = [(target, value) for own, target, value in self.given if own == name]
+        if isinstance(node, ast.Attribute):
+            return _near((value for _, value in given), node)
+        while scope is not None:
+            own = [value for target, value in given if self.scopes.get(id(target)) is scope]
+            names = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+            if own or name in names:
+                return [*_near(own, node), *(self._arguments(scope, name, names) if name in names else ())]
+            scope = self.scopes.get(id(scope))
+        return _near((value for target, value in given if id(target) not in self.scopes), node)
+
+    def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:
+        """Return the functions of the script that a call by a name may run."""
+        if name in self.classes:
+            inner = self.classes[name].body
+            return [f for f in inner if isinstance(f, ast.FunctionDef) and f.name in ("forward", "__call__")]
+        methods = [f for c in self.classes.values() for f in c.body]
+        return [f for f in self.functions if f.name == name and (f in methods) == is_method]
+
+    def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
+        """Yield what a function is called with for a parameter."""
+        place = names.index(name) - (names[0] == "self")
+        forward = names[0] == "self" and function.name in ("forward", "__call__")
+        for call in parts(self.text.tree, ast.Call):
+            if called(call) == function.name or forward:
+                yield from (k.value for k in call.keywords if k.arg == name)
+                if 0 <= place < len(call.args):
+                    yield call.args[place]
+
+
+def _near(found: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
+    """Return expressions in the order in which they are met on the way back: the last one above first."""
+    return sorted(found, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
+
+
+def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the names that a statement gives a value to, each with the expression: also what is put into them."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    match statement:
+        case ast.Assign():
+            found = [pair for target in statement.targets for pair in pairs(target, statement.value)]
+        case ast.AugAssign() | ast.AnnAssign() if statement.value is not None:
+            found = [(statement.target, statement.value)]
+        case ast.For():
+            found = [*pairs(statement.target, statement.iter)]
+        case ast.Expr(ast.Call(ast.Attribute(owner), arguments)):  # losses.append(loss), out.copy_(h)
+            found = [(owner, argument) for argument in arguments]
+    for target, value in found:
+        while isinstance(target, ast.Subscript | ast.Starred):
+            target = target.value
+        yield target, value

@@ -1,0 +1,129 @@
+"""Errors that know what they are about: the steps and the tensors that PyTorch's message does not name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.script.errors import mends, updates
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.threads import Threads, lost
+
+
+def _second(at: Failure, step: Any) -> Answer:
+    reason = (
+        f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
+        f"{at.code(step.line)} kept numbers, and they are gone."
+    )
+    if int(step.freed) == int(at.line):
+        if carried := _carried(at, reason):
+            return carried
+        if changes := updates.into_the_loop(at.text, step.line):
+            made = f"{reason} It is computed once, and each round goes back through it."
+            return Answer(made, "compute it in each round, from the weights as they are then", changes)
+    mend = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
+    return Answer(reason, mend, mends.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
+
+
+def _carried(at: Failure, reason: str, how: str = "") -> Answer | None:
+    """Return what is said of a loop that carries a history from round to round."""
+    name, changes = updates.detached_at_the_end(at)
+    said = f"{reason} {name} carries the graph of one round into the next one{how}."
+    mend = f"cut it off where the next round begins anew, {name}.detach()"
+    return Answer(said, mend, changes) if changes else None
+
+
+def _in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
+    reason = f"{step.name()} of {at.code(step.line)} needs numbers for its backward, and "
+    if not memory.changed:
+        return Answer(f"{reason}they were changed since.", "the change out of place: y = y + 1 instead of y += 1")
+    line, how = memory.changed
+    reason += (
+        f"{at.code(line)} changed them in place after that (version {memory.version}, where {version} was expected)."
+    )
+    text = at.text_at(line)
+    if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
+        return Answer(reason, "the change out of place, so that the old numbers stay", updates.out_of_place(text))
+    if carried := _carried(at, reason, ", with the weights of before"):
+        return carried
+    what = "the optimizer's step" if how == "step" else "the change"
+    mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
+    return Answer(reason, mend, updates.moved(text, at.line))
+
+
+def _no_root(at: Failure, y: Any) -> Answer:
+    name, threads = at.name(y, "the output"), Threads(at.text)
+    if cuts := [c for c in (y._detached, *threads.cuts()) if c is not None]:
+        return lost(at, name, cuts[0], threads)
+    if changes := threads.gradient_recorded():
+        said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
+        return Answer(said, "record it where the gradient is taken", changes)
+    reason = f"nothing that {name} was computed from requires a gradient"
+    if changes := mends.thawed(at.text):
+        return Answer(f"{reason}: it was told so.", "let some of the parameters require one", changes)
+    late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
+    reason += ", so that there is no graph to go back through."
+    if late:
+        reason = f"{late[0]} did not require a gradient yet when {name} was computed from it: nothing was recorded."
+    return mends.required(reason, mends.requiring(at.text, name, y))
+
+
+def _scalar(at: Failure, y: Any) -> Answer:
+    name, size = at.name(y, "y"), "×".join(map(str, y.shape))
+    reason = (
+        f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
+    )
+    mend = f"the gradient of their sum, or of another mean of them: {name}.backward(v) with v = ∂L/∂{name}"
+    return Answer(reason, mend, mends.summed(at.text, name))
+
+
+def _shape(at: Failure, y: Any, v: Any) -> Answer:
+    name, weight = at.name(y, "y"), at.name(v, "v")
+    wanted, given = tuple(y.shape), tuple(v.shape)
+    reason = (
+        f"v holds ∂L/∂{name}, a weight for each element of {name}: its shape is that of {name}, {wanted}, and here "
+        f"{weight} has {given}."
+    )
+    if made := at.text.assigned(weight):
+        reason += f" It comes from line {made[0].lineno}, `{at.text.of(made[0])}`."
+    mend = f"a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
+    return Answer(reason, mend, mends.other_weight(at.text, y, v))
+
+
+def _unused(at: Failure, x: Any, roots: Any) -> Answer:
+    name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
+    reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
+    mend = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
+    return Answer(reason, mend, mends.with_argument(at.text, "allow_unused=True", "grad"))
+
+
+def _no_grad(at: Failure, x: Any) -> Answer:
+    name = at.name(x, "it")
+    if x._detached is not None:
+        return lost(at, name, x._detached, Threads(at.text))
+    reason = f"{name} does not require a gradient, so that nothing was recorded for it."
+    mend = f"let {name} require one where it is made, before anything is computed from it"
+    return Answer(reason, mend, mends.requiring(at.text, name, x))
+
+
+def _nan(at: Failure, step: Any) -> Answer:
+    reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
+    mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
+    return Answer(reason, mend, mends.kept_away(at.text_at(step.line)))
+
+
+def _count(at: Failure) -> Answer:
+    return Answer("each output needs a weight of its own, and each weight an output.", "as many of one as of the other")
+
+
+BY_KIND: dict[Any, Callable[..., Answer]] = {
+    "second": _second,
+    "in place": _in_place,
+    "no root": _no_root,
+    "scalar": _scalar,
+    "shape": _shape,
+    "unused": _unused,
+    "no grad": _no_grad,
+    "nan": _nan,
+    "count": _count,
+}

@@ -1,0 +1,266 @@
+"""The smallest changes to a script that mend an error: to what it calls, and to the tensors that it makes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from gradcli.script.errors import edits
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts
+
+# Functions that make tensors, and take requires_grad.
+_MAKERS = {
+    *("tensor", "ones", "zeros", "rand", "randn", "full", "empty", "eye", "arange", "linspace", "logspace", "Variable"),
+    *("ones_like", "zeros_like", "rand_like", "randn_like", "full_like"),
+}
+_OTHER_MAKERS = {
+    *("FloatTensor", "DoubleTensor", "LongTensor", "Tensor", "from_numpy", "as_tensor", "randint", "normal"),
+}
+_LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for another tensor's shape
+
+
+# Arguments
+
+
+def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
+    """Give a call at a line one more argument: y.backward(retain_graph=True)."""
+    for call in sorted(text.calls(*names), key=lambda c: names.index(called(c))):
+        name, _, value = argument.partition("=")
+        given = [k for k in call.keywords if k.arg == name]
+        return text.edited(edits.instead(given[0].value, value) if given else edits.appended(call, argument, text))
+    return []
+
+
+def summed(text: Text, name: str) -> list[Change]:
+    """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
+    for call in text.calls("backward"):
+        if text.of(owner_of(call)).rpartition(".")[2] not in ("", "autograd"):
+            return text.edited(edits.before_call(call, ".sum()"))
+        roots = call.args[0].elts if call.args and isinstance(call.args[0], ast.List | ast.Tuple) else call.args[:1]
+        own = [root for root in roots if text.of(root) == name or len(roots) < 2]
+        return text.edited([e for root in own for e in edits.behind(root, ".sum()")])
+    for call in text.calls("grad"):
+        if call.args and edits.is_simple(call.args[0]):
+            weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"
+            return text.edited(edits.appended(call, weight, text))
+    return []
+
+
+def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
+    """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
+    for call in text.calls("backward", "grad"):
+        whole = text.of(call.func).rpartition(".")[0]
+        apart = called(call) == "grad" or whole.rpartition(".")[2] == "autograd"  # y is an argument
+        receiver = text.of(call.args[0]) if apart and call.args else whole
+        place = 2 if called(call) == "grad" else int(apart)
+        given = [*call.args[place:], *(k.value for k in call.keywords if k.arg in ("gradient", "grad_outputs"))]
+        if not given:
+            return []
+        if v.numel() == y.numel():
+            return text.edited(edits.behind(given[0], f".reshape({receiver}.shape)"))
+        made = next(iter(Flow(text).of_name(given[0])), None)
+        if isinstance(made, ast.Call) and called(made) in _LIKE and y.dim():
+            return text.edited(edits.instead(made, f"torch.{called(made)}_like({receiver})"))
+        return text.edited(edits.instead(given[0], f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"))
+    return []
+
+
+def without_out(at: Failure) -> list[Change]:
+    """Give a result its name by an assignment, in the place of out=."""
+    for call in [c for c in parts(at.text.statement, ast.Call) if getattr(at.text.statement, "value", None) is c]:
+        code = at.text.of(call)
+        if found := re.search(r",\s*out=([\w.\[\]]+)", code):
+            return at.text.edited(edits.instead(call, f"{found[1]} = {code.replace(found[0], '')}"))
+    return []
+
+
+def kept_away(text: Text) -> list[Change]:
+    """Keep what a root or a logarithm is taken of away from 0, where its slope is infinite."""
+    for call in text.calls("sqrt", "rsqrt", "log", "log2", "log10"):
+        own, words = text.operand(call), ".clamp(min=1e-12)"
+        if own is not None:
+            return text.edited(edits.behind(own, words) if own in call.args else edits.before_call(call, words))
+    return []
+
+
+# Tensors that require a gradient, or are real
+
+
+def required(reason: str, changes: list[Change]) -> Answer:
+    """Return what is said where an input does not require a gradient."""
+    before = "" if changes else ": requires_grad=True, or x.requires_grad_() before it is used"
+    return Answer(reason, f"let the input require one, where it is made{before}", changes)
+
+
+def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
+    """Let the tensor from which a name was computed require a gradient, where the script makes it.
+
+    `x` is the tensor of that name: its numbers may be whole ones, which cannot.
+    """
+    whole = x is not None and not x.is_floating_point()
+    real = ".float()" * whole
+    for call in _made(text, name):
+        if _is_of_self(text, call):
+            return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
+        if called(call) not in _MAKERS:
+            return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
+        dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
+        for keyword in call.keywords:
+            if keyword.arg == "requires_grad":
+                return text.edited(edits.instead(keyword.value, ", ".join(["True", *dtype])))
+        return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
+    return []
+
+
+def _made(text: Text, name: str) -> list[ast.Call]:
+    """Return where the script makes the tensor from which a name was computed; a module's comes first."""
+    flow = Flow(text)
+    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
+    calls = [c for n in named for value in flow.back(n) for c in parts(value, ast.Call)]
+    made = [c for c in calls if called(c) in _MAKERS | _OTHER_MAKERS]
+    return sorted(made, key=lambda c: not _is_of_self(text, c))
+
+
+def _is_of_self(text: Text, call: ast.Call) -> bool:
+    statement = text.on(call.lineno).statement
+    return isinstance(statement, ast.Assign) and text.of(statement.targets[0]).startswith("self.")
+
+
+def thawed(text: Text) -> list[Change]:
+    """Let parameters require gradients again, where a script says that they do not."""
+    return text.swapped(r"(\.requires_grad\s*=\s*|\brequires_grad_\()False\b", r"\1True")[:1]
+
+
+def real(at: Failure) -> list[Change]:
+    """Make a tensor of real numbers, where a script makes one of whole ones."""
+    text = at.text
+    if owner := _told_to_require(text):
+        return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
+    for call in text.calls("requires_grad_"):
+        return text.edited(edits.before_call(call, ".float()"))
+    for call in text.calls("Variable", "Parameter"):
+        if call.args:
+            return text.edited(edits.behind(call.args[0], ".float()"))
+    for call in text.calls(*_MAKERS):
+        return with_argument(text, "dtype=torch.float32", called(call))
+    return []
+
+
+def cut_off(at: Failure) -> list[Change]:
+    """Detach a computed tensor, where a script says that it needs no gradient."""
+    owner = _told_to_require(at.text)
+    return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
+
+
+def _told_to_require(text: Text) -> str:
+    """Return what a statement tells to require a gradient, or not to: x.requires_grad = True, x.requires_grad_()."""
+    found = re.match(r"([\w.\[\]]+)\.requires_grad(_\(|\s*=)", text.of(text.statement))
+    return found[1] if found else ""
+
+
+# Recorded, or not
+
+
+def recorded(text: Text) -> list[Change]:
+    """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
+    for block in text.around(ast.With):
+        if any(called(item.context_expr) in ("no_grad", "inference_mode") for item in block.items):
+            return _dedented(text, block) if len(block.items) == 1 else []
+    for function in text.around(ast.FunctionDef):
+        for decorator in function.decorator_list:
+            if any(word in text.of(decorator) for word in ("no_grad", "inference_mode")):
+                return [text.instead_of(decorator)]
+    above = [s for s in text.statements() if isinstance(s, ast.Expr) and s.lineno < text.line]
+    for call in [c for s in reversed(above) for c in parts(s, ast.Call) if called(c) == "set_grad_enabled"]:
+        if call.args:
+            return text.edited(edits.instead(call.args[0], "True"))
+    return []
+
+
+def _dedented(text: Text, block: ast.With) -> list[Change]:
+    first, last, body = block.lineno, block.end_lineno or block.lineno, block.body[0]
+    if body.lineno == first:
+        return text.replaced(block, text.lines[first - 1][body.col_offset :])
+    indent = " " * block.col_offset
+    lines = [indent + line[body.col_offset :] if line.strip() else "" for line in text.lines[body.lineno - 1 : last]]
+    return [Change(text.file, first, last, tuple(lines))]
+
+
+def not_inference(at: Failure) -> list[Change]:
+    """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
+    return at.text.swapped(r"(\bwith\b.*|@.*)\binference_mode\b", r"\1no_grad")[:1]
+
+
+def twice_differentiable(text: Text) -> list[Change]:
+    """Take @once_differentiable away."""
+    return text.swapped(r"\s*@.*\bonce_differentiable\b.*", "")[:1]
+
+
+def detached(at: Failure) -> list[Change]:
+    """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
+    text = at.text
+    for call in text.calls("numpy"):
+        return text.edited(edits.before_call(call, ".detach()"))
+    calls = [c for c in parts(text.statement, ast.Call) if text.of(c.func).partition(".")[0] in ("np", "numpy")]
+    given = [c.args[0] for c in calls if c.args]
+    found = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
+    for own in found or given:
+        listed = isinstance(at.value(own), list)
+        new = f"[e.detach() for e in {text.of(own)}]"
+        return text.edited(edits.instead(own, new) if listed else edits.behind(own, ".detach()"))
+    return []
+
+
+def cloned(at: Failure) -> list[Change]:
+    """Copy a computed tensor's numbers, in the place of the tensor; let go of one that something else holds."""
+    text = at.text
+    for call in [c for c in text.calls("deepcopy") if c.args]:
+        own, name = at.value(call.args[0]), text.of(call.args[0])
+        if hasattr(own, "grad_fn"):
+            return text.edited(edits.instead(call, f"{name}.detach().clone()"))
+        inner = own if isinstance(own, dict) else getattr(own, "__dict__", {})
+        held = [key for key, x in inner.items() if getattr(x, "grad_fn", None) is not None]
+        if held and isinstance(own, dict):
+            return text.edited(edits.instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
+        if held:
+            let_go = (f"{name}.{key} = None" for key in held)
+            return text.replaced(text.statement, *let_go, text.of(text.statement))
+    return []
+
+
+# Gradients
+
+
+def if_there(text: Text, grad: str) -> list[Change]:
+    """Ask whether there is a gradient, before it is set to zero."""
+    if isinstance(text.statement, ast.Expr | ast.AugAssign):  # what gives nothing a name
+        return text.replaced(text.statement, f"if {grad} is not None: {text.of(text.statement)}")
+    return []
+
+
+def as_a_tensor(at: Failure, *shapes: str) -> list[Change]:
+    """Set .grad to a tensor of the right shape, where a script sets it to a number, or to one of another shape."""
+    match at.text.statement:
+        case ast.Assign([ast.Attribute(own), *_], value):
+            owner, made = at.text.of(own), called(value)
+            new = f"torch.full_like({owner}, {at.text.of(value)})"
+            if shapes:
+                new = f"torch.{made if made in _LIKE else 'zeros'}_like({owner})"
+            return at.text.edited(edits.instead(value, new))
+    return []
+
+
+def more_returned(at: Failure, name: str, wanted: str, given: str) -> list[Change]:
+    """Let the backward of a class return None for the arguments of forward that it forgot."""
+    classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
+    functions = [f for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
+    more = ", None" * (int(wanted) - int(given))
+    for node in [r for f in functions for r in parts(f, ast.Return) if r.value is not None]:
+        if isinstance(node.value, ast.List):  # a list is one thing
+            return at.main.edited(edits.instead(node.value, at.main.of(node.value)[1:-1]))
+        comma = "," * at.main.of(node).endswith(",")
+        return at.main.edited([(end(node), end(node), more.removeprefix(comma))]) if more else []
+    return []

@@ -1,0 +1,108 @@
+"""Why a `.grad` is None where a script needs it, and what changes that."""
+
+from __future__ import annotations
+
+import ast
+
+from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.source import Change, Text, called, parts
+from gradcli.script.errors.threads import Threads, lost
+
+
+def none(at: Failure) -> Answer | None:
+    """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
+    for node in parts(at.text.statement, ast.Attribute):
+        x = at.value(node.value) if node.attr == "grad" else None
+        if isinstance(x, Tensor) and x._grad is None:
+            name = at.text.of(node.value)
+            if not x.requires_grad:
+                return _of_constant(at, name, x)
+            return _of_leaf(at, name, x) if x.is_leaf else _of_intermediate(at, name)
+    return None
+
+
+def _of_constant(at: Failure, name: str, x: Tensor) -> Answer:
+    changes = _requiring(at.text, name, x) + _besides(at, name)
+    mend = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
+    reason = f"{name}.grad is None: {name} does not require a gradient."
+    return Answer(reason, mend, changes or mends.if_there(at.text, f"{name}.grad"))
+
+
+def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
+    """Let a tensor require a gradient: where it is made, or behind what computes it from others that need none."""
+    given = text.assigned(name)
+    if given is not None and any(text.of(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
+        real = "" if x.is_floating_point() else ".float()"
+        return text.edited(edits.behind(given[1], f"{real}.requires_grad_()"))
+    return mends.requiring(text, name, x)
+
+
+def _besides(at: Failure, name: str) -> list[Change]:
+    """Return what else a line needs: nothing recorded for an update, and a question in a first round."""
+    statement = at.text.statement
+    if isinstance(statement, ast.AugAssign) and at.text.of(statement.target) == name:
+        return updates.without_grad(at)
+    return _asked_first(at, name)
+
+
+def _asked_first(at: Failure, name: str) -> list[Change]:
+    """Ask whether there is a gradient, where a script empties it before any backward."""
+    empties = at.text.calls("zero_", "fill_", "detach_")
+    return mends.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
+
+
+def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
+    text, swept = at.text, Recorder.swept
+    reason = f"{name}.grad is None: "
+    own = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
+    known = name if own == name else f"{name} ({own})"
+    asked = mends.if_there(text, f"{name}.grad")
+    if x._reached is not None:
+        line = _emptied(text)
+        by = f" at {at.where(line)}" if line else ""
+        reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
+        return Answer(reason, "look at it before that", updates.moved(text.on(line), at.line) or asked)
+    if swept is None:
+        below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
+        changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
+        return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
+    threads = Threads(at.text_at(swept))
+    cut = next((c for c in threads.cuts() if c.leads_to(x)), None)
+    if cut is not None:
+        told = lost(at, threads.root or "what it went back from", cut, threads, name)
+        reason += f"the backward at {at.where(swept)} did not reach it. {told.reason[0].upper()}{told.reason[1:]}"
+        return Answer(reason, told.mend, told.changes)
+    reason += f"what {at.code(swept)} went back from was computed without {known}."
+    return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
+
+
+def _emptied(text: Text) -> int:
+    """Return the last line above the line that sets gradients to None: zero_grad(), or x.grad = None."""
+    found = 0
+    for statement in text.statements():
+        match statement:
+            case ast.Assign([target, *_]):
+                empties = text.of(target).endswith(".grad")
+            case _:
+                empties = isinstance(statement, ast.Expr) and any(called(n) == "zero_grad" for n in ast.walk(statement))
+        found = statement.lineno if empties and statement.lineno < text.line else found
+    return found
+
+
+def _of_intermediate(at: Failure, name: str) -> Answer:
+    text = at.text
+    for statement in text.statements():
+        given = isinstance(statement, ast.Assign) and text.of(statement.targets[0]) == name
+        if given and (changes := updates.kept_leaves(text.on(statement.lineno))):
+            reason = f"{name}.grad is None: {at.where(statement.lineno)} gives the name {name} to a new "
+            mend = f"change {name} itself, where nothing is recorded"
+            return Answer(f"{reason}tensor, which is computed, and no leaf.", mend, changes)
+    reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
+    if changes := updates.made_a_leaf(text, name):
+        return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
+    made = text.assigned(name)
+    changes = text.added(made[0], f"{name}.retain_grad()") if made is not None else []
+    return Answer(reason, f"keep it, with {name}.retain_grad() before the backward", changes)

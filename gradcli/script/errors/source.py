@@ -1,0 +1,213 @@
+"""The text of a script as statements, and changes to its lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+
+from gradcli.pytorch.record import Line
+
+Place = tuple[int, int]  # a line, and a column in bytes
+Edit = tuple[Place, Place, str]  # from, to, and what stands there
+N = TypeVar("N", bound=ast.AST)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines `first` to `last` of a file, and what stands there instead."""
+
+    file: str
+    first: int
+    last: int
+    lines: tuple[str, ...] = ()
+
+    def places(self) -> list[Line]:
+        """Return its lines, which know their file."""
+        found = [Line(number) for number in range(self.first, self.last + 1)]
+        for line in found:
+            line.file = self.file
+        return found
+
+    def shown(self) -> list[str]:
+        """Return the change as lines for a reader; what is taken away is said so."""
+        if not self.lines:
+            return ["(without it)" if self.first == self.last else "(without them)"]
+        indent = min(len(line) - len(line.lstrip()) for line in self.lines)
+        return [line[indent:] for line in self.lines]
+
+
+def changed(source: str, changes: Sequence[Change]) -> str:
+    """Return a text with its lines changed.
+
+    >>> changed("a\\nb\\nc\\n", [Change("", 2, 2, ("B", "b"))])
+    'a\\nB\\nb\\nc\\n'
+    """
+    lines = source.splitlines()
+    for change in sorted(changes, key=lambda c: -c.first):
+        lines[change.first - 1 : change.last] = change.lines
+    return "\n".join(lines) + "\n"
+
+
+@lru_cache(maxsize=8)
+def _parsed(source: str) -> ast.Module:
+    """Return the syntax of a text; that of an empty one where there is none."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of one file, and the line of it that is looked at."""
+
+    file: str
+    source: str
+    line: int = 0
+
+    def on(self, line: int) -> Text:
+        """Return the same text with another line that is looked at."""
+        return Text(self.file, self.source, line)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines."""
+        return self.source.splitlines()
+
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax."""
+        return _parsed(self.source)
+
+    def of(self, node: ast.AST | None) -> str:
+        """Return the text of a node."""
+        return "" if node is None else ast.get_source_segment(self.source, node) or ""
+
+    def statements(self) -> list[ast.stmt]:
+        """Return all statements, those inside others too, in their order."""
+        return sorted(parts(self.tree, ast.stmt), key=start)
+
+    @cached_property
+    def statement(self) -> ast.stmt:
+        """The innermost statement at the line; one that does nothing where there is none."""
+        return next(self.around(ast.stmt), ast.Pass())
+
+    def around(self, *kinds: Any) -> Iterator[Any]:
+        """Yield the statements of some kinds around the line, the innermost first."""
+        for n in reversed(self.statements()):
+            if isinstance(n, kinds) and n.lineno <= self.line <= (n.end_lineno or 0):
+                yield n
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """Return the calls of functions or methods of these names in the statement at the line."""
+        return [c for c in parts(self.statement, ast.Call) if called(c) in names]
+
+    def owners(self, *names: str) -> list[ast.expr]:
+        """Return what methods of these names are called of in the statement at the line."""
+        return [own for call in self.calls(*names) if (own := owner_of(call)) is not None]
+
+    def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
+        """Return the last assignment to a name, x or self.x, above the line, and what it is given there."""
+        above = [n for n in self.statements() if isinstance(n, ast.Assign) and n.lineno < self.line]
+        given = [(n, own, value) for n in above for target in n.targets for own, value in pairs(target, n.value)]
+        return next(((n, value) for n, own, value in reversed(given) if self.of(own) == name), None)
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Return the statements among which a statement stands."""
+        for node in ast.walk(self.tree):
+            for part in ("body", "orelse", "finalbody"):
+                inner = getattr(node, part, None)
+                if isinstance(inner, list) and statement in inner:
+                    return inner
+        return []
+
+    def operand(self, call: ast.Call) -> ast.expr | None:
+        """Return what a function is computed of: x in x.log(), and in torch.log(x)."""
+        owner = owner_of(call)
+        own = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
+        return owner if own else next(iter(call.args), None)
+
+    # Changes
+
+    def edited(self, edits: Sequence[Edit]) -> list[Change]:
+        """Return the statement in which edits stand with these parts replaced; of one with others in it, its head."""
+        if not edits:
+            return []
+        statement: Any = self.on(edits[0][0][0]).statement
+        first, last = statement.lineno, statement.end_lineno
+        if hasattr(statement, "body"):
+            last = max(first, statement.body[0].lineno - 1)
+        lines = [line.encode() for line in self.lines[first - 1 : last]]
+        for begin, until, text in sorted(edits, reverse=True):
+            (i, a), (j, b) = (begin[0] - first, begin[1]), (until[0] - first, until[1])
+            lines[i : j + 1] = [lines[i][:a] + text.encode() + lines[j][b:]]
+        return [Change(self.file, first, last, tuple(line.decode() for line in lines))]
+
+    def lines_of(self, node: ast.stmt | ast.expr) -> list[str]:
+        """Return the lines of a node."""
+        return self.lines[node.lineno - 1 : node.end_lineno]
+
+    def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:
+        """Return other lines in the place of those of a node."""
+        return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
+
+    def swapped(self, pattern: str, new: str) -> list[Change]:
+        """Return the lines that have a pattern, with that replaced."""
+        code = [(k, line) for k, line in enumerate(self.lines, 1) if not line.lstrip().startswith("#")]
+        found = [(k, re.sub(pattern, new, line)) for k, line in code if re.search(pattern, line)]
+        return [Change(self.file, k, k, (line,) if line else ()) for k, line in found]
+
+    def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
+        """Return a statement with other lines in its place, indented as it is; what stands around it stays."""
+        own = self.lines_of(statement)
+        head = own[0].encode()[: statement.col_offset].decode()
+        tail = own[-1].encode()[statement.end_col_offset :].decode()
+        indent = head if not head.strip() else ""
+        *most, end = [head + lines[0], *(indent + line for line in lines[1:])]
+        return [self.instead_of(statement, *most, end + tail)]
+
+    def added(self, statement: ast.stmt, line: str) -> list[Change]:
+        """Return a statement with a line behind it."""
+        *most, last = self.lines_of(statement)
+        if [*most, last][0][: statement.col_offset].strip():  # behind a colon or a semicolon
+            return [self.instead_of(statement, *most, f"{last}; {line}")]
+        return [self.instead_of(statement, *most, last, " " * statement.col_offset + line)]
+
+
+def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is assigned to what: x, z = 1, 2."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for own, part in zip(target.elts, value.elts, strict=True):
+            yield from pairs(own, part)
+    else:
+        yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
+
+
+def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
+    """Return the nodes of some kinds in a node, itself included."""
+    return [n for n in ast.walk(node) if isinstance(n, kinds)]
+
+
+def start(node: Any) -> Place:
+    """Return where a node begins."""
+    return node.lineno, node.col_offset
+
+
+def end(node: Any) -> Place:
+    """Return where a node ends."""
+    return node.end_lineno, node.end_col_offset
+
+
+def called(call: ast.AST) -> str:
+    """Return the name of what is called, without what it belongs to; nothing for what is no call."""
+    function = getattr(call, "func", None)
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def owner_of(call: ast.Call) -> ast.expr | None:
+    """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -1,0 +1,180 @@
+"""Where the thread from a result back to its leaves was lost in a script, and the changes that keep it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from gradcli.pytorch import torch
+from gradcli.pytorch.cuts import CUTS, Cut
+from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.source import Change, Edit, Text, called, changed, end, owner_of, parts, start
+
+# Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
+_AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}
+_BACK = {
+    *("tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "FloatTensor", "DoubleTensor", "array", "Variable"),
+    *("LongTensor", "new_tensor"),
+}
+_MODULES = ("np", "numpy", "math")
+_LISTS = ast.List | ast.ListComp | ast.Tuple
+
+
+class Threads:
+    """The thread from the line of a text back to where it was lost."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.flow = Flow(text)
+        self.lacks = False  # whether NumPy computes on the way what torch has no function for
+        calls = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
+        self.root = _root(text, calls[0]) if calls else ""  # what backward is called of
+        # What the statement computes itself, without the statements in it.
+        own = [] if hasattr(text.statement, "body") else [*ast.iter_child_nodes(text.statement)]
+        self.way = [n for n in own if isinstance(n, ast.expr)]
+        self.way += self.flow.back(text.statement) if own else []
+
+    def cuts(self) -> list[Cut]:
+        """Return where numbers on the way went on alone, the nearest first."""
+        return list({id(c): c for e in self.way for c in self._at(e)}.values())
+
+    def _at(self, expression: ast.AST) -> Iterator[Cut]:
+        for line in sorted({n.lineno for n in parts(expression, ast.expr)}):
+            found = CUTS.get((self.text.file, line))
+            if found is not None:
+                yield found
+
+    def has(self, name: str) -> bool:
+        """Tell whether something of a name stands on the way."""
+        return any(self.text.of(n) == name for e in self.way for n in ast.walk(e))
+
+    def gradient_recorded(self) -> list[Change]:
+        """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
+        backwards = [c for c in parts(self.text.tree, ast.Call) if called(c) == "backward"][:1]
+        for node in [n for e in self.way if e.lineno != self.text.line for n in ast.walk(e)]:
+            taken = called(node) == "grad" and self.text.of(node.func) != "torch.grad"  # type: ignore[attr-defined]
+            read = isinstance(node, ast.Attribute) and node.attr == "grad"
+            for call in [node] if taken else backwards if read else []:
+                if isinstance(call, ast.Call) and not any(k.arg == "create_graph" for k in call.keywords):
+                    return mends.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
+        return []
+
+    def kept(self) -> list[Change]:
+        """Return the changes that keep the thread: tensors where the script has numbers, and PyTorch where NumPy."""
+        found: dict[ast.stmt, dict[Edit, None]] = {}
+        for expression in self.way:
+            statement = self.text.on(expression.lineno).statement
+            for node in ast.walk(expression):
+                found.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
+        changes = [c for own in sorted(map(sorted, found.values())) for c in self.text.edited(own)]
+        try:
+            ast.parse(changed(self.text.source, changes))
+        except SyntaxError:
+            return []
+        return [] if self.lacks else changes
+
+    def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
+        """Yield what is to be changed of a node, if numbers went on alone in it or before it."""
+        if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_lost(node):
+            yield edits.dot(node), end(node), ""
+        # Of two tensors neither may go to NumPy, though only the one lost its thread.
+        if not isinstance(node, ast.Call) or not (called(node) == "numpy" or self._is_lost(node)):
+            return
+        name, inner = called(node), node.args[0] if node.args else None
+        owner = self.text.of(owner_of(node))
+        if isinstance(node.func, ast.Attribute) and name in _AWAY and owner not in ("torch", *_MODULES):
+            yield edits.dot(node.func), end(node), _AWAY[name]
+        elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
+            yield from self._unwrapped(node, inner, getattr(statement, "value", None) is node)
+        elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
+            self.lacks |= not _torch_has(name)
+            yield from edits.instead(node.func.value, "torch")
+            if inner is not None and self._is_list(inner):
+                yield from edits.wrapped(inner, "torch.stack(")
+
+    def _unwrapped(self, node: ast.Call, inner: ast.expr, alone: bool) -> Iterator[Edit]:
+        bare = alone or edits.is_simple(inner)
+        before, after = ("torch.stack(", ")") if self._is_list(inner) else ("", "") if bare else ("(", ")")
+        yield start(node), start(inner), before
+        yield end(inner), end(node), after
+
+    def _is_list(self, node: ast.expr) -> bool:
+        """Tell whether something is a list: written as one, or given as one where its name is."""
+        return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
+
+    def _is_lost(self, node: ast.AST) -> bool:
+        """Tell whether numbers went on alone at a node, or on the way to it."""
+        return any(True for e in (node, *self.flow.back(node)) for _ in self._at(e))
+
+
+def _root(text: Text, call: ast.Call) -> str:
+    owner = text.of(owner_of(call))
+    return text.of(call.args[0]) if owner.rpartition(".")[2] == "autograd" and call.args else owner
+
+
+def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what requires a gradient") -> Answer:
+    """Return what is said of a thread that was lost, and what keeps it."""
+    text = at.text_at(cut.line)
+    calls = text.calls(*_BACK)
+    how = cut.how.replace("cast,", "a conversion to whole numbers,")
+    how = how.replace("torch.tensor(", f"torch.{called(calls[0])}(") if calls else how
+    reason = f"the thread from {name} back to {to} was lost at {at.code(cut.line)} by {how}"
+    if any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
+        mend = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
+        return Answer(reason + ".", mend, _smooth(at, text, cut, threads))
+    if "no_grad()" in cut.hows:
+        functions = text.around(ast.FunctionDef)
+        is_once = any("once_differentiable" in text.of(d) for f in functions for d in f.decorator_list)
+        if is_once and (once := mends.twice_differentiable(text)):
+            return Answer(f"{reason}: once_differentiable has it.", "a backward that can be recorded", once)
+        if changes := updates.kept_leaves(text):
+            return Answer(f"{reason}: a new tensor has the name since.", "change what is there, in place", changes)
+        mend = f"compute {name} without no_grad(); such a block is for what needs no gradient"
+        return Answer(reason + ".", mend, mends.recorded(text))
+    changes = threads.kept()
+    if len(cut.hows) == 1 and (how in (".detach()", ".data") or how.startswith("torch.")):
+        return Answer(reason + ".", f"compute {name} without {how}" + "; NumPy knows no graph" * threads.lacks, changes)
+    mend = f"compute {name} of tensors, with PyTorch's operations alone"
+    return Answer(f"{reason}: numbers have no history.", mend, changes)
+
+
+def _jumping(text: Text, cut: Cut) -> str:
+    """Return what jumps at a line: out, where the script has out.argmax(1), or (out > 0)."""
+    name = cut.hows[0].partition(",")[0].rpartition(" ")[2]
+    for call in text.calls(name):
+        return f"{text.of(text.operand(call) or call)} itself, not of {text.of(call)}"
+    for node in parts(text.statement, ast.Compare):
+        return f"{text.of(node.left)} itself, not of {text.of(node)}"
+    return f"what {name} is given"
+
+
+def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]:
+    """Return a loss of what jumps at a line: of the numbers that were compared; of class scores, the cross-entropy."""
+    compared = parts(text.statement, ast.Compare)
+    if compared and cut.hows[0].partition(",")[0] in ("gt", "lt", "ge", "le"):
+        return text.edited(edits.instead(compared[0], text.of(compared[0].left)))
+    loss = text.on(at.line).assigned(threads.root)
+    if loss is None:
+        return []
+    for call in text.calls("argmax", "max"):
+        found = [n for n in ast.walk(text.operand(call) or call) if len(_shape(at, n)) == 2]  # what softmax is given
+        for scores, label in product(found[:1], ast.walk(loss[1])):
+            if _shape(at, label) == _shape(at, scores)[:1] and at.value(label)._detached is None:
+                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}.long())"
+                return text.edited(edits.instead(loss[1], new))
+    return []
+
+
+def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:
+    return tuple(getattr(at.value(node), "shape", ()))
+
+
+def _torch_has(name: str) -> bool:
+    try:
+        return callable(getattr(torch, name))
+    except Exception:  # what torch lacks is told in several ways
+        return False

@@ -1,0 +1,160 @@
+"""Changes to a script where it changes tensors in place, or carries them from round to round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradcli.script.errors import edits
+from gradcli.script.errors.failure import Failure
+from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts, start
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
+    ast.Mod: "%",
+}  # fmt: skip
+
+
+def out_of_place(text: Text) -> list[Change]:
+    """Compute a new tensor in the place of changing one: y = y + 1 for y += 1."""
+    statement = text.statement
+    match statement:
+        case ast.AugAssign(ast.Subscript() as element) | ast.Assign([ast.Subscript() as element, *_]):
+            return _of_a_copy(text, statement, element)
+        case ast.AugAssign(target, how, value):
+            own = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
+            return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {own}")
+        case ast.Expr() | ast.Assign():
+            for call in parts(statement, ast.Call):
+                if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):
+                    return _without_underscore(text, call)
+    return text.swapped(r"\binplace\s*=\s*True\b", "inplace=False")
+
+
+def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.Subscript) -> list[Change]:
+    whole: ast.expr = element
+    while isinstance(whole, ast.Subscript):
+        whole = whole.value
+    name, value = text.of(whole), statement.value
+    lines = [f"{name} = {name}.clone()", text.of(statement)]
+    if isinstance(statement, ast.Assign) and any(text.of(n) == name for n in ast.walk(value)):
+        lines = [f"part = {text.of(value)}", lines[0], f"{text.of(element)} = part"]
+    return text.replaced(statement, *lines)
+
+
+def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
+    owner, arguments = text.of(owner_of(call)), ", ".join(map(text.of, call.args))
+    new = {
+        "zero_": f"torch.zeros_like({owner})",
+        "fill_": f"torch.full_like({owner}, {arguments})",
+        "copy_": f"{arguments}.clone()",
+    }.get(called(call), f"{owner}.{called(call)[:-1]}{text.of(call).removeprefix(text.of(call.func))}")
+    if isinstance(text.statement, ast.Expr):
+        return text.replaced(text.statement, f"{owner} = {new}")
+    return text.edited(edits.instead(call, new))
+
+
+def without_grad(at: Failure) -> list[Change]:
+    """Change a leaf where nothing is recorded: with torch.no_grad(): w -= …."""
+    statement = at.text.statement
+    if isinstance(statement, ast.AugAssign | ast.Assign | ast.Expr):
+        return at.text.replaced(statement, f"with torch.no_grad(): {at.text.of(statement)}")
+    return []
+
+
+def is_unrecorded(text: Text) -> bool:
+    """Tell whether a line stands in a block of torch.no_grad()."""
+    return any("no_grad" in text.of(item.context_expr) for block in text.around(ast.With) for item in block.items)
+
+
+def kept_leaves(text: Text) -> list[Change]:
+    """Update parameters in place, where a script computes new tensors under their names: w = w - lr*w.grad.
+
+    Those that stand beside the one at the line are changed as well.
+    """
+    head = "" if is_unrecorded(text) else "with torch.no_grad(): "
+    updates = [(s, new) for s in text.block(text.statement) if (new := _updated(text, s))]
+    found = any(s is text.statement for s, _ in updates)
+    return [c for s, new in updates for c in text.replaced(s, head + new)] if found else []
+
+
+def _updated(text: Text, statement: ast.stmt) -> str:
+    """Return the update in place, for one that computes a new tensor of an old one and its gradient."""
+    match statement:
+        case ast.Assign([target, *_], ast.BinOp(left, how, right)):
+            name = text.of(target)
+            if text.of(left) == name and f"{name}.grad" in text.of(right):
+                return f"{name} {_OPERATORS[type(how)]}= {text.of(right)}"
+    return ""
+
+
+def made_a_leaf(text: Text, name: str) -> list[Change]:
+    """Let a tensor require a gradient last, behind what is done with it where it is made."""
+    flow = Flow(text)
+    own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
+    while isinstance(own, ast.Name | ast.Attribute):  # another name for the same
+        own = next(iter(flow.of_name(own)), None)
+    own = own.elt if isinstance(own, ast.ListComp) else own
+    if not isinstance(own, ast.Call | ast.BinOp):
+        return []
+    cut = []
+    for call in parts(own, ast.Call):
+        for k, keyword in enumerate(call.keywords):
+            if keyword.arg == "requires_grad":
+                before = [*call.args, *(w.value for w in call.keywords[:k])]
+                cut.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
+    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
+
+
+def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
+    """Let what a loop carries from round to round go on without its history: h = h.detach() at its end."""
+    text = at.text
+    for loop in text.around(ast.For, ast.While):
+        for name in _carried(loop):
+            if getattr(at.value(ast.Name(name)), "grad_fn", None) is not None:
+                return name, text.added(loop.body[-1], f"{name} = {name}.detach()")
+    for statement in text.statements():
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+            name = text.of(statement.targets[0])
+            read = [n for n in parts(statement.value, ast.Attribute) if text.of(n) == name]
+            if read:
+                return name, text.edited([(end(n), end(n), ".detach()") for n in read])
+    return "", []
+
+
+def _carried(loop: ast.For | ast.While) -> Iterator[str]:
+    """Yield the names that a loop reads before it gives them a new value."""
+    read: set[str] = set()
+    for statement in sorted(parts(loop, ast.Assign, ast.AugAssign, ast.Expr), key=start):
+        names = parts(statement, ast.Name)
+        changed = statement.target if isinstance(statement, ast.AugAssign) else None
+        read |= {n.id for n in names if isinstance(n.ctx, ast.Load) or n is changed}
+        yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id in read)
+
+
+def into_the_loop(text: Text, made: int) -> list[Change]:
+    """Compute something at the beginning of each round of a training loop, where a script does so before the loop."""
+    own = text.on(made).statement
+    for loop in text.around(ast.For, ast.While):
+        trains = any(called(n) == "step" for n in ast.walk(loop))
+        if trains and made < loop.lineno and own in text.block(loop):
+            first = loop.body[0]
+            lines = [" " * first.col_offset + line.strip() for line in text.lines_of(own)]
+            place = first.lineno
+            return [text.instead_of(own), Change(text.file, place, place, (*lines, text.lines[place - 1]))]
+    return []
+
+
+def moved(text: Text, behind: int) -> list[Change]:
+    """Put the statement at a line behind another one, if both stand in the same block."""
+    own, other = _outer(text, behind), _outer(text.on(behind), text.line)
+    if own is None or other is None or own.lineno >= other.lineno:
+        return []
+    return [text.instead_of(own), text.instead_of(other, *text.lines_of(other), *text.lines_of(own))]
+
+
+def _outer(text: Text, other: int) -> ast.stmt | None:
+    """Return the statement around a line that stands in the same block as one around another line."""
+    theirs = [text.block(s) for s in text.on(other).around(ast.stmt)]
+    return next((s for s in text.around(ast.stmt) if any(text.block(s) is b for b in theirs)), None)

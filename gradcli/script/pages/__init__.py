@@ -1,0 +1,1 @@
+"""What `gradcli run` tells of each backward: the system, the gradients, what became of `.grad`, and each step."""

@@ -1,0 +1,136 @@
+"""What an optimizer's step did with `.grad`: its rule, and the numbers where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.notation.numbers import array_text
+from gradcli.wrapping import in_words
+
+_FEW = 4  # elements of a parameter whose numbers are shown
+_MOST = 6  # parameters whose numbers are shown
+_LONG = 70  # characters of such numbers
+_NAMES = 8  # that are listed
+
+Done = tuple[Any, Any, dict[str, Any]]  # a parameter, its numbers before, and its group
+
+
+def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str]) -> list[str]:
+    """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
+    if not done:
+        return ["nothing changes: none of its parameters has a .grad"]
+    names = [name(p) for p, _, _ in done]
+    w = names[0] if len(done) == 1 else "p"
+    rules = [_rule(optimizer, p, w, group) for p, _, group in done]
+    each = [_numbers(own, step) for own, (_, _, step) in zip(done, rules, strict=True)]
+    rates = ", ".join(dict.fromkeys(_short(group["lr"]) for _, _, group in done))
+    right, words, _ = rules[0]
+    if len(done) == 1:
+        return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words]
+    shown = names if len(names) <= _NAMES else [*names[: _NAMES - 1], "…", names[-1]]
+    found = [f"p ← {right} for p = {', '.join(shown)}; lr = {rates}", *words]
+    if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
+        found += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
+    return found
+
+
+def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
+    """Return which leaves have a gradient, and no optimizer changes them."""
+    known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    left = [n for n, x in named.items() if x._requires and x._fn is None and x._grad is not None and id(x) not in known]
+    if not left or not optimizers:
+        return []
+    shown = in_words(left if len(left) <= _NAMES else [*left[: _NAMES - 1], f"{len(left) - _NAMES + 1} more"])
+    have, are, them = ("has", "is", "it") if len(left) == 1 else ("have", "are", "them")
+    return [f"{shown} {have} a .grad, and {are} not among the parameters of an optimizer: no step changes {them}"]
+
+
+def optimizers_of(frame: Any) -> list[Any]:
+    """Return the optimizers that have names where the script is."""
+    found: dict[int, Any] = {}
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("gradcli."):
+        for value in (*frame.f_locals.values(), *frame.f_globals.values()):
+            found |= {id(value): value} if hasattr(value, "param_groups") else {}
+        frame = frame.f_back
+    return list(found.values())
+
+
+def _short(number: Any) -> str:
+    return f"{float(number):.6g}"
+
+
+def _text(a: Any) -> str:
+    return array_text(np.asarray(a), _short)
+
+
+def _signed(a: Any) -> str:
+    text = _text(a)
+    return f"({text})" if text.startswith("-") else text
+
+
+def _numbers(done: Done, step: str) -> str:
+    """Return the arithmetic of a step in numbers, where the parameter is small: 0.5 - 0.1·2 = 0.3."""
+    p, before, group = done
+    if p._a.size > _FEW:
+        return ""
+    old, new = _text(before[..., 0]), _text(p._a[..., 0])
+    return f"{old} {_sign(group)} {_short(group['lr'])}·{step} = {new}" if step else f"{old} → {new}"
+
+
+def _sign(group: dict[str, Any]) -> str:
+    return "+" if group.get("maximize") else "-"
+
+
+def _rule(optimizer: Any, p: Any, w: str, group: dict[str, Any]) -> tuple[str, list[str], str]:
+    """Return an optimizer's rule for a parameter called w.
+
+    That is its right side, what its letters mean, and what lr is multiplied by in numbers, where that is short.
+    """
+    classes = type(optimizer).__mro__
+    kind = next((c.__name__ for c in classes if c.__module__ == f"torch.optim.{c.__name__.lower()}"), "")
+    decay = group.get("weight_decay")
+    grad = f"({w}.grad + {_short(decay)}·{w})" if decay and kind != "AdamW" else f"{w}.grad"
+    kept = optimizer.state.get(p, {})
+    if kind == "SGD":
+        return _sgd(p, w, grad, group, kept)
+    if kind in ("Adam", "AdamW"):
+        return _adam(p, f"(1 - lr·{_short(decay)})·{w}" if kind == "AdamW" and decay else w, grad, group, kept)
+    if kind == "RMSprop":
+        centered = ", without the square of the mean" if group["centered"] else ""
+        words = [f"s: the mean of the square of {grad} so far, where recent ones weigh more{centered}"]
+        if group["momentum"]:
+            return f"{w} - lr·b, b ← {_short(group['momentum'])}·b + {grad}/(√s + eps)", words, ""
+        return f"{w} {_sign(group)} lr·{grad}/(√s + eps)", words, ""
+    return f"what {type(optimizer).__name__} makes of {w}.grad", [], ""
+
+
+def _sgd(p: Any, w: str, grad: str, group: dict[str, Any], kept: dict[str, Any]) -> tuple[str, list[str], str]:
+    step, words, number = grad, [], p._grad._a
+    if group["momentum"]:
+        share = f"{_short(1 - group['dampening'])}·" if group["dampening"] else ""
+        momentum = _short(group["momentum"])
+        step = f"({grad} + {momentum}·b)" if group["nesterov"] else "b"
+        words = [f"b, the velocity: b ← {momentum}·b + {share}{grad}, and {grad} in the first step"]
+        number = _uphill(group) * kept["momentum_buffer"]._a
+    is_short = p._a.size <= _FEW and not group["weight_decay"] and not group["nesterov"]
+    return f"{w} {_sign(group)} lr·{step}", words, _signed(number[..., 0]) if is_short else ""
+
+
+def _adam(p: Any, start: str, grad: str, group: dict[str, Any], kept: dict[str, Any]) -> tuple[str, list[str], str]:
+    most = "; v is the largest so far" if group["amsgrad"] else ""
+    words = [f"m and v: the means of {grad} and of its square so far, where recent ones weigh more{most}"]
+    number = ""
+    if p._a.size <= _FEW and not most and not (group["decoupled_weight_decay"] and group["weight_decay"]):
+        (beta1, beta2), t = group["betas"], kept["step"].item()
+        mean = _uphill(group) * kept["exp_avg"]._a[..., 0].astype(float) / (1 - beta1**t)
+        square = kept["exp_avg_sq"]._a[..., 0].astype(float) / (1 - beta2**t)
+        number = f"{_signed(mean)}/(√{_text(square)} + {_short(group['eps'])})"
+    return f"{start} {_sign(group)} lr·m/(√v + eps)", words, number
+
+
+def _uphill(group: dict[str, Any]) -> int:
+    """Return what turns what is kept into the gradient's direction."""
+    return -1 if group.get("maximize") else 1

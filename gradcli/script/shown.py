@@ -1,0 +1,140 @@
+"""Where what is told of a script goes: among what it prints, to a file, or into one document in Markdown or LaTeX."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from gradcli.wrapping import page_width, wrapped
+
+_MOST = 120  # columns of a page
+_PRINTED = 10**7  # characters of what a script prints that a document holds
+
+
+def columns() -> int:
+    """Return how wide a page is."""
+    return min(_MOST, page_width())
+
+
+class Printed:
+    """Standard output, where each page has its place among what the script prints; for a file, pages are kept."""
+
+    def __init__(self, alone: bool = False, keeps: bool = False) -> None:
+        self.out = sys.stdout
+        self.stream = sys.stderr if alone else sys.stdout  # what the script prints to
+        self.kept: list[str] | None = [] if keeps else None
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Let the script print to its stream."""
+        before, sys.stdout = sys.stdout, self.stream
+        try:
+            yield
+        finally:
+            sys.stdout = before
+
+    def page(self, title: str, text: str) -> None:
+        """Show a page between two lines, the upper one with its title."""
+        width = columns()
+        title = title if len(title) <= width - 8 else title[: width - 9].rstrip() + "…"
+        head = f"── {title} "
+        self.text(f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}")
+
+    def words(self, lines: Sequence[str]) -> None:
+        """Show a few lines; those behind the first are indented."""
+        told = [lines[0], *(f"  {text}" for text in lines[1:])]
+        self.text("\n".join(part for text in told for part in wrapped(text, columns(), "    ")))
+
+    def text(self, text: str) -> None:
+        """Show a text."""
+        if self.kept is not None:
+            self.kept.append(text)
+        else:
+            self.stream.flush()
+            print(text, file=self.out, flush=True)
+
+    def failed(self, text: str) -> None:
+        """Show nothing of an error: standard error has it."""
+
+    def whole(self) -> str:
+        """Return what was kept."""
+        return "\n".join(self.kept or ())
+
+
+class _Kept(io.StringIO):
+    """What a script prints, for a document: an endless one is cut off."""
+
+    left = _PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep a text, as far as there is room."""
+        if self.left > 0:
+            super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
+            self.left -= len(text)
+        return len(text)
+
+    def taken(self) -> str:
+        """Return what was printed since."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+class Document(Printed):
+    """The script, what it prints and its pages as one document; `style` is markdown or latex."""
+
+    def __init__(self, source: str, style: str) -> None:
+        super().__init__()
+        self.style = style
+        self.stream = self.printed = _Kept()
+        self.parts = [self._fenced("python", source)]
+
+    def page(self, title: str, text: str) -> None:
+        """Add a page that is written in the style already."""
+        self.text(self._heading(title))
+        self.text(text)
+
+    def words(self, lines: Sequence[str]) -> None:
+        """Add lines as they stand."""
+        self.text(self._fenced("text", "\n".join(lines)))
+
+    def text(self, text: str) -> None:
+        """Add a text, behind what the script has printed until now."""
+        if printed := self.printed.taken():
+            self.parts.append(self._fenced("text", printed))
+        self.parts.append(text.rstrip("\n") + "\n")
+
+    def failed(self, text: str) -> None:
+        """Add an error, and what was said of it."""
+        self.words([text])
+
+    def whole(self) -> str:
+        """Return the document."""
+        if printed := self.printed.taken():
+            self.parts.append(self._fenced("text", printed))
+        text = "\n".join(self.parts)
+        if self.style == "markdown":
+            return text
+        from gradcli.report.latex import document
+
+        return document(text)
+
+    def _heading(self, title: str) -> str:
+        if self.style == "markdown":
+            return f"## `` {title} ``" if "`" in title else f"## `{title}`"
+        from gradcli.report.latex_math import escaped
+
+        return f"\\subsection*{{\\texttt{{{escaped(title)}}}}}"
+
+    def _fenced(self, language: str, text: str) -> str:
+        body = text.rstrip("\n")
+        if self.style == "markdown":
+            fence = "```"
+            while fence in body:
+                fence += "`"
+            return f"{fence}{language}\n{body}\n{fence}\n"
+        body = body.replace("\\end{verbatim}", "\\end {verbatim}")
+        return f"\\begin{{verbatim}}\n{body}\n\\end{{verbatim}}\n"

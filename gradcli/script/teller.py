@@ -1,0 +1,193 @@
+"""Listening to a script while it runs: which of its calls are told of, and what is told of lines that come again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.pytorch.record import Recorder
+from gradcli.script.naming import names_of, script_frame
+from gradcli.script.pages.gradients import not_finite
+from gradcli.script.pages.sums import Sums
+from gradcli.script.recorded import recorded
+from gradcli.script.scene import Told
+from gradcli.script.shown import Printed, columns
+from gradcli.wrapping import in_words, wrapped
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.backward import Call
+    from gradcli.pytorch.session import Script
+
+_ROOM = 3000  # calls inside of calls
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is to be told."""
+
+    every: bool = False
+    lines: frozenset[int] = frozenset()
+    steps: bool = False
+    style: str = "table"
+
+
+class Teller:
+    """Listens to the calls of a script, and tells of them."""
+
+    def __init__(self, script: Script, wishes: Wishes, shown: Printed, note: Callable[[str], None]) -> None:
+        self.script, self.wishes, self.shown, self.note = script, wishes, shown, note
+        self.seen: Counter[int] = Counter()
+        self.sums = Sums()
+        self.warned: set[int] = set()
+        self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen while the script runs."""
+        Recorder.explains, Recorder.stepped = True, self.stepped
+        Recorder.before, Recorder.done = self.begins, self.is_done
+        try:
+            yield
+        finally:
+            Recorder.explains, Recorder.stepped = False, None
+            Recorder.before = Recorder.done = None
+
+    def begins(self, call: Call) -> None:
+        """Take down what was recorded, before the call frees it."""
+        self.waiting.pop(id(call), None)  # of one that failed, and is gone
+        frame, line = self._place()
+        if not self._is_wanted(line):
+            return
+        told = self._told(frame, line)
+        told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
+        try:
+            with _room():
+                told.recorded = recorded(call, told.names, self.script.source)
+        except InputError as error:
+            told.trouble = error.message
+        except Exception as error:  # the script goes on, whatever we cannot explain
+            told.trouble = _fault(error)
+        self.waiting[id(call)] = told
+
+    def _place(self) -> tuple[Any, int]:
+        """Return the frame that is running, and the line of the script itself, where that stands in another file."""
+        frame = own = script_frame()
+        while own is not None and own.f_code.co_filename != self.script.name:
+            own = own.f_back
+        return frame, 0 if own is None else int(own.f_lineno)
+
+    def _told(self, frame: Any, line: int) -> Told:
+        return Told(self.script, line, names_of(frame), steps=self.wishes.steps)
+
+    def _is_wanted(self, line: int) -> bool:
+        """Count a line, and tell whether it is to be explained this time."""
+        self.seen[line] += 1
+        if self.wishes.lines and line not in self.wishes.lines:
+            return False
+        return self.seen[line] == 1 or self.wishes.every or self.wishes.style == "json"
+
+    def is_done(self, call: Call) -> None:
+        """Tell of a call that is done."""
+        from gradcli.script.pages.rows import row
+
+        told = self.waiting.pop(id(call), None)
+        if told is None:
+            if self.sums.lines:
+                self.sums.again(self._place()[1], call)
+            self._warn(call)
+            return
+        self.sums.first(told, call)
+        if self.wishes.style == "json":
+            self.shown.text(json.dumps(row(call, told)))
+            self._warn(call)
+            return
+        try:
+            with _room():
+                text = self._page(call, told)
+        except Exception as error:
+            told.recorded, told.trouble = None, _fault(error)
+            text = self._page(call, told)
+        self.shown.page(f"line {told.line}: {told.source(told.line)}", text)
+
+    def _page(self, call: Call, told: Told) -> str:
+        from gradcli.report.render import Look, render_pages
+        from gradcli.script.pages.page import page
+
+        return render_pages([page(call, told)], Look(self.wishes.style)).rstrip("\n")
+
+    def _warn(self, call: Call) -> None:
+        """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
+        if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
+            return
+        frame, line = self._place()
+        if line not in self.warned:
+            self.warned.add(line)
+            times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
+            for text in not_finite(call, self._told(frame, line)):
+                warning = f"warning: line {line}{times}: {text}"
+                self.note("\n".join(wrapped(warning, columns(), "  ")))
+
+    def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
+        """Tell what an optimizer did with the gradients."""
+        if self.wishes.style == "json":
+            return
+        frame, line = self._place()
+        if self._is_wanted(line):
+            from gradcli.script.pages.steps import left_out, optimizers_of, step_lines
+
+            told = self._told(frame, line)
+            first, *more = step_lines(optimizer, done, lambda p: told.names.get(id(p), "p"))
+            more += left_out(told.names.tensors, optimizers_of(frame))
+            self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
+
+    def failed(self, error: BaseException, text: str) -> None:
+        """Tell why the script failed, and what mends it; `text` is what was printed of the error."""
+        from gradcli.script.errors.why import why
+
+        try:
+            told = why(error, self.script)
+        except Exception as own:
+            told = _fault(own)
+        if told:
+            self.note(told)
+        self.shown.failed(text + told)
+
+    def again(self) -> None:
+        """Tell which lines were reached again."""
+        if self.wishes.every or self.wishes.style != "table":
+            return
+        for line in sorted(self.wishes.lines - self.seen.keys()):
+            known = f"line{'s' * (len(self.seen) > 1)} {in_words([*map(str, sorted(self.seen))])}" if self.seen else ""
+            self.note(f"note: nothing at line {line} is explained" + (known and f"; at {known} something is"))
+        for line, count in sorted(self.seen.items()):
+            if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
+                sums = self.sums.words(line)
+                more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
+                self.note(f"{more}: {sums}" if sums else more)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Let an explanation recurse, however deep the script is, and whatever limit it has set."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + _ROOM)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _fault(error: Exception) -> str:
+    """Return in words that an explanation failed."""
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    return f"a fault of gradcli's, please report it: {type(error).__name__}: {error}"
