@@ -448,3 +448,14 @@ for arguments in ((torch.ones(2),), ()):
         y.grad_fn(*arguments)
     except (RuntimeError, TypeError) as e:
         print(e)
+# --- the order in which hooks pack
+x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([[5.0, 6.0], [7.0, 8.0]], requires_grad=True)
+v = torch.tensor([9.0, 10.0], requires_grad=True)
+shown = lambda word: lambda t: (print(word, t.tolist()), t)[1]
+for f in (
+    lambda: x * y, lambda: x / y, lambda: x @ y, lambda: x @ v, lambda: v.dot(v * 2), lambda: torch.addmm(v, x, y),
+    lambda: x**y, lambda: F.mse_loss(x, y), lambda: torch.maximum(x, y), lambda: x.norm(), lambda: F.huber_loss(x, y),
+):  # fmt: skip
+    with torch.autograd.graph.saved_tensors_hooks(shown("pack"), shown("unpack")):
+        z = f()
+    z.sum().backward()
