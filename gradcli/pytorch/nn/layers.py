@@ -144,7 +144,7 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    shown = "*num_embeddings *embedding_dim padding_idx?"
+    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -163,7 +163,7 @@ class Embedding(_Layer):
 
     def forward(self, input: Any) -> Any:
         more = {"scale_grad_by_freq": self.scale_grad_by_freq, "sparse": self.sparse}
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, **more)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, **more)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
