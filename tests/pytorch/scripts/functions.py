@@ -282,3 +282,5 @@ class Times(torch.autograd.Function):
 
 print(Times.apply(torch.ones(2), 3))
 Times.apply(torch.ones(2, requires_grad=True), 3)
+# --- gradcheck of what needs no gradient
+torch.autograd.gradcheck(lambda x: x**2, (torch.ones(2),))
