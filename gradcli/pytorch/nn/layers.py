@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -57,9 +58,9 @@ class _Layer(Module):
         self.register_parameter("weight", init.ones_(self._empty(*shape)) if weight else None)
         self.register_parameter("bias", self._empty(*shape) if bias else None)
 
-    def forward(self, *given: Any) -> Any:
+    def forward(self, *given: Any, **more: Any) -> Any:
         function, *names = self.calls.split()
-        return getattr(F, function)(*given, *[getattr(self, name) for name in names])
+        return getattr(F, function)(*given, **{name: getattr(self, name) for name in names}, **more)
 
     def extra_repr(self) -> str:
         found = []
@@ -144,6 +145,7 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
+    calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
     shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
     __init__ = _kept(
@@ -161,10 +163,6 @@ class Embedding(_Layer):
         if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
 
-    def forward(self, input: Any) -> Any:
-        more = {"scale_grad_by_freq": self.scale_grad_by_freq, "sparse": self.sparse}
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, **more)
-
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
         found = cls(*embeddings.shape, padding_idx)
@@ -179,9 +177,7 @@ class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
     __init__ = _kept(lambda self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True: locals())
-    calls = "batch_norm running_mean running_var weight bias batch momentum eps"
     shown = "*num_features eps momentum affine bias track_running_stats"
-    batch = property(lambda self: self.training or self.running_mean is None)
 
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
@@ -195,7 +191,9 @@ class _BatchNorm(_Layer):
             raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
-        return super().forward(input)
+        own = self.training or self.running_mean is None
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.batch_norm(input, *kept, own, self.momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -247,10 +245,12 @@ class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
     def _register(self, name: str, inputs: int) -> None:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise MissingError(f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (own, inputs), "weight_hh": (own, own)}
-        for part, shape in (shapes | ({"bias_ih": (own,), "bias_hh": (own,)} if self.bias else {})).items():
-            self.register_parameter(f"{part}{name}", init.uniform_(self._empty(*shape), -bound, bound))
+        for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
+            if self.bias or part.startswith("weight"):
+                self.register_parameter(f"{part}{name}", init.uniform_(self._empty(*shape), -bound, bound))
 
     def _linear(self, x: Any, part: str, name: str) -> Any:
         bias = getattr(self, f"bias_{part}{name}") if self.bias else None
