@@ -146,7 +146,7 @@ class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
     calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
-    shown = "*num_embeddings *embedding_dim padding_idx?"
+    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
     __init__ = _kept(
         lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
