@@ -53,8 +53,9 @@ class Call:
     own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
     arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
 
-    def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        """Pass the gradients on, from edges with what flows into them."""
+    def run(self, vs: Sequence[Tensor]) -> None:
+        """Pass the gradients on that flow into the roots."""
+        seeds = [(edge_of(y), v if self.create else v._a) for (y, _), v in zip(self.roots, vs, strict=True)]
         self.wanted = {edge_of(x): None for x in self.inputs or ()}
         if Recorder.before is not None:
             Recorder.before(self)
