@@ -53,8 +53,9 @@ class Call:
     own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
     arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
 
-    def run(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        """Pass the gradients on, from edges with what flows into them."""
+    def run(self, vs: Sequence[Tensor]) -> None:
+        """Pass the gradients on that flow into the roots."""
+        seeds = [(edge_of(y), v if self.create else v._a) for (y, _), v in zip(self.roots, vs, strict=True)]
         self.wanted = {edge_of(x): None for x in self.inputs or ()}
         if Recorder.before is not None:
             Recorder.before(self)
@@ -173,6 +174,21 @@ class Call:
         self.leaves.append((x, kept, own, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
+
+
+def by_hand(edge: Edge, g: Any) -> Any:
+    """Return what an edge passes on of a gradient, in PyTorch's order."""
+    call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else g._a
+    if not isinstance(edge, Step):
+        return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
+    hooks, edge._posts = edge._posts, None
+    try:
+        passed = call.pulled(edge, g)
+    finally:
+        edge._posts = hooks
+    found = tuple(None if p is None else as_tensor(p) for p in passed)
+    shown = tuple(found[i] if i < len(found) else None for i in edge.order())
+    return shown[0] if len(shown) == 1 else shown
 
 
 def _finite(g: Any) -> bool:

@@ -12,6 +12,7 @@ from gradcli.pytorch.autograd.functional import (
     assembled,
     derivatives,
     filled,
+    gradients,
     leaves,
     parameters_of,
     pushed,
@@ -74,10 +75,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
             raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
         if y.dim():
             raise refusal("not a scalar to differentiate", y.dim())
-        grads = tuple(map(zeros_like, xs))
-        if y.requires_grad:
-            grads = _grad(y, xs, create_graph=True, materialize_grads=True)  # type: ignore[assignment]
-        own, value, aux = _cut((_arranged(grads, given, argnums), y, aux), xs)
+        own, value, aux = _cut((_arranged(gradients(y, xs), given, argnums), y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call

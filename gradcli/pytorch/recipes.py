@@ -40,8 +40,6 @@ def _single(node: Node) -> Node:
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
-    __slots__ = ("_constants", "_dtypes", "_halves", "_op", "_outputs", "_steps", "reads")
-
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
         self._op = op
         same = representatives(scheduled(wanted, inputs))
@@ -75,9 +73,8 @@ class Program:
                 values.append(function(*[values[i] for i in places]))
         except TypeError:
             words = {"floor_divide": "div_floor_cpu", "mod": "remainder_cpu", "pow": "pow", "matmul": "dot"}
-            raise NotImplementedError(
-                f"\"{words.get(self._op, f'{self._op}_cpu')}\" not implemented for 'Bool'"
-            ) from None
+            name = words.get(self._op, f"{self._op}_cpu")
+            raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'") from None
         found = [values[i] for i in self._outputs]
         return [a if a.dtype == d else a.astype(d) for a, d in zip(found, self._dtypes, strict=True)]
 
@@ -91,8 +88,6 @@ class Pull:
 
     `reads` are the places of what it needs; the last two inputs of the program are the result and its gradient.
     """
-
-    __slots__ = ("active", "again", "derivatives", "inputs", "passed", "program", "reads")
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
@@ -129,12 +124,8 @@ def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, .
 class Recipe:
     """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
 
-    __slots__ = ("inputs", "is_dense", "is_view", "op", "output", "program", "pulls", "settings")
-
     def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
-        self.op = op
-        self.settings = settings
-        self.inputs = tuple(inputs)
+        self.op, self.settings, self.inputs = op, settings, tuple(inputs)
         self.is_view = _is_view(output)
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
@@ -151,10 +142,9 @@ class Recipe:
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return what is passed on to the inputs at these places."""
-        found = self.pulls.get(active)
-        if found is None:
-            found = self.pulls[active] = Pull(self, active)
-        return found
+        if active not in self.pulls:
+            self.pulls[active] = Pull(self, active)
+        return self.pulls[active]
 
 
 _VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "view", "expand", "squeeze", "unsqueeze"))
@@ -175,8 +165,7 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
 
     Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
     """
-    found = _RECIPES.get(key)
-    if found is None:
+    if key not in _RECIPES:
         inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
         if len(_RECIPES) >= _KEPT:
             _RECIPES.clear()
@@ -184,8 +173,8 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
             output = build(*inputs)
         except InputError as error:
             raise _refused(key[0], error, inputs) from None
-        found = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
-    return found
+        _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
+    return _RECIPES[key]
 
 
 def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
@@ -193,13 +182,12 @@ def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
     if "is too large" in error.message and (shape := re.search(r"shape ([\de+×]+)", error.message)):
         size = math.prod(int(float(n)) for n in shape[1].split("×")) * np.dtype(operands[0].dtype).itemsize
         return refusal("no room", size)
-    if "do not fit together" not in error.message:
-        return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
-    try:
-        common_shape([node.shape for node in operands])
-    except RuntimeError as refused:
-        return refused
-    return RuntimeError(f"{op}(): {error.message}")
+    if "do not fit together" in error.message:
+        try:
+            common_shape([node.shape for node in operands])
+        except RuntimeError as refused:
+            return refused
+    return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
 
 def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:

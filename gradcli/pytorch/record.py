@@ -16,7 +16,6 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
@@ -109,13 +108,18 @@ class Edge:
         if name == "metadata":  # the script's own
             return self.__dict__.setdefault(name, {})
         if name.startswith("_saved_") and isinstance(self, Step):
-            from gradcli.pytorch.saved import attribute
+            from gradcli.pytorch.autograd.graph import attribute
 
             return attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __call__(self, *grads: Any) -> Any:
-        raise MissingError(f"{self.name()}(…) by hand")
+        """Pass a gradient on that a script gives it, without its hooks."""
+        from gradcli.pytorch.backward import by_hand
+
+        if len(grads) != 1:
+            raise TypeError(f"expected 1 arguments, got {len(grads)} instead")
+        return by_hand(self, *grads)
 
     def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
         """Add a hook to those that are called before or after it."""
@@ -140,12 +144,17 @@ class Leaf(Edge):
     def __init__(self, variable: Tensor) -> None:
         self.variable = variable
 
+    def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
+        self.variable._leaf = lambda: self  # which lives as long as its tensor from now on
+        return super().hooked(place, hook)
+
 
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
     is_own = False  # whether a script's own function made it
     called: str  # what PyTorch calls it
+    shape: tuple[int, ...]  # of the result
     recipe: Recipe
     pull: Pull
     kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
@@ -169,11 +178,6 @@ class Step(Edge):
     def name(self) -> str:
         return self.called
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The result's shape."""
-        return self.recipe.output.shape
-
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
@@ -182,7 +186,7 @@ class Step(Edge):
         found: list[Any] = [None] * len(self.edges)
         kept = self.kept or [*found, None]
         if self.packed:
-            from gradcli.pytorch.saved import unpacked
+            from gradcli.pytorch.autograd.graph import unpacked
 
             kept = unpacked(self, kept)
         if create:
@@ -290,8 +294,7 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     out._base = x if x._base is None else x._base
     out._how = (recipe,) if x._base is None else (*x._how, recipe)
     out._seen = out._memory.version
-    if x._inference:
-        out._inference = True
+    out._inference |= x._inference
     if not Mode.grad and x.requires_grad:
         out._made = "no_grad"
 
@@ -299,7 +302,7 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
 def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
     """Record the step that made a tensor of operands, of which the active ones require gradients."""
     out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
-    step.called, step.recipe, step.pull = name, recipe, recipe.pull(active)
+    step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
     needed, step.keeps = saved(recipe.op, name, step.pull)
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in (*operands, out)]
     tensors = [(i, x) for i, x in enumerate((*operands, out)) if i in needed and not isinstance(x, np.ndarray)]
@@ -314,7 +317,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
         step.arose = not finite(out._a) and all(map(finite, arrays[:-1]))
     if Mode.hooks is not None and step.keeps:
-        from gradcli.pytorch.saved import pack
+        from gradcli.pytorch.autograd.graph import pack
 
         pack(step, out)
 

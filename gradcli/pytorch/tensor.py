@@ -11,12 +11,12 @@ import numpy as np
 
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
-from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, device, dtype, strided
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
 from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Edge, Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -83,10 +83,7 @@ class Tensor(metaclass=_Methods):
     def dtype(self) -> dtype:
         return OF_NUMPY[self._a.dtype]
 
-    @property
-    def device(self) -> device:
-        return CPU
-
+    device = property(lambda self: CPU)
     is_cuda = is_sparse = is_quantized = is_meta = is_complex_ = False
     layout = property(lambda self: strided)
     real = property(lambda self: self)
@@ -150,9 +147,7 @@ class Tensor(metaclass=_Methods):
         self.requires_grad = requires_grad
         return self
 
-    @property
-    def is_leaf(self) -> bool:
-        return self._step is None
+    is_leaf = property(lambda self: self._step is None)
 
     @property
     def grad(self) -> Tensor | None:
@@ -179,14 +174,10 @@ class Tensor(metaclass=_Methods):
     def retain_grad(self) -> None:
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        step = self._step
-        if step is not None:
+        if (step := self._step) is not None:
             step.retained = weakref.ref(self)
 
-    @property
-    def output_nr(self) -> int:
-        number = self._made.partition(" ")[0]
-        return int(number) if number.isdigit() else getattr(self._step, "number", 0)
+    output_nr = property(lambda self: getattr(self._step, "number", 0))
 
     @property
     def retains_grad(self) -> bool:
@@ -195,19 +186,12 @@ class Tensor(metaclass=_Methods):
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return self._kept_edge().hooked("_pres", hook)
+        return edge_of(self).hooked("_pres", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         if not self.is_leaf or not self.requires_grad:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return self._kept_edge().hooked("_posts", hook)
-
-    def _kept_edge(self) -> Edge:
-        """Return what its gradient flows into, which lives as long as it does: that of a leaf has hooks from now on."""
-        edge = edge_of(self)
-        if isinstance(edge, Leaf):
-            self._leaf = lambda: edge
-        return edge
+        return edge_of(self).hooked("_posts", hook)
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None

@@ -13,40 +13,11 @@ import numpy as np
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
-from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.gradnames import TABLES, grad_name
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Make, Step, leading, record
 from gradcli.pytorch.tensor import Tensor
-
-# What depends on the input, though the derivative does not change with it.
-_TIED = ("AvgPool2D", "Convolution", "Hardtanh", "LeakyRelu", "MaxPool2DWithIndices", "NllLoss")
-# Those whose gradient's step is called after them: `TanhBackward`.
-_OWN = (
-    *("Diagonal", "Elu", "Gelu", "LogSigmoid", "NativeLayerNorm", "NativeBatchNorm", "Select", "Sigmoid", "Slice"),
-    *("Softplus", "Tanh", *_TIED),
-)
-# For each name without `Backward0`, the steps whose gradients have it; several names are those of the inputs in their
-# order, and a star is for all of them.
-_GRADIENTS = {
-    ",Mm,Mm": "Addmm", ",Mul": "Div", "*Select": "Stack", "*Slice": "Cat", "Cat": "Split",
-    "ConstantPadNd": "ConstantPadNd", "DiagonalBackward": "DiagonalBackward0_copy", "Diagonal": "DiagEmbed",
-    "Div": "Hypot Logaddexp Cumprod", "DivBackward1": "MeanBackward0 MeanBackward1",
-    "BinaryCrossEntropyBackward,DivBackward1": "BinaryCrossEntropy",
-    "*DivBackward1": "BinaryCrossEntropyWithLogits", "*MseLossBackward": "MseLoss", "*HuberLossBackward": "HuberLoss",
-    "*SmoothL1LossBackward": "SmoothL1Loss", "*Bmm": "Bmm",
-    "EmbeddingDenseBackward": "Embedding", "Flip": "Flip Cumsum", "IndexAdd": "IndexSelect", "IndexPutImpl": "Index",
-    "LogSoftmaxBackwardData": "LogSoftmax", "MaskedFill": "MaskedFill", "MaskedFill,MaskedFill": "Maximum Minimum",
-    "MaskedFillBackward1": "MaxBackward1 MinBackward1 MedianBackward0", "MaskedScatter": "MaskedSelect",
-    "Mul": "Acos Asin Cos Amax Amin Erf Rsqrt Var", "Mul,Mul": "Reciprocal", "Mul,Mv": "Mv",
-    "MulBackward1": "Deg2Rad Exp2", "MulBackward1,MulBackward1": "Lerp", "Permute": "Permute", "Put": "Take",
-    "Roll": "Roll", "Scatter": "MaxBackward0 MinBackward0 MedianBackward1 Sort Topk", "ScatterAdd": "Gather",
-    "SoftmaxBackwardData": "Softmax", "SqueezeBackward1": "Unsqueeze", "Stack": "Unbind", "SumBackward1": "Repeat",
-    "T": "T", "ThresholdBackward": "Relu", "View": "Trace",
-    "Unsqueeze": "Squeeze SqueezeBackward1 SqueezeBackward2 SqueezeBackward3 SqueezeBackward4",
-}  # fmt: skip
-_NAMES = {step: names for names, steps in _GRADIENTS.items() for step in steps.split()}
-_NAMES |= {name: f"{name}Backward" for name in _OWN}
 
 
 def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
@@ -74,7 +45,7 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
-    tied = i if step.name().removesuffix("Backward0") in (*_TIED, "Relu") else -1
+    tied = i if step.name().removesuffix("Backward0") in TABLES["tied"] else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
     inputs = [pull.inputs[p] for p in places]
@@ -89,8 +60,8 @@ def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
     name = step.name()
     root = name.removesuffix("Backward0")
-    known = _NAMES.get(root) or _NAMES.get(name) or ""
-    names = [known[1:]] * (i + 1) if known.startswith("*") else known.split(",")
+    known = TABLES["gradients"].get(root) or TABLES["gradients"].get(name, "")
+    names = [known[1:]] * (i + 1) if known.startswith("*") else known.replace("-", f"{root}Backward").split(",")
     if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
         names = ["Mul"]
     wanted = names[i] if i < len(names) else ""

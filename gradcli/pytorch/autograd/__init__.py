@@ -10,7 +10,7 @@ from gradcli.pytorch.backward import Call, about, as_tensor
 from gradcli.pytorch.messages import warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.record import Edge, Recorder, edge_of
+from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias
 
 __all__ = ["Variable", "backward", "grad"]
@@ -31,13 +31,13 @@ def backward(
     chosen = None if inputs is None else _listed(inputs)
     if chosen == []:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    call, seeds = _begun(tensors, grad_tensors, retain_graph, create_graph)
+    call, vs = _begun(tensors, grad_tensors, retain_graph, create_graph)
     if create_graph:
         warn("backward with create_graph")
     for x in chosen or ():
         x.retain_grad()
     call.inputs = chosen
-    call.run(seeds)
+    call.run(vs)
     if Recorder.done is not None:
         Recorder.done(call)
 
@@ -55,13 +55,13 @@ def grad(
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     if is_grads_batched:
         raise MissingError("autograd.grad(is_grads_batched=…)", "torch.func.vmap")
-    call, seeds = _begun(outputs, grad_outputs, retain_graph, create_graph)
+    call, vs = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = wanted = _listed(inputs)
     call.returns = True
     for x in wanted:
         if not x.requires_grad:
             raise about("One of the differentiated Tensors does not require grad", "no grad", x)
-    call.run(seeds)
+    call.run(vs)
     found: list[Tensor | None] = []
     for i, x in enumerate(wanted):
         g = None if (own := call.wanted[edge_of(x)]) is None else as_tensor(own)
@@ -79,26 +79,25 @@ def grad(
     return tuple(found)
 
 
-def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple[Call, list[tuple[Edge, Any]]]:
+def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple[Call, list[Tensor]]:
     """Return a call, and what flows into each root.
 
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
     roots = _listed(outputs)
-    vs = [None] * len(roots) if given is None else _listed(given)
+    vs: list[Any] = [None] * len(roots) if given is None else _listed(given)
     for v in vs[: len(roots)]:
         if v is not None and not isinstance(v, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(v).__name__}")
     if len(vs) != len(roots):
         raise about(f"got {len(roots)} tensors and {len(vs)} gradients", "count")
-    flows = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=True))]
+    vs = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=True))]
     for i, y in enumerate(roots):
         if not y.requires_grad:
             raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
-    weighted = [(y, v._a) for y, v in zip(roots, flows, strict=True)]
+    weighted = [(y, v._a) for y, v in zip(roots, vs, strict=True)]
     freed = not ((create if retain is None else retain) or Mode.mapped)
-    seeds = [(edge_of(y), v if create else v._a) for y, v in zip(roots, flows, strict=True)]
-    return Call(weighted, freed=freed, create=create, implicit=given is None), seeds
+    return Call(weighted, freed=freed, create=create, implicit=given is None), vs
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.messages import refusal, typename, warn
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode, no_grad
-from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, script_line
-from gradcli.pytorch.saved import packed, undone
+from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 
@@ -65,9 +65,10 @@ class FunctionStep(Step):
     def __init__(self, cls: type, context: Context, args: Sequence[Any], outputs: list[Tensor]) -> None:
         needed = zip(args, context.needs_input_grad, strict=True)
         super().__init__(tuple(edge_of(x) if own else None for x, own in needed))
-        self.cls, self.context = cls, context
+        self.cls, self.context, self.called = cls, context, f"{cls.__name__}Backward"
         self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
+        self.shape = self.outputs[0][0][:-1] if outputs else ()
         numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
         # What was saved, with the number of a result, and what tells whether it was changed since.
         self._kept: list[tuple[Any, int | None, Any]] = []
@@ -79,8 +80,8 @@ class FunctionStep(Step):
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
             self._kept.append((x, number, checks))
         self.keeps = bool(self._kept)
-        if Mode.hooks is not None:
-            self.packed = {i: packed(x) for i, x in enumerate(context._kept) if isinstance(x, Tensor)}
+        if Mode.hooks is not None and self.keeps:
+            raise MissingError("saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         if Recorder.explains:
@@ -91,13 +92,6 @@ class FunctionStep(Step):
         if name in ("metadata", "recipe"):
             return super().__getattr__(name)
         return getattr(self.context, name)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.outputs[0][0][:-1]
-
-    def name(self) -> str:
-        return f"{self.cls.__name__}Backward"
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {hex(id(self))}>"
@@ -115,19 +109,10 @@ class FunctionStep(Step):
         Errors: PyTorch's, for what was freed, or changed in place since.
         """
         found = []
-        for i, (x, number, checks) in enumerate(self._kept):
-            check_kept(self, checks if i not in self.packed else ())
-            if number is not None:
-                x, source = new(x._a), self.output(number)
-                x._fn = source
-            if i in self.packed:
-                x = undone(self, i, edge_of(x) if x.requires_grad else None)
-            found.append(x)
+        for x, number, checks in self._kept:
+            check_kept(self, checks)
+            found.append(x if number is None else leading(x._a, self.output(number)))
         return tuple(found)
-
-    def free(self, line: int) -> None:
-        if self.keeps:
-            self.freed = line
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         parts = g if isinstance(g, dict) else {0: g}
@@ -172,15 +157,8 @@ class OutputStep(Step):
 
     def __init__(self, whole: FunctionStep, number: int) -> None:
         super().__init__((whole,))
-        self.whole, self.number = whole, number
-        self.line = whole.line
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.whole.outputs[self.number][0][:-1]
-
-    def name(self) -> str:
-        return self.whole.name()
+        self.whole, self.number, self.called, self.line = whole, number, whole.called, whole.line
+        self.shape = whole.outputs[number][0][:-1]
 
     def passed(self, g: Any, create: bool) -> list[Any]:
         return [_Parts({self.number: g})]
@@ -195,6 +173,12 @@ class _Parts(dict[int, Any]):
 
 class Function:
     """An operation with a `forward` and a `backward` of the script's own."""
+
+    _backward_cls: type[FunctionStep]
+
+    def __init_subclass__(cls) -> None:
+        body = {"__slots__": (), "__module__": "torch.autograd.function"}
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionStep,), body)
 
     def __init__(self, *_: Any) -> None:
         warn("function as an instance", type(self))
@@ -240,11 +224,11 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
     return context, found
 
 
-def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+def _recorded(cls: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
     for x in context._dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-    context._step = step = FunctionStep(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
+    context._step = step = cls._backward_cls(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
     given = {id(x) for x in args} - {id(x) for x in context._dirty}
     kept = {id(x) for x in context._kept}
     found: list[Any] = []

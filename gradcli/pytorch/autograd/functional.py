@@ -81,14 +81,16 @@ def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
     return reshape(stack(parts, axis), shape) if parts else y.new_zeros(shape)
 
 
+def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = True) -> tuple[Any, ...]:
+    """Return the gradients of a tensor by others: zeros where it does not come from them."""
+    if not y.requires_grad:
+        return tuple(map(zeros_like, xs))
+    return grad(y, xs, v, retain_graph=True, create_graph=create, materialize_grads=True)
+
+
 def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True) -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
-    rows: list[tuple[Any, ...]] = []
-    for i in range(y.numel()):
-        found: tuple[Any, ...] = tuple(map(zeros_like, xs))
-        if y.requires_grad:
-            found = grad(y, xs, unit(y, i), retain_graph=True, create_graph=create, materialize_grads=True)
-        rows.append(found)
+    rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
     return tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
 
 
@@ -106,8 +108,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     y = func(*xs)
     if y.numel() != 1:
         raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
-    rows: Any = grad(y, xs, create_graph=True, materialize_grads=True)
-    found = (filled(inputs, iter(derivatives(g, xs, create_graph))) for g in rows)
+    found = (filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs))
     return _cut(filled(inputs, found), create_graph)
 
 

@@ -43,27 +43,22 @@ def gradcheck(
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise refusal("gradcheck of no input")
-    try:
-        with enable_grad():
-            outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
-        xs = tuple(given[i] for i in wanted)
-        for k, y in enumerate(outputs):
-            numerics = [_numeric(func, given, i, k, eps) for i in wanted]
-            for _again in range(2):  # as PyTorch does, which a backward that prints shows
-                found = derivatives(y, xs, False)
-            for j, numeric in enumerate(numerics):
-                analytic = found[j]._a.reshape(y.numel(), -1).T
-                if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
-                    raise GradcheckError(
-                        f"Jacobian mismatch for output {k} with respect to input {j},\n"
-                        f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
-                    )
-        for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
-            grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
-    except GradcheckError:
-        if raise_exception:
-            raise
-        return False
+    with enable_grad():
+        outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
+    xs = tuple(given[i] for i in wanted)
+    for k, y in enumerate(outputs):
+        numerics = [_numeric(func, given, i, k, eps) for i in wanted]
+        for _again in range(2):  # as PyTorch does, which a backward that prints shows
+            found = derivatives(y, xs, False)
+        for j, numeric in enumerate(numerics):
+            analytic = found[j]._a.reshape(y.numel(), -1).T
+            if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
+                if not raise_exception:
+                    return False
+                where = f"Jacobian mismatch for output {k} with respect to input {j}"
+                raise GradcheckError(f"{where},\nnumerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n")
+    for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
+        grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
     return True
 
 
