@@ -167,6 +167,8 @@ class device:
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         name: str = str(type)
         kind, _, number = name.partition(":")
+        if kind not in _DEVICES.split(", "):
+            raise RuntimeError(f"Expected one of {_DEVICES} device type at start of device string: {name}")
         self.type: str = kind
         self.index = int(number) if number else index
 
@@ -183,6 +185,10 @@ class device:
         return hash((self.type, self.index))
 
 
+_DEVICES = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
+    "privateuseone"
+)
 device.__module__ = "torch"
 CPU = device("cpu")
 

@@ -52,11 +52,20 @@ class saved_tensors_hooks(_Switch):
 saved_tensors_hooks.__module__ = "torch.autograd.graph"
 
 
+# What others keep is in the order of its names, `other` and `exponent` before `self`, and the result last.
+_IN_PLACE = frozenset(
+    ("Addmm", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits", "Dot", "HuberLoss", "MseLoss", "Mv", "SmoothL1Loss")
+)
+
+
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
     if (name := step.name().removesuffix("Backward0")) not in TABLES["known"]:
         raise MissingError(f"saved_tensors_hooks around {name}")
-    step.packed = {place: packed(out if own is None else own) for *_, own, place in step.checks}
+    checks = step.checks
+    if name not in _IN_PLACE:
+        checks = sorted(checks, key=lambda c: (c[-1] == len(step.edges), -c[-1]))
+    step.packed = {place: packed(out if own is None else own) for *_, own, place in checks}
     step.checks = []
 
 

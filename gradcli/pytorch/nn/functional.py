@@ -189,15 +189,20 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, **more: Any
-) -> Tensor:
-    if max_norm is not None or any(more.values()):
-        raise MissingError("torch.nn.functional.embedding(max_norm=…, scale_grad_by_freq=…, sparse=…)")
+    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    if scale_grad_by_freq or sparse:
+        raise MissingError("torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
     if own.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
+    for i in np.unique(own) if max_norm is not None else ():
+        row = weight.detach()[i]
+        if (length := row.norm(norm_type).item()) > max_norm:  # type: ignore[attr-defined]
+            row *= max_norm / (length + 1e-7)
     places = Places.of(own)
     mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import field, make_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,23 @@ from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(signature: Any) -> Callable[..., None]:
+def _kept(required: str = "", **defaults: Any) -> Callable[..., None]:
     """Return a constructor that keeps its arguments as attributes, tensors as buffers, and then builds the layer."""
-    defaults = signature.__defaults__ or ()
-    usual = dict(zip(signature.__code__.co_varnames[-len(defaults) :], defaults, strict=False))
+    names = [*required.split(), *defaults]
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
-        signature.__qualname__ = f"{type(self).__name__}.__init__"  # which Python tells where an argument is wrong
-        given = signature(self, *args, **kwargs)
-        self.__dict__["_usual"] = usual
+        first = dict(zip(names, args, strict=False))
+        given = defaults | first | kwargs
+        if given.keys() != set(names) or len(args) > len(names) or first.keys() & kwargs:
+            rows: list[Any] = [*required.split(), *((k, Any, field(default=v)) for k, v in defaults.items())]
+            make_dataclass(type(self).__name__, rows)(*args, **kwargs)  # so that Python says what does not fit
+        self.__dict__["_usual"] = defaults
         self.__dict__["_kind"] = chosen(given.pop("dtype", None), default_dtype()).numpy
         for name, value in given.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
-            elif name not in ("self", "device"):
+            elif name != "device":
                 setattr(self, name, value)
         self._build()
 
@@ -85,7 +88,7 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
+    __init__ = _kept(start_dim=1, end_dim=-1)
     shown = "start_dim end_dim"
 
     def forward(self, input: Any) -> Any:
@@ -95,7 +98,7 @@ class Flatten(_Layer):
 class Unflatten(_Layer):
     """An axis as several."""
 
-    __init__ = _kept(lambda self, dim, unflattened_size: locals())
+    __init__ = _kept("dim unflattened_size")
     shown = "dim unflattened_size"
 
     def forward(self, input: Any) -> Any:
@@ -121,7 +124,7 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
+    __init__ = _kept("in_features out_features", bias=True, device=None, dtype=None)
     shown = "in_features out_features bias"
 
     def _build(self) -> None:
@@ -134,7 +137,7 @@ class Linear(_Linear):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
+    __init__ = _kept(num_parameters=1, init=0.25)
     calls = "prelu weight"
     shown = "num_parameters"
 
@@ -146,11 +149,11 @@ class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
     calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
-    shown = "*num_embeddings *embedding_dim padding_idx?"
+    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
     __init__ = _kept(
-        lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
-        scale_grad_by_freq=False, sparse=False: locals()
+        "num_embeddings embedding_dim", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+        sparse=False
     )  # fmt: skip
 
     def _build(self) -> None:
@@ -176,7 +179,7 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = _kept(lambda self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True: locals())
+    __init__ = _kept("num_features", eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)
     shown = "*num_features eps momentum affine bias track_running_stats"
 
     def _build(self) -> None:
@@ -210,7 +213,7 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    __init__ = _kept("normalized_shape", eps=1e-05, elementwise_affine=True, bias=True)
     calls = "layer_norm normalized_shape weight bias eps"
     shown = "*normalized_shape eps elementwise_affine bias"
 
@@ -223,7 +226,7 @@ class LayerNorm(_Layer):
 class Dropout(_Layer):
     """Sets numbers to 0 by chance, in training."""
 
-    __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
+    __init__ = _kept(p=0.5, inplace=False)
     calls = "dropout p training inplace"
     shown = "p inplace"
 
@@ -265,8 +268,8 @@ class RNN(_Recurrent):
 
     shown = "*input_size *hidden_size num_layers? bias? batch_first? dropout? bidirectional?"
     __init__ = _kept(
-        lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
-        dropout=0.0, bidirectional=False: locals()
+        "input_size hidden_size", num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+        bidirectional=False
     )  # fmt: skip
 
     def _build(self) -> None:
@@ -321,7 +324,7 @@ class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
     shown = "*input_size *hidden_size bias? nonlinearity?"
-    __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
+    __init__ = _kept("input_size hidden_size", bias=True, nonlinearity="tanh")
 
     def _build(self) -> None:
         self._register("", self.input_size)

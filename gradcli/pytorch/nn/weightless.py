@@ -74,9 +74,9 @@ def __getattr__(name: str) -> type:
         raise AttributeError(name)
     is_loss = name.endswith("Loss")
     settings = _settings(name, is_loss)
-    takes = ", ".join(k if v is Parameter.empty else f"{k}={v!r}" for k, v in settings.items())
-    own: dict[str, Any] = {"__doc__": f"`torch.nn.{name}`."}
-    own["__init__"] = _kept(eval(f"lambda self, {takes}: locals()"))  # so that Python refuses what there is not
+    required = " ".join(k for k, v in settings.items() if v is Parameter.empty)
+    defaults = {k: v for k, v in settings.items() if v is not Parameter.empty}
+    own: dict[str, Any] = {"__doc__": f"`torch.nn.{name}`.", "__init__": _kept(required, **defaults)}
     own["calls"] = " ".join([FUNCTIONS[name], *(k for k in settings if k not in ("size_average", "reduce"))])
     shown = " ".join(settings).replace("inplace", "inplace?").replace("approximate", "approximate!")
     own["shown"] = "" if is_loss else _SHOWN.get(name, shown)

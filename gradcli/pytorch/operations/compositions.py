@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, named
@@ -55,7 +56,10 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
         return input.diagonal(diagonal, name="DiagonalBackward0_copy")  # type: ignore[no-any-return]
     size = len(input) + abs(diagonal)
     places = Places.of(np.flatnonzero(np.eye(size, k=diagonal)))
-    build = lambda n: construct.reshape(put(n, 0, places, size * size), (size, size))  # noqa: E731
+
+    def build(n: Node) -> Node:
+        return construct.reshape(put(n, 0, places, size * size), (size, size))
+
     return apply("diag_embed", build, (input,), diagonal)
 
 

@@ -52,11 +52,11 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
 def _dtypes_of_numbers(data: Any) -> set[DType]:
     if isinstance(data, list | tuple | range):
         return set[DType]().union(*map(_dtypes_of_numbers, data))
-    return set() if isinstance(data, Tensor) else {dtypes.of_number(data).name}
+    return set() if isinstance(data, Tensor | np.ndarray | np.generic) else {dtypes.of_number(data).name}
 
 
 def _plain(data: Any, tensors: set[DType]) -> Any:
-    """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
+    """Return numbers in lists, a tensor there as its only element; its dtype, and an array's, is noted."""
     if isinstance(data, Tensor):
         refuse_if(data._a.size != 1, "array among numbers")
         tensors.add(data.dtype.name)
@@ -72,6 +72,8 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
         for n in lengths:
             refuse_if(n != lengths[0], "ragged list", lengths[0], n)
         return found
+    if isinstance(data, np.ndarray | np.generic) and data.dtype in OF_NUMPY:
+        tensors.add(OF_NUMPY[data.dtype].name)
     return data
 
 

@@ -65,7 +65,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return pointwise("div", input, other)
     if rounding_mode == "floor":
-        return _quotient("floor_divide", "DivBackward2", input, other)
+        return _quotient("floor_divide", "DivBackward2")(input, other)
     _no_zeros(input, other)
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
@@ -81,24 +81,20 @@ def _no_zeros(a: Any, b: Any) -> None:
     refuse_if(not result_dtype((a, b)).is_floating_point and not divisor.all(), "division by 0")
 
 
-def _quotient(op: str, grad: str, input: Any, other: Any) -> Tensor:
+def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
     """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
-    found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
-    _no_zeros(input, other)
-    return found
+
+    def made(input: Any, other: Any) -> Tensor:
+        found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
+        _no_zeros(input, other)
+        return found
+
+    return made
 
 
-@method("floor_divide")
-def floor_divide(input: Any, other: Any) -> Tensor:
-    return _quotient("floor_divide", "torch::autograd::NotImplemented", input, other)
-
-
-@method("remainder")
-def remainder(input: Any, other: Any) -> Tensor:
-    return _quotient("mod", "RemainderBackward{}", input, other)
-
-
-method("fmod")(lambda input, other: _quotient("fmod", "FmodBackward{}", input, other))
+floor_divide = method("floor_divide")(_quotient("floor_divide", "torch::autograd::NotImplemented"))
+remainder = method("remainder")(_quotient("mod", "RemainderBackward{}"))
+method("fmod")(_quotient("fmod", "FmodBackward{}"))
 
 
 @method("pow")
@@ -121,18 +117,8 @@ def _of_two(op: str) -> Callable[..., Tensor]:
     return lambda input, other: pointwise(op, input, other)
 
 
-_ROWS = {
-    op: method(op, word)(_of_two(op))
-    for op, word in (
-        ("mul", "multiply"),
-        ("lt", "less"),
-        ("le", "less_equal"),
-        ("gt", "greater"),
-        ("ge", "greater_equal"),
-        ("ne", "not_equal"),
-        ("eq", "eq"),
-    )
-}
+_WORDS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "eq", "ne": "not_equal"}
+_ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", **_WORDS}.items()}
 
 # Conditions and bits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,10 +177,13 @@ def _extreme(name: str, pairwise: str, number: int) -> None:
             raise MissingError("torch.median(…) of no elements")
         _refuse_empty(name, input, dim)
         if dim is None:
-            build = lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even")  # noqa: E731
-            return apply(name, build, (input,), (), f"{word}Backward{1 - number}")
+            whole = partial(_extremum, name, axes=axes_of(None, input.dim()), ties="even")
+            return apply(name, whole, (input,), (), f"{word}Backward{1 - number}")
         at = axis_of(dim, input.dim())
-        along: Callable[..., Node] = lambda n: kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)  # noqa: E731
+
+        def along(n: Node) -> Node:
+            return kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)
+
         make = along if input.dim() else of_scalar(along)
         values = apply(f"{name}_dim", make, (input,), (at, keepdim), f"{word}Backward{number}")
         return found(kind, values, _places(name, input, at, keepdim))

@@ -17,10 +17,10 @@ from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class Dataset(Generic[T]):
+class Dataset(Generic[_T]):
     """Samples by their numbers."""
 
     def __getitem__(self, index: Any) -> Any:

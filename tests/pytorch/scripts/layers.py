@@ -533,3 +533,9 @@ for indices in (torch.tensor([1.0]), torch.tensor([True]), torch.tensor([1], dty
 for layer in (nn.BatchNorm1d(3), nn.BatchNorm1d(3).eval(), nn.BatchNorm1d(3, track_running_stats=False), nn.LayerNorm(3), nn.LayerNorm((4, 2))):
     attempt(layer, torch.ones(2, 4))
 attempt(nn.BatchNorm2d(3), torch.ones(2, 4, 2, 2))
+# --- embedding of a bounded length
+torch.manual_seed(0)
+for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, norm_type=1.0, padding_idx=0)):
+    y = table(torch.tensor([[0, 1], [3, 3]]))
+    y.sum().backward()
+    print(table, y, table.weight, table.weight.grad)
