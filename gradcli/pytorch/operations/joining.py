@@ -50,7 +50,7 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
-        refuse_if(sum(split_size) != n, "sizes of a split", n, axis, list(split_size))
+        refuse_if(sum(split_size) != n, "sizes to split", n, axis, list(split_size))
         ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
     else:
         refuse_if(split_size < 0, "negative size to split", split_size)
