@@ -95,9 +95,12 @@ def run(
     """Run a PyTorch script without PyTorch, and explain each backward.
 
     SCRIPT is a file, or - for standard input; what follows it are the script's own arguments.  It prints what PyTorch
-    would print; after each backward stands a page that explains it.  What gradcli's torch lacks ends the run with its
-    name and status 2.  With --check, each autograd.Function of the script is checked at the values that it is called
-    with, its backward against its own forward; the status is 1 when one is wrong.
+    would print; after each backward stands a page that explains it.  With --check, each autograd.Function of the script
+    is checked at the values that it is called with, its backward against its own forward; the status is 1 when one is
+    wrong.
+
+    gradcli's torch has autograd, torch.func, and the usual of torch.nn, torch.optim and torch.utils.data, on the CPU;
+    `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
     from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.session import run as run_script
@@ -116,11 +119,11 @@ def run(
     if checks:
         from gradcli.script.check import Calls
 
-        listens = Calls(shown, style, _note)
+        listens = Calls(shown, _note, style)
     elif told:
-        from gradcli.script.teller import Teller, Wishes
+        from gradcli.script.teller import Teller
 
-        listens = Teller(wanted, Wishes(every, frozenset(lines), steps, style), shown, _note)
+        listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
     _collect_garbage()
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:

@@ -46,7 +46,7 @@ def _put(axis: int, places: Places, size: int, x: Array) -> Array:
 # Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
 _WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log10"))
 _WIDE32 = _WIDE64.union(("log", "log2", "pow", "cumsum", "cumprod", "asin", "acos", "asinh", "acosh"))
-_WIDE32 |= {"atan", "atan2", "tan"}
+_WIDE32 |= {"atan", "atan2", "exp2", "tan"}
 
 
 def _remainder(a: Array, b: Array) -> Array:

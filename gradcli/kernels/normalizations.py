@@ -91,37 +91,31 @@ class Layer:
         self.reads, self.passes = (0, self.weight), (0, self.weight, self.bias)
 
     def _statistics(self, x: Array) -> tuple[Array, Array, Array]:
-        rows = x.reshape(-1, math.prod(self.shape))
-        mean, variance = moments(rows)
-        inverse = 1 / np.sqrt(variance + x.dtype.type(self.eps))
-        return rows, mean[:, None], inverse[:, None]
+        """Return the rows, with the axis of points, their means, and 1 over the roots of their variances."""
+        rows = x.reshape(-1, math.prod(self.shape), 1)
+        mean, variance = (a[:, None, None] for a in moments(rows[..., 0]))
+        return rows, mean, 1 / np.sqrt(variance + x.dtype.type(self.eps))
 
     def forward(self, *arrays: Array) -> Array:
         """Return what differs from the mean over the root of the variance, scaled and shifted with one rounding."""
         rows, mean, inverse = self._statistics(arrays[0])
-        found, kind = (rows - mean) * inverse, rows.dtype.type
-        scale, shift = (kind(n) if i is None else arrays[i].reshape(-1) for n, i in ((1, self.weight), (0, self.bias)))
-        return fused(found, scale, shift).reshape(arrays[0].shape)
-
-    @staticmethod
-    def _along(a: Array, b: Array | None) -> Array:
-        """Return the sum of each row, or of its products with another."""
-        return sum_along(1, a[..., None], by=None if b is None else b[..., None])[..., 0]
+        own = ((1, self.weight), (0, self.bias))
+        scale, shift = (rows.dtype.type(n) if i is None else arrays[i].reshape(-1, 1) for n, i in own)
+        return fused((rows - mean) * inverse, scale, shift).reshape(arrays[0].shape)
 
     def backward(self, *arrays: Array) -> dict[int, Array]:
         """Return what is passed on to each operand, given the operands, the result and its gradient."""
         rows, mean, inverse = self._statistics(arrays[0])
         g, kind = arrays[-1].reshape(rows.shape), rows.dtype.type
-        weight = None if self.weight is None else np.broadcast_to(arrays[self.weight].reshape(-1), rows.shape)
-        share = kind(1) / kind(rows.shape[1])
-        total, products = self._along(g, weight), self._along(*((g, rows) if weight is None else (g * rows, weight)))
+        weight = None if self.weight is None else np.broadcast_to(arrays[self.weight].reshape(-1, 1), rows.shape)
+        products = sum_along(1, g, by=rows) if weight is None else sum_along(1, g * rows, by=weight)
+        total, share = sum_along(1, g, by=weight), kind(1) / kind(rows.shape[1])
         slope = fused(total, mean, -products) * inverse * inverse * inverse * share
         constant = fused(-slope, mean, -(total * inverse * share))
         steep = inverse * g if weight is None else inverse * g * weight
         passed = {0: (fused(slope, rows, steep) + constant).reshape(arrays[0].shape)}
         if self.weight is not None:
-            scaled = fused(inverse, rows, -mean * inverse)
-            passed[self.weight] = products_in_order(g, scaled).reshape(*self.shape, 1)
+            passed[self.weight] = products_in_order(g, fused(inverse, rows, -mean * inverse)).reshape(*self.shape, 1)
         if self.bias is not None:
             passed[self.bias] = in_order(g).reshape(*self.shape, 1)
         return passed

@@ -30,7 +30,6 @@ Kernel = Callable[..., Array]
 Shapes = Sequence[tuple[int, ...]]
 
 RESULT = -1
-_FLOATS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,17 @@ class Kernels(NamedTuple):
 
 def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
     """Return what computes an operation on floating-point numbers, or None where the graph's nodes do."""
-    if op not in _OPERATIONS or output.dtype not in _FLOATS or inputs[0].dtype != output.dtype:
-        return None
-    return _OPERATIONS[op](settings, [n.shape for n in inputs]).forward
+    return _kernels(op, settings, inputs).forward if inputs[0].dtype == output.dtype else None
 
 
 def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
     """Return the rules of an operation on float32 or float64, or None where the graph's own do."""
-    if op not in _OPERATIONS or inputs[0].dtype not in _FLOATS or len({n.dtype for n in inputs}) > 1:
-        return None
-    return _OPERATIONS[op](settings, [n.shape for n in inputs]).own
+    return _kernels(op, settings, inputs).own if len({n.dtype for n in inputs}) == 1 else None
+
+
+def _kernels(op: str, settings: Any, inputs: Sequence[Node]) -> Kernels:
+    make = _OPERATIONS.get(op) if inputs[0].dtype in ("float32", "float64") else None
+    return make(settings, [n.shape for n in inputs]) if make else Kernels()
 
 
 def _rules(reads: Collection[int], rules: dict[int, Kernel]) -> Own:
@@ -71,17 +71,15 @@ def _rules(reads: Collection[int], rules: dict[int, Kernel]) -> Own:
     return Own(reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
 
 
-def _given(settings: Any) -> tuple[list[Any], dict[str, Any]] | None:
+def _given(settings: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return what a call was given behind its first operand, and by name: numbers, and the places of operands.
 
-    None for a node of a gradient, whose settings are others.
+    Nothing for a node of a gradient, whose settings are others.
 
     >>> _given(((("operand", 0), ("operand", 1), ("setting", None)), (("stride", ("list", (("setting", 2),))),)))
     ([1, None], {'stride': (2,)})
     """
-    if len(settings) not in (0, 2):
-        return None
-    places, named = settings or ((), ())
+    places, named = settings if len(settings) == 2 else ((), ())
     return [_value(e) for e in places[1:]], {k: _value(e) for k, e in named}
 
 
@@ -99,10 +97,10 @@ def _elementwise(read: int, rule: Kernel) -> Callable[[Any, Shapes], Kernels]:
 def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     if len(shapes) > 1 or (op == "gelu" and settings != "tanh"):
         return Kernels()
-    by_place, by_name = _given(settings if op != "gelu" else ()) or ([], {})
-    *kernels, names = *ACTIVATIONS[op][:2], ACTIVATIONS[op][2:]
+    forward, passed, *names = ACTIVATIONS[op]
+    by_place, by_name = _given(settings)
     named = dict(zip(names, by_place, strict=False)) | by_name
-    forward, passed = (partial(in_loop, partial(k, **named)) for k in kernels)
+    forward, passed = (partial(in_loop, partial(k, **named)) for k in (forward, passed))
     return Kernels(forward, _rules((0,), {0: lambda x, y, g: passed(x, g)}))
 
 
@@ -127,7 +125,7 @@ def _softsign(x: Array, y: Array, g: Array) -> Array:
 
 
 def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
-    by_place, by_name = _given(settings) or ([], {})
+    by_place, by_name = _given(settings)
     found = [*by_place, *by_name.values()]
     if len(found) != 1 or not isinstance(found[0], int):  # a node of a gradient has other settings
         return Kernels()
@@ -205,7 +203,7 @@ def _addmm(*given: Array) -> Array:
 
 def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shapes: Shapes) -> Kernels:
     """Return a layer that knows what it computes and passes on, but for padding by name."""
-    by_place, by_name = (_given(settings) if settings else None) or ([], {})
+    by_place, by_name = _given(settings)
     if not (by_place or by_name) or isinstance(by_name.get("padding"), str) or not math.prod(shapes[0]):
         return Kernels()
     layer = kind(by_place, by_name, shapes)
@@ -223,7 +221,7 @@ def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: An
     """
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         return Kernels()
-    how = settings[0] if isinstance(settings[0], str) else (_given(settings) or ([""],))[0][-1]
+    how = settings[0] if isinstance(settings[0], str) else _given(settings)[0][-1]
     count = max(1, math.prod(shapes[0])) if how == "mean" else 1
     rules = {i: lambda x, t, y, g, s=s: s * slope(x, t, g, count) for i, s in enumerate(signs)}
 

@@ -87,7 +87,7 @@ def norms(axes: tuple[int, ...], x: Array) -> Array:
     return np.sqrt(found)[..., None]
 
 
-def sums(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
+def sums(axes: tuple[int, ...], x: Array) -> Array:
     """Return the sums over axes, in a cascade; the last axis of the array is that of points, of which there is one."""
     lanes = LANES.get(x.dtype)
     if lanes is None or not axes or not x.size or not x.flags.c_contiguous:

@@ -103,31 +103,21 @@ def log1p(x: Array) -> Array:
 
 def log(x: Array) -> Array:
     """Return logarithms of positive numbers as PyTorch's kernels have them, which compute more than a log."""
-    power = np.frexp(x * x.dtype.type(1 / 0.75))[1] - 1
-    return _logarithm(power, np.ldexp(x, -power) - x.dtype.type(1))
+    if x.dtype != np.float32:
+        return wide(np.log, x)
+    power = np.frexp(x * np.float32(1 / 0.75))[1] - 1
+    return _logarithm(power, np.ldexp(x, -power) - np.float32(1))
 
 
 def _logarithm(power: Array, rest: Array) -> Array:
     """Return the logarithm of 2**power·(1 + rest)."""
-    kind = rest.dtype
-    wide: Any = rest.astype(np.float64 if kind == np.float32 else np.longdouble)
     high = rest * (1 / (2 + rest))
-    square = high * high
-    cubic = square * high * _polynomial(square, *_LOG[kind.char])
-    return (_LN2[kind.char] * power + 2 * wide / (2 + wide) + cubic).astype(kind)  # type: ignore[no-any-return]
+    square, wider = high * high, rest.astype(np.float64)
+    cubic = square * high * _polynomial(square, 0.3027294874, 0.3996108174, 0.6666694880)
+    return (_LN2 * power + 2 * wider / (2 + wider) + cubic).astype(np.float32)
 
 
-_LN2 = {
-    "f": float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09)),
-    "d": np.longdouble(0.693147180559945286226764) + np.longdouble(2.319046813846299558417771e-17),
-}
-_LOG = {
-    "f": (0.3027294874, 0.3996108174, 0.6666694880),
-    "d": (
-        *(0.1532076988502701353, 0.1525629051003428716, 0.1818605932937785996, 0.2222214519839380009),
-        *(0.2857142932794299317, 0.3999999999635251990, 0.6666666666667333541),
-    ),
-}
+_LN2 = float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09))
 
 
 @cache

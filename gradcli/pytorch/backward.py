@@ -176,6 +176,21 @@ class Call:
             hook(x)
 
 
+def by_hand(edge: Edge, g: Any) -> Any:
+    """Return what an edge passes on of a gradient, in PyTorch's order."""
+    call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else g._a
+    if not isinstance(edge, Step):
+        return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
+    hooks, edge._posts = edge._posts, None
+    try:
+        passed = call.pulled(edge, g)
+    finally:
+        edge._posts = hooks
+    found = tuple(None if p is None else as_tensor(p) for p in passed)
+    shown = tuple(found[i] if i < len(found) else None for i in edge.order())
+    return shown[0] if len(shown) == 1 else shown
+
+
 def _finite(g: Any) -> bool:
     if isinstance(g, dict):
         return all(map(_finite, g.values()))

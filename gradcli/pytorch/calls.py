@@ -18,7 +18,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import typename, warn_once
+from gradcli.pytorch.messages import refuse_if, typename, warn_once
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
@@ -44,8 +44,13 @@ def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
-    """Return a constructor whose arguments are cast first."""
-    return lambda *nodes: build(*(cast(n, dtype) for n in nodes))
+    """Return a constructor whose arguments are cast first, and whose result is of their type, or a condition."""
+
+    def made(*nodes: Node) -> Node:
+        found = build(*(cast(n, dtype) for n in nodes))
+        return found if found.dtype == "bool" else cast(found, dtype)
+
+    return made
 
 
 @cache
@@ -165,10 +170,10 @@ class Parameters:
 
         places = tuple(map(encoded, [*self.places, *[self.rest] * len(args)], args))
         given = {_keyword(name, self.names, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+        named = tuple((k, encoded(k, v)) for k, v in given.items())
         if args and not operands:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         self.check(name, len(args), given)
-        named = tuple((k, encoded(k, v)) for k, v in given.items())
 
         def make(*nodes: Node) -> Node:
             return self.build(*(_decoded(e, nodes) for e in places), **{k: _decoded(e, nodes) for k, e in named})
@@ -202,8 +207,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
-    if name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1):
-        raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+    refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = _same
     else:
@@ -213,16 +217,12 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if known.is_definition or (row is not None and row.broadcasts):
         given = [x for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, *Number))]
-        make = _typed_throughout(make, _computed_in(name, given).name)
+        make = typed(make, _computed_in(name, given).name)
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
 
 def _same(x: Node) -> Node:
     return Node("identity", (x,), x.shape)
-
-
-def _typed_throughout(make: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
-    return lambda *nodes: cast(make(*(cast(n, dtype) for n in nodes)), dtype)
 
 
 # What the number behind `Backward` is for one tensor, two and three.
@@ -260,10 +260,8 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
     kernel = None if first.is_floating_point() else _KERNELS.get(name)
     if is_boolean(first):
         kernel = kernel or _ROUNDING.get(name)
-        if name in ("relu6", "hardtanh"):
-            raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kernel:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{first.dtype.word}'")
+        refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
+    refuse_if(kernel, "no kernel", kernel, first.dtype.word)
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
         raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
 
@@ -292,7 +290,7 @@ def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
     """Return an argument in a form that can be a key: tensors are numbered, numbers are exact."""
     if isinstance(value, Tensor):
         if "Node" not in kind:
-            return ("setting", value.tolist() if value.dim() == 0 else _frozen(value.tolist()))
+            return ("setting", _frozen(value.tolist()))
         operands.append(value)
         return ("operand", len(operands) - 1)
     if isinstance(value, list | tuple):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, DType, promoted
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 
 
@@ -62,8 +63,7 @@ def set_default_dtype(d: dtype) -> None:
 
     Errors: `TypeError` for one that is not of real numbers.
     """
-    if not d.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type")
+    refuse_if(not d.is_floating_point, "default dtype")
     _Default.dtype = d
 
 
@@ -104,8 +104,7 @@ def chosen(wanted: Any, usual: Any) -> Any:
     if wanted is None:
         return usual
     found = {float: float64, int: int64, bool: bool_}.get(wanted, wanted)
-    if not isinstance(found, dtype):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(wanted).__name__}")
+    refuse_if(not isinstance(found, dtype), "no dtype", type(wanted).__name__)
     return found
 
 
@@ -135,12 +134,7 @@ class finfo(iinfo):
 iinfo.__module__ = finfo.__module__ = "torch"
 
 
-class _Layout:
-    def __repr__(self) -> str:
-        return "torch.strided"
-
-
-strided = _Layout()
+strided = type("layout", (), {"__module__": "torch", "__repr__": lambda self: "torch.strided"})()
 
 
 class Size(tuple[int, ...]):
@@ -173,6 +167,8 @@ class device:
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         name: str = str(type)
         kind, _, number = name.partition(":")
+        if kind not in _DEVICES.split(", "):
+            raise RuntimeError(f"Expected one of {_DEVICES} device type at start of device string: {name}")
         self.type: str = kind
         self.index = int(number) if number else index
 
@@ -189,13 +185,16 @@ class device:
         return hash((self.type, self.index))
 
 
+_DEVICES = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
+    "privateuseone"
+)
 device.__module__ = "torch"
 CPU = device("cpu")
 
 
 def check_device(wanted: Any) -> None:
     """Refuse a place that is not the CPU, in the words of a PyTorch that has no other."""
-    if wanted is not None and device(wanted).type != "cpu":
-        if device(wanted).type == "cuda":
-            raise AssertionError("Torch not compiled with CUDA enabled")
-        raise RuntimeError(f"PyTorch is not linked with support for {device(wanted).type} devices")
+    kind = "cpu" if wanted is None else device(wanted).type
+    refuse_if(kind == "cuda", "no CUDA")
+    refuse_if(kind != "cpu", "no such device", kind)

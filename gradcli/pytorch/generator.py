@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 import os
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]
 
-BLOCK = 16  # normal numbers that are made together
-_HALF_BLOCK = BLOCK // 2
+_BLOCK = 16  # normal numbers that are made together
 _LONG = 2**28  # from this range on, a whole number takes two words
 
 
@@ -43,9 +43,7 @@ class Generator:
 
     def seed(self) -> int:
         """Begin the stream of a seed that nobody knows, and return it."""
-        found = int.from_bytes(os.urandom(8), "little")
-        self.manual_seed(found)
-        return found
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little"))._seed
 
     def get_state(self) -> Any:
         """Return where the stream is."""
@@ -59,8 +57,7 @@ class Generator:
 
     def words(self, n: int) -> Array:
         """Return words of 32 bits."""
-        if Mode.randomness == "error":
-            raise refusal("random numbers in a map")
+        refuse_if(Mode.randomness == "error", "random numbers in a map")
         return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
 
     def long_words(self, n: int) -> Array:
@@ -85,15 +82,15 @@ class Generator:
         self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, one_by_one: bool = False
     ) -> Array:
         """Return normal numbers: a few one by one, many in blocks of 16."""
-        if n >= BLOCK and np.dtype(dtype) == np.float16:
+        if n >= _BLOCK and np.dtype(dtype) == np.float16:
             raise MissingError("torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
-        if n < BLOCK or one_by_one:
+        if n < _BLOCK or one_by_one:
             return np.array([self._one() * std + mean for _ in range(n)], dtype)
         found = self.uniform(n, dtype)
-        whole = n - n % BLOCK
-        found[:whole] = _blocks(found[:whole].reshape(-1, BLOCK), mean, std).reshape(-1)
+        whole = n - n % _BLOCK
+        found[:whole] = _blocks(found[:whole].reshape(-1, _BLOCK), mean, std).reshape(-1)
         if whole < n:
-            found[-BLOCK:] = _blocks(self.uniform(BLOCK, dtype)[None], mean, std)[0]
+            found[-_BLOCK:] = _blocks(self.uniform(_BLOCK, dtype)[None], mean, std)[0]
         return found
 
     def _one(self) -> float:
@@ -122,8 +119,8 @@ class Generator:
 
     def seeds(self) -> tuple[int, int]:
         """Return two seeds, as a `DataLoader` takes them: one for its workers, one for its order."""
-        first, second = self.long_words(2).tolist()
-        return first % 2**63, second % 2**63
+        first, second = (self.long_words(2) % np.uint64(2**63)).tolist()
+        return first, second
 
 
 Generator.__module__ = "torch._C"
@@ -133,7 +130,7 @@ DEFAULT = Generator()
 def _blocks(u: Array, mean: float, std: float) -> Array:
     """Return normal numbers of uniform ones, in rows of 16: the first half gives radii, the second angles."""
     kind = u.dtype.type
-    first, second = kind(1) - u[:, :_HALF_BLOCK], u[:, _HALF_BLOCK:]
+    first, second = kind(1) - u[:, : _BLOCK // 2], u[:, _BLOCK // 2 :]
     if u.dtype == np.float64:
         radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
         sine, cosine = np.sin(angle), np.cos(angle)
@@ -154,10 +151,7 @@ _f = np.float32
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
-    found: Any = _f(coefficients[0])
-    for c in coefficients[1:]:
-        found = fused(found, x, _f(c))
-    return found  # type: ignore[no-any-return]
+    return reduce(lambda found, c: fused(found, x, _f(c)), coefficients[1:], np.full_like(x, coefficients[0]))
 
 
 def _log(x: Array) -> Array:
@@ -169,7 +163,7 @@ def _log(x: Array) -> Array:
     y = _polynomial(t, _LOG) * t
     y = fused(y, z, e * _f(-2.12194440e-4))
     y = fused(-z, _f(0.5), y)
-    return fused(e, _f(0.693359375), t + y)  # type: ignore[no-any-return]
+    return fused(e, _f(0.693359375), t + y)
 
 
 def _sine_cosine(x: Array) -> tuple[Array, Array]:

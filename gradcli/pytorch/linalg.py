@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
-from gradcli.pytorch.messages import refusal, told
+from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.reductions import norm as _norm
-from gradcli.pytorch.operations.views import diagonal as _diagonal
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of
 
-__all__ = ["LinAlgError", "cross", "det", "diagonal", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
-
-
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    return _diagonal(A, offset, dim1, dim2)
 
 
 def det(A: Tensor) -> Tensor:
@@ -34,8 +29,7 @@ def inv(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor) -> Tensor:
     check_square("linalg.solve", A)
     rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
-    if rows != A.shape[-1]:
-        raise refusal("sizes of a solve", A.shape[-1], rows, columns)
+    refuse_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
     return _solved("solve", A, B)
 
 
@@ -70,8 +64,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
         return _norm(A, 2, dim, keepdim)
     if ord in ("nuc", 2, -2):
         raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    refuse_if(ord not in (1, -1, np.inf, -np.inf), "order of a norm", ord)
     rows, columns = (axis_of(d, A.dim()) for d in dim)
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(along, keepdim)

@@ -16,7 +16,6 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
 from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
@@ -115,7 +114,12 @@ class Edge:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __call__(self, *grads: Any) -> Any:
-        raise MissingError(f"{self.name()}(…) by hand")
+        """Pass a gradient on that a script gives it, without its hooks."""
+        from gradcli.pytorch.backward import by_hand
+
+        if len(grads) != 1:
+            raise TypeError(f"expected 1 arguments, got {len(grads)} instead")
+        return by_hand(self, *grads)
 
     def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
         """Add a hook to those that are called before or after it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import spelled
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -27,55 +27,44 @@ def check_convolution(
 
     Errors: `RuntimeError`.
     """
-    if input.dim() not in (axes + 1, axes + 2):
-        raise refusal("rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
-    check_settings(weight.dim() - 2, settings)
+    rank, shape = input.dim(), list(weight.shape)
+    wrong = rank not in (axes + 1, axes + 2)
+    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
+    check_settings(len(shape) - 2, settings)
     check_types(input, weight, bias)
-    shape = list(weight.shape)
-    if shape[0] % groups:
-        raise refusal("groups of a weight", groups, shape)
-    whole = list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
-    if whole[1] != shape[1] * groups:
-        raise refusal("channels of a convolution", f"groups={groups}", shape, whole, shape[1] * groups, whole[1])
-    if bias is not None and list(bias.shape) != shape[:1]:
-        raise refusal("size of a convolution's bias", "", shape, shape[0], list(bias.shape))
-    apart = several(settings["dilation"], axes)
-    reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], apart, strict=True)]
-    if isinstance(settings["padding"], str):
-        return
-    room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
-    if any(n < r for n, r in zip(room, reach, strict=True)):
-        raise refusal("kernel larger than the input", _by(room), _by(reach))
+    refuse_if(shape[0] % groups, "groups of a weight", groups, shape)
+    whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
+    wanted = shape[1] * groups
+    refuse_if(whole[1] != wanted, "channels of a convolution", f"groups={groups}", shape, whole, wanted, whole[1])
+    own = shape[:1] if bias is None else list(bias.shape)
+    refuse_if(own != shape[:1], "size of a convolution's bias", "", shape, shape[0], own)
+    if not isinstance(settings["padding"], str):
+        reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], several(settings["dilation"], axes), strict=True)]
+        room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
+        small = any(n < r for n, r in zip(room, reach, strict=True))
+        refuse_if(small, "kernel larger than the input", _by(room), _by(reach))
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
     """Refuse sizes that no convolution over so many axes has."""
-    if axes < 1:
-        raise RuntimeError("weight should have at least three dimensions")
-    if settings["padding"] == "same" and set(several(settings["stride"], axes)) != {1}:
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    for name, given in settings.items():
-        own = [0] if isinstance(given, str) else several(given, axes)
-        if len(own) != axes and not isinstance(given, str):
-            raise refusal("setting of a convolution", name, axes, own)
-    if not isinstance(settings["padding"], str) and min(several(settings["padding"], axes)) < 0:
-        raise RuntimeError("negative padding is not supported")
-    for name in ("stride", "dilation"):
-        if min(several(settings[name], axes)) <= 0:
-            raise RuntimeError(
-                f"non-positive {name} is not supported" if name == "stride" else "dilation should be greater than zero"
-            )
+    refuse_if(axes < 1, "rank of a weight")
+    sizes = {name: several(given, axes) for name, given in settings.items() if not isinstance(given, str)}
+    refuse_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
+    for name, own in sizes.items():
+        refuse_if(len(own) != axes, "setting of a convolution", name, axes, own)
+    refuse_if(min(sizes.get("padding", [0])) < 0, "negative padding")
+    refuse_if(min(sizes["stride"]) < 1, "stride of a convolution")
+    refuse_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Refuse a weight and a bias of other types than the input's."""
-    if bias is not None and bias._a.dtype != input._a.dtype:
-        raise RuntimeError(f"Input type ({spelled(input)}) and bias type ({spelled(bias)}) should be the same")
-    if input._a.dtype == weight._a.dtype:
-        return
-    if input._a.dtype == "float32":
-        raise refusal("types of input and weight", input.dtype.tensor, weight.dtype.tensor)
-    raise RuntimeError(f"expected scalar type {input.dtype.word} but found {weight.dtype.word}")
+    own = input if bias is None else bias
+    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", spelled(input), spelled(own))
+    other = input._a.dtype != weight._a.dtype
+    single = other and input._a.dtype == "float32"
+    refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
+    refuse_if(other, "scalar type of a weight", input.dtype.word, weight.dtype.word)
 
 
 def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
@@ -83,35 +72,28 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
 
     Errors: `RuntimeError`, `IndexError`.
     """
-    axes = int(name[-2])
-    if (rank := input.dim()) not in (axes + 1, axes + 2):
+    axes, rank = int(name[-2]), input.dim()
+    if rank not in (axes + 1, axes + 2):
         raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, given in settings.items():
-        if axes == 2 and len(several(given, axes)) != axes:
-            either = "either be omitted, a single int" if key == "stride" else "either be a single int"
-            raise RuntimeError(f"{name}: {key} must {either}, or a tuple of two ints")
-    if name == "max_pool1d":
-        for key in ("kernel_size", "stride"):
-            if several(settings[key], 1)[0] <= 0:
-                raise refusal("sizes of max_pool1d", key, several(settings[key], 1)[0])
+        either = "either be omitted, a single int" if key == "stride" else "either be a single int"
+        refuse_if(axes == 2 and len(several(given, axes)) != axes, "setting of a pool", name, key, either)
     size, step, ends, apart = (several(v, axes) for v in settings.values())
-    if 0 in step:
-        raise RuntimeError("stride should not be zero")
+    for key, own in (("kernel_size", size), ("stride", step)):
+        refuse_if(name == "max_pool1d" and own[0] <= 0, "sizes of max_pool1d", key, own[0])
+    refuse_if(0 in step, "stride of a pool")
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
         pair = own if axes == 2 else [1, *own]
-        if min(pair) <= 0:
-            raise refusal("sizes of a pool", words, letter, pair[0], pair[1])
+        refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
+    kind = name if name == "max_pool1d" else "pool"
     for n, p, d in zip(size, ends, apart, strict=True):
-        if p > (d * (n - 1) + 1) // 2:
-            raise refusal("padding of max_pool1d" if name == "max_pool1d" else "padding of a pool", p, n, d)
+        refuse_if(p > (d * (n - 1) + 1) // 2, f"padding of {kind}", p, n, d)
     rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
     found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
-    if min(found) < 1:
-        if name == "max_pool1d":
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {found[0]}")
-        channels, flat = input.shape[-axes - 1], [1] * (axes == 1)
-        before, after = ("x".join(map(str, (channels, *flat, *own))) for own in (input.shape[-axes:], found))
-        raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+    refuse_if(name == "max_pool1d" and min(found) < 1, "output of max_pool1d", found[0])
+    head = [input.shape[-axes - 1], *[1] * (axes == 1)]
+    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], found))
+    refuse_if(min(found) < 1, "output of a pool", before, after)
 
 
 def check_square(name: str, A: Tensor) -> Tensor:
@@ -119,12 +101,9 @@ def check_square(name: str, A: Tensor) -> Tensor:
 
     Errors: `RuntimeError` for anything else.
     """
-    if A.dim() < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if A.shape[-1] != A.shape[-2]:
-        raise refusal("not a square matrix", name, A.shape[-2], A.shape[-1])
-    if A._a.dtype.kind != "f":
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.word}")
+    refuse_if(A.dim() < 2, "axes of a square matrix", name)
+    refuse_if(A.shape[-1] != A.shape[-2], "not a square matrix", name, A.shape[-2], A.shape[-1])
+    refuse_if(not A.is_floating_point(), "whole numbers in linalg", name, A.dtype.word)
     return A
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import ALL
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -31,8 +32,7 @@ def save(obj: Any, f: Any, **_: Any) -> None:
     Errors: `MissingError` for anything else, such as a whole module.
     """
     folder = os.path.dirname(f) if isinstance(f, str | os.PathLike) else ""
-    if folder and not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    refuse_if(folder and not os.path.isdir(folder), "no folder", folder)
     arrays: list[Any] = []
     structure = _described(obj, arrays)
     with zipfile.ZipFile(f, "w") as archive:
@@ -66,13 +66,15 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
     Errors: `RuntimeError` for a file that is none of these.
     """
     try:
-        archive = zipfile.ZipFile(f)
-    except zipfile.BadZipFile:
+        with zipfile.ZipFile(f) as archive:
+            if _STRUCTURE in archive.namelist():
+                return _read(json.loads(archive.read(_STRUCTURE)), archive)
+            index = next(n for n in archive.namelist() if n.endswith("/data.pkl"))
+            return _Reader(io.BytesIO(archive.read(index)), archive, index.removesuffix("/data.pkl")).load()
+    except (zipfile.BadZipFile, StopIteration):
         raise RuntimeError("the file is no archive of tensors") from None
-    with archive:
-        if _STRUCTURE in archive.namelist():
-            return _read(json.loads(archive.read(_STRUCTURE)), archive)
-        return _of_pytorch(archive)
+    except pickle.UnpicklingError as error:
+        raise RuntimeError(f"Weights only load failed: {error}") from None
 
 
 def _read(node: Any, archive: zipfile.ZipFile) -> Any:
@@ -99,8 +101,6 @@ class _Reader(pickle.Unpickler):
         self.archive, self.folder = archive, folder
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == "torch" and name.endswith("Storage"):
-            return next((d for d in ALL if d.tensor.removesuffix("Tensor") + "Storage" == name), None)
         if f"{module}.{name}" not in _KNOWN:
             raise pickle.UnpicklingError(f"the file holds a {module}.{name}, and only tensors are read")
         return _KNOWN[f"{module}.{name}"]
@@ -115,18 +115,9 @@ def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: b
     return _tensor(np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
 
 
-_KNOWN = {
+_KNOWN: dict[str, Any] = {
+    **{f"torch.{d.tensor.removesuffix('Tensor')}Storage": d for d in ALL},
     "collections.OrderedDict": OrderedDict,
     "torch._utils._rebuild_tensor_v2": _rebuilt,
     "torch._utils._rebuild_parameter": lambda data, requires_grad, hooks: Parameter(data, requires_grad),
 }
-
-
-def _of_pytorch(archive: zipfile.ZipFile) -> Any:
-    index = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
-    if index is None:
-        raise RuntimeError("the file is no archive of tensors")
-    try:
-        return _Reader(io.BytesIO(archive.read(index)), archive, index.removesuffix("/data.pkl")).load()
-    except pickle.UnpicklingError as error:
-        raise RuntimeError(f"Weights only load failed: {error}") from None

@@ -69,7 +69,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         found = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, found.__doc__)
-        view.__dict__.update({name: getattr(found, name) for name in getattr(found, "__all__", ()) or _public(found)})
+        view.__dict__.update({name: getattr(found, name) for name in _defined(found)})
         view.__getattr__ = partial(_found, found, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
@@ -78,11 +78,18 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Do nothing: the module is there already."""
 
 
-def _public(module: types.ModuleType) -> list[str]:
-    """Return what a module defines itself."""
+def public(module: types.ModuleType) -> list[str]:
+    """Return the names that a module has, those that it finds when they are asked for among them."""
+    return module.__dir__() if "__dir__" in vars(module) else _defined(module)  # type: ignore[return-value]
+
+
+def _defined(module: types.ModuleType) -> list[str]:
+    """Return what a module lists, or else what it defines itself."""
+    if listed := getattr(module, "__all__", None):
+        return list(listed)
     homes = {module.__name__, *(f for f, own in MODULES.items() if module.__name__.endswith(f".{own}"))}
     own = {n: v for n, v in vars(module).items() if not n.startswith("_")}
-    return [n for n, v in own.items() if getattr(v, "__module__", module.__name__) in homes]
+    return [n for n, v in own.items() if getattr(v, "__module__", None) in homes]
 
 
 def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
@@ -99,8 +106,7 @@ def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> 
             from gradcli.pytorch.lookup import absent
 
             inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
-            known = module.__dir__() if "__dir__" in vars(module) else getattr(module, "__all__", ()) or _public(module)
-            raise absent(name, attribute, [*known, *elsewhere, *inner]) from None
+            raise absent(name, attribute, [*public(module), *elsewhere, *inner]) from None
     setattr(view, attribute, found)
     return found
 

@@ -31,7 +31,7 @@ def assert_close(
     usual = _TOLERANCES.get(actual.dtype.name, (0.0, 0.0))
     allowed = [u if (t := tolerances.get(n)) is None else t for n, u in zip(("rtol", "atol"), usual, strict=True)]
     a, b = (x._a[..., 0] if x.is_floating_point() else x._a[..., 0].astype(int) for x in (actual, expected))
-    close = np.isclose(a, b, *allowed, equal_nan)
+    close = np.isclose(a, b, allowed[0], allowed[1], equal_nan)
     if not close.all():
         raise AssertionError(_told(a, b, close, *allowed))
 

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -37,12 +37,14 @@ _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
 Point = dict[str, Any]
 
 
+@dataclass
 class Calls:
-    """The calls of own functions in a script, the first of each kind."""
+    """The calls of own functions in a script, the first of each."""
 
-    def __init__(self, shown: Printed, style: str, note: Callable[[str], None]) -> None:
-        self.shown, self.style, self.note = shown, style, note
-        self.kept: dict[type, list[Applied]] = {}
+    shown: Printed
+    note: Callable[[str], None]
+    style: str
+    kept: dict[type, list[Applied]] = field(default_factory=dict)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -108,10 +110,10 @@ def _at_each(calls: Sequence[Applied]) -> Iterator[Verdict]:
             why = f"it failed: {type(error).__name__}: {error}"
             yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
-        points = next((points for own, points in systems if _same(own, cases, replay.at)), None)
+        points = next((points for own, points in systems if _same(own, cases, replay.recorded.at)), None)
         if points is None:
             systems.append((cases, points := []))
-        points.append(replay.at)
+        points.append(replay.recorded.at)
     for cases, points in systems:
         for case in cases:
             yield from check(case.graph, [case], Settings(points, tolerance=_TOLERANCE)).verdicts

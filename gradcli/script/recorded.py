@@ -36,12 +36,16 @@ _SMALL = 16  # elements of an array without a name that is written out
 
 @dataclass
 class Use:
-    """A call of a script's own function: its arguments that gradients flow to, by their places, and its outputs."""
+    """A call of a script's own function: its arguments, and the names of its outputs, by their places."""
 
     step: FunctionStep
-    arguments: dict[int, Node]
-    written: tuple[Node | str, ...]  # all arguments
+    written: list[Any]
     outputs: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[int, Node]:
+        """The arguments that gradients flow to, by their places."""
+        return {i: self.written[i] for i, edge in enumerate(self.step.edges) if edge is not None}
 
 
 @dataclass
@@ -193,8 +197,7 @@ class _Maker(Recorded):
             for e, x in zip(step.edges, operands, strict=True)
         ]
         if isinstance(step, FunctionStep):
-            arguments = {i: n for i, (e, n) in enumerate(zip(step.edges, own, strict=True)) if e is not None}
-            self.functions[step] = use = Use(step, arguments, tuple(own))
+            self.functions[step] = use = Use(step, own)
             if len(step.outputs) == 1:
                 self.output_of(step, use, 0)
             return
@@ -287,7 +290,9 @@ class _Maker(Recorded):
             if node in known:
                 found[known[node]] = node
             elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, self.target(node) or "t"))
+                stem = self.target(node) or "t"
+                stem += "_" * stem[-1].isdigit()
+                name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,13 +50,12 @@ class Applied:
 
 @dataclass
 class Replay:
-    """What a call computes, and what its backward returns, as nodes of one graph; and the numbers of its inputs."""
+    """What a call computes, and what its backward returns, as nodes of one graph."""
 
     recorded: Recorded
     outputs: list[Node]
     weights: list[str]  # the names of v, one for each output
     gradients: dict[str, Node]  # what backward returns, by the argument's name
-    at: dict[str, Array] = field(default_factory=dict)
 
 
 @contextmanager
@@ -104,7 +103,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
     for name, g in found.items():
         if name not in gradients and isinstance(g, Tensor):
             gradients[name] = const(tuple(float(e) for e in g._a.reshape(-1)), g._a.shape[:-1])
-    return Replay(system, nodes[: len(kept)], weights, gradients, system.at)
+    return Replay(system, nodes[: len(kept)], weights, gradients)
 
 
 def forward(cls: Any, given: list[Any], needed: tuple[bool, ...]) -> tuple[Context, list[Any]]:

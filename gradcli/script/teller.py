@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,25 +30,21 @@ if TYPE_CHECKING:
 _ROOM = 3000  # calls inside of calls
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """What is to be told."""
-
-    every: bool = False
-    lines: frozenset[int] = frozenset()
-    steps: bool = False
-    style: str = "table"
-
-
+@dataclass
 class Teller:
     """Listens to the calls of a script, and tells of them."""
 
-    def __init__(self, script: Script, wishes: Wishes, shown: Printed, note: Callable[[str], None]) -> None:
-        self.script, self.wishes, self.shown, self.note = script, wishes, shown, note
-        self.seen: Counter[int] = Counter()
-        self.sums = Sums()
-        self.warned: set[int] = set()
-        self.waiting: dict[int, Told] = {}  # by the identity of the call that is running
+    script: Script
+    shown: Printed
+    note: Callable[[str], None]
+    style: str = "table"
+    every: bool = False  # a line is explained each time
+    lines: frozenset[int] = frozenset()  # that are explained; none: all
+    steps: bool = False
+    seen: Counter[int] = field(default_factory=Counter)
+    sums: Sums = field(default_factory=Sums)
+    warned: set[int] = field(default_factory=set)
+    waiting: dict[int, Told] = field(default_factory=dict)  # by the identity of the call that is running
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -86,19 +82,17 @@ class Teller:
         return frame, 0 if own is None else int(own.f_lineno)
 
     def _told(self, frame: Any, line: int) -> Told:
-        return Told(self.script, line, names_of(frame), steps=self.wishes.steps)
+        return Told(self.script, line, names_of(frame), steps=self.steps)
 
     def _is_wanted(self, line: int) -> bool:
         """Count a line, and tell whether it is to be explained this time."""
         self.seen[line] += 1
-        if self.wishes.lines and line not in self.wishes.lines:
+        if self.lines and line not in self.lines:
             return False
-        return self.seen[line] == 1 or self.wishes.every or self.wishes.style == "json"
+        return self.seen[line] == 1 or self.every or self.style == "json"
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        from gradcli.script.pages.rows import row
-
         told = self.waiting.pop(id(call), None)
         if told is None:
             if self.sums.lines:
@@ -106,7 +100,9 @@ class Teller:
             self._warn(call)
             return
         self.sums.first(told, call)
-        if self.wishes.style == "json":
+        if self.style == "json":
+            from gradcli.script.pages.rows import row
+
             self.shown.text(json.dumps(row(call, told)))
             self._warn(call)
             return
@@ -122,7 +118,7 @@ class Teller:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        return render_pages([page(call, told)], Look(self.wishes.style)).rstrip("\n")
+        return render_pages([page(call, told)], Look(self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
@@ -138,7 +134,7 @@ class Teller:
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Tell what an optimizer did with the gradients."""
-        if self.wishes.style == "json":
+        if self.style == "json":
             return
         frame, line = self._place()
         if self._is_wanted(line):
@@ -163,13 +159,13 @@ class Teller:
 
     def again(self) -> None:
         """Tell which lines were reached again."""
-        if self.wishes.every or self.wishes.style != "table":
+        if self.every or self.style != "table":
             return
-        for line in sorted(self.wishes.lines - self.seen.keys()):
+        for line in sorted(self.lines - self.seen.keys()):
             known = f"line{'s' * (len(self.seen) > 1)} {in_words([*map(str, sorted(self.seen))])}" if self.seen else ""
             self.note(f"note: nothing at line {line} is explained" + (known and f"; at {known} something is"))
         for line, count in sorted(self.seen.items()):
-            if count > 1 and (not self.wishes.lines or line in self.wishes.lines):
+            if count > 1 and (not self.lines or line in self.lines):
                 sums = self.sums.words(line)
                 more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
                 self.note(f"{more}: {sums}" if sums else more)

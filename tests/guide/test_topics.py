@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import io
 import re
@@ -13,7 +14,7 @@ from conftest import each
 
 from gradcli.guide.messages import find
 from gradcli.guide.topics import PARTS, topic_named, topics
-from gradcli.pytorch.session import Script, run
+from gradcli.pytorch.session import MODULES, Script, public, run
 
 MESSAGES = [
     pytest.param(topic, section, id=section.heading[:60])
@@ -72,3 +73,12 @@ def test_no_two_topics_have_one_place():
 @each("topic", topics().values())
 def test_a_summary_is_a_sentence_that_fits_on_a_line(topic):
     assert re.fullmatch(r"\S.{10,51}[.?]", topic.summary)
+
+
+def test_the_guide_lists_what_there_is_of_torch():
+    (section,) = [s for s in topic_named("run").text.split("\n## ") if s.startswith("What there is")]
+    parts = [re.findall("`(.*?)`", part) for part in re.split(r"\n- ", section.partition("\n\nThere are no")[0])]
+    listed = {name: {n for n in names if "." not in n} for name, *names in filter(None, parts) if name in MODULES}
+    assert len(listed) == 9
+    for name, names in listed.items():
+        assert names == set(public(importlib.import_module(f"gradcli.pytorch.{MODULES[name]}"))), name

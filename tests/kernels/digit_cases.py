@@ -110,6 +110,19 @@ for f in (F.softplus, F.logsigmoid, F.silu, F.mish, F.elu, F.selu, F.hardswish, 
         try_(f, (n,), positive=f is torch.log1p)
     try_(lambda x: f(x.t()), (3, 4), positive=f is torch.log1p)
 """,
+    "gradients of functions": """
+for kind in (np.float32, np.float64):
+    for f in (torch.log2, torch.log10, torch.rsqrt):
+        try_(f, (40,), kind=kind, positive=True)
+    for f in (torch.acos, torch.asin):
+        x = torch.from_numpy(np.random.RandomState(0).uniform(0, 0.9, 40).astype(kind)).requires_grad_()
+        f(x).sum().backward()
+        show(x.grad)
+    for f in (F.smooth_l1_loss, F.huber_loss, lambda x, y: F.huber_loss(x, y, reduction="sum", delta=0.7)):
+        try_(lambda x, y: f(x, y).reshape(1), (9, 3), (9, 3), kind=kind)
+    try_(lambda x, y: F.binary_cross_entropy(torch.sigmoid(x), (y > 0).to(y.dtype)), (9, 3), (9, 3), kind=kind)
+    try_(torch.div, (9, 3), (9, 3), kind=kind)
+""",
     "convolutions": """
 for n, c, out, size, more in (
     (1, 1, 1, 5, {}), (1, 3, 4, 8, {"padding": 1}), (1, 2, 3, 6, {"stride": 2}), (2, 3, 8, 8, {"padding": 1}),

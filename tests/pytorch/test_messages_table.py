@@ -36,6 +36,7 @@ def calls():
 
 
 def test_every_message_is_told_with_its_values():
+    assert len(PARAGRAPHS) == len(TEXTS)  # no name is there twice
     told_with = dict(calls())
     assert sorted(told_with) == sorted(TEXTS)
     for name, count in told_with.items():

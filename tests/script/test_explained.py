@@ -12,7 +12,7 @@ x = torch.tensor([0.1, 1.0, 0.0001], requires_grad=True)
 y = x * 2
 while y.data.norm() < 1000:
     y = y * 2
-y.backward(torch.tensor([1., 10., 100.]))
+y.backward(torch.tensor([1., 10., 100.]))  # don't # show this
 print(x.grad)
 """
 TRAINING = """\

@@ -332,6 +332,14 @@ def test_what_would_take_many_operations_is_written_as_its_call(run):
         assert f"\n{statement}" in out
 
 
+def test_what_a_pooling_gives_has_a_name_by_which_its_ties_are_told(run):
+    text = "import torch\nx = torch.ones(1, 1, 4, 4, requires_grad=True)\nw = torch.ones(2)\n"
+    out = run(text + "y1 = (torch.nn.functional.max_pool2d(x ** 2, 2) * w).exp().sum()\ny1.backward()\n").out
+    assert "y1_1 = max_pool2d(x**2, 2)" in out
+    assert "y1   = sum(exp(y1_1*w))" in out
+    assert "note: at this point, y1_1 has no derivative: PyTorch takes the first of the largest" in out
+
+
 def test_adjoints_beside_a_folded_loop_are_those_that_can_be_told(run):
     text = NETWORK + "h = x\nfor _ in range(6):\n    h = torch.tanh(h @ model[0].weight[:2])\n"
     out = run(text + "z = model[2](torch.cat([h, h[:, :1]], 1))\n(z.exp() ** 2).sum().backward()\n").out

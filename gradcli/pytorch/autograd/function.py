@@ -174,6 +174,12 @@ class _Parts(dict[int, Any]):
 class Function:
     """An operation with a `forward` and a `backward` of the script's own."""
 
+    _backward_cls: type[FunctionStep]
+
+    def __init_subclass__(cls) -> None:
+        body = {"__slots__": (), "__module__": "torch.autograd.function"}
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionStep,), body)
+
     def __init__(self, *_: Any) -> None:
         warn("function as an instance", type(self))
 
@@ -218,11 +224,11 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
     return context, found
 
 
-def _recorded(cls: type, context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+def _recorded(cls: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
     for x in context._dirty:
         if x.is_leaf and x.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-    context._step = step = FunctionStep(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
+    context._step = step = cls._backward_cls(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
     given = {id(x) for x in args} - {id(x) for x in context._dirty}
     kept = {id(x) for x in context._kept}
     found: list[Any] = []

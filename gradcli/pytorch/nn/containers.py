@@ -136,3 +136,6 @@ class DataParallel(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
+
+
+DataParallel.__module__ = "torch.nn.parallel.data_parallel"

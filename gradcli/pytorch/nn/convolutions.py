@@ -76,8 +76,8 @@ class _Conv(_Linear):
     output_padding: Any = 0  # of transposed ones
     shown = "*in_channels *out_channels kernel_size stride padding? dilation? groups? bias?"
     __init__ = _kept(
-        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros": locals()
+        "in_channels out_channels kernel_size", stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros"
     )  # fmt: skip
 
     def _build(self) -> None:
@@ -112,8 +112,8 @@ class ConvTranspose1d(_Conv):
     """A transposed convolution along one axis."""
 
     __init__ = _kept(
-        lambda self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
-        dilation=1, padding_mode="zeros": locals()
+        "in_channels out_channels kernel_size", stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
+        padding_mode="zeros"
     )  # fmt: skip
     shown = "*in_channels *out_channels kernel_size stride padding? dilation? output_padding? groups? bias?"
     calls = "conv_transpose1d weight bias stride padding output_padding groups dilation"

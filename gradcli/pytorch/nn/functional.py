@@ -23,7 +23,6 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.operations.gathering import one_hot
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.products import addmm, matmul
@@ -84,7 +83,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, Tensor):
             check_tensors(function, name, [input])
-        return run(name, made, input, **dict(zip(names, args, strict=False)), **kwargs)
+        return run(name, made, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__signature__ = Signature([first.replace(name="input"), *own])  # type: ignore[attr-defined]
@@ -155,13 +154,12 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not isinstance(input, Tensor):
         check_tensors(linear, "linear", [input])
-    columns = input.shape[-1]
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    flat, shape = input.reshape(-1, columns), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
+    flat, shape = input.reshape(-1, input.shape[-1]), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
     if input.is_contiguous():
         return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
     found: Any = matmul(flat, turned)
@@ -191,15 +189,20 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, **more: Any
-) -> Tensor:
-    if max_norm is not None or any(more.values()):
-        raise MissingError("torch.nn.functional.embedding(max_norm=…, scale_grad_by_freq=…, sparse=…)")
+    input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    if scale_grad_by_freq or sparse:
+        raise MissingError("torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
     if own.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
     if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
         raise IndexError("index out of range in self")
+    for i in np.unique(own) if max_norm is not None else ():
+        row = weight.detach()[i]
+        if (length := row.norm(norm_type).item()) > max_norm:  # type: ignore[attr-defined]
+            row *= max_norm / (length + 1e-7)
     places = Places.of(own)
     mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
 
@@ -227,11 +230,12 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    parts, size = dict(locals()), input.numel() // input.shape[1]
+    size = input.numel() // input.shape[1]
     if training and size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    for name in ("running_mean", "running_var", "weight", "bias"):
-        if (x := parts[name]) is not None and x.numel() != input.shape[1]:
+    own = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, x in own.items():
+        if x is not None and x.numel() != input.shape[1]:
             raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {x.numel()}")
     if training and running_mean is not None and running_var is not None:
         mean, squares = of_channels(input._a[..., 0])
@@ -263,8 +267,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return named("pad", input, tuple(pad), mode, value or 0)
 
 
-ELSEWHERE = {"conv_transpose1d": "convolutions", "conv_transpose2d": "convolutions", "interpolate": "interpolation"}
-ELSEWHERE = {name: f"nn.{file}" for name, file in ELSEWHERE.items()}
+ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.gathering"}
+ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
@@ -275,8 +279,6 @@ def __getattr__(name: str) -> Any:
         found = partial(__getattr__(name[:-1]), inplace=True)
     elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
-    elif name == "one_hot":
-        found = one_hot
     else:
         found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
     if found is None:

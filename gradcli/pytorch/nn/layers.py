@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import field, make_dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
 from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -19,21 +21,23 @@ from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(signature: Any) -> Callable[..., None]:
+def _kept(required: str = "", **defaults: Any) -> Callable[..., None]:
     """Return a constructor that keeps its arguments as attributes, tensors as buffers, and then builds the layer."""
-    defaults = signature.__defaults__ or ()
-    usual = dict(zip(signature.__code__.co_varnames[-len(defaults) :], defaults, strict=False))
+    names = [*required.split(), *defaults]
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
-        signature.__qualname__ = f"{type(self).__name__}.__init__"  # which Python tells where an argument is wrong
-        given = signature(self, *args, **kwargs)
-        self.__dict__["_usual"] = usual
+        first = dict(zip(names, args, strict=False))
+        given = defaults | first | kwargs
+        if given.keys() != set(names) or len(args) > len(names) or first.keys() & kwargs:
+            rows: list[Any] = [*required.split(), *((k, Any, field(default=v)) for k, v in defaults.items())]
+            make_dataclass(type(self).__name__, rows)(*args, **kwargs)  # so that Python says what does not fit
+        self.__dict__["_usual"] = defaults
         self.__dict__["_kind"] = chosen(given.pop("dtype", None), default_dtype()).numpy
         for name, value in given.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
-            elif name not in ("self", "device"):
+            elif name != "device":
                 setattr(self, name, value)
         self._build()
 
@@ -57,9 +61,9 @@ class _Layer(Module):
         self.register_parameter("weight", init.ones_(self._empty(*shape)) if weight else None)
         self.register_parameter("bias", self._empty(*shape) if bias else None)
 
-    def forward(self, *given: Any) -> Any:
+    def forward(self, *given: Any, **more: Any) -> Any:
         function, *names = self.calls.split()
-        return getattr(F, function)(*given, *[getattr(self, name) for name in names])
+        return getattr(F, function)(*given, **{name: getattr(self, name) for name in names}, **more)
 
     def extra_repr(self) -> str:
         found = []
@@ -84,7 +88,7 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = _kept(lambda self, start_dim=1, end_dim=-1: locals())
+    __init__ = _kept(start_dim=1, end_dim=-1)
     shown = "start_dim end_dim"
 
     def forward(self, input: Any) -> Any:
@@ -94,7 +98,7 @@ class Flatten(_Layer):
 class Unflatten(_Layer):
     """An axis as several."""
 
-    __init__ = _kept(lambda self, dim, unflattened_size: locals())
+    __init__ = _kept("dim unflattened_size")
     shown = "dim unflattened_size"
 
     def forward(self, input: Any) -> Any:
@@ -120,7 +124,7 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = _kept(lambda self, in_features, out_features, bias=True, device=None, dtype=None: locals())
+    __init__ = _kept("in_features out_features", bias=True, device=None, dtype=None)
     shown = "in_features out_features bias"
 
     def _build(self) -> None:
@@ -133,7 +137,7 @@ class Linear(_Linear):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = _kept(lambda self, num_parameters=1, init=0.25: locals())
+    __init__ = _kept(num_parameters=1, init=0.25)
     calls = "prelu weight"
     shown = "num_parameters"
 
@@ -144,11 +148,12 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    shown = "*num_embeddings *embedding_dim padding_idx?"
+    calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
+    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
     __init__ = _kept(
-        lambda self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
-        scale_grad_by_freq=False, sparse=False: locals()
+        "num_embeddings embedding_dim", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+        sparse=False
     )  # fmt: skip
 
     def _build(self) -> None:
@@ -160,10 +165,6 @@ class Embedding(_Layer):
         self.weight = init.normal_(self._empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
-
-    def forward(self, input: Any) -> Any:
-        more = {"scale_grad_by_freq": self.scale_grad_by_freq, "sparse": self.sparse}
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, **more)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
@@ -178,10 +179,8 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = _kept(lambda self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True: locals())
-    calls = "batch_norm running_mean running_var weight bias batch momentum eps"
+    __init__ = _kept("num_features", eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)
     shown = "*num_features eps momentum affine bias track_running_stats"
-    batch = property(lambda self: self.training or self.running_mean is None)
 
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
@@ -195,7 +194,9 @@ class _BatchNorm(_Layer):
             raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
-        return super().forward(input)
+        own = self.training or self.running_mean is None
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.batch_norm(input, *kept, own, self.momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -212,7 +213,7 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = _kept(lambda self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True: locals())
+    __init__ = _kept("normalized_shape", eps=1e-05, elementwise_affine=True, bias=True)
     calls = "layer_norm normalized_shape weight bias eps"
     shown = "*normalized_shape eps elementwise_affine bias"
 
@@ -225,7 +226,7 @@ class LayerNorm(_Layer):
 class Dropout(_Layer):
     """Sets numbers to 0 by chance, in training."""
 
-    __init__ = _kept(lambda self, p=0.5, inplace=False: locals())
+    __init__ = _kept(p=0.5, inplace=False)
     calls = "dropout p training inplace"
     shown = "p inplace"
 
@@ -247,10 +248,12 @@ class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
     def _register(self, name: str, inputs: int) -> None:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise MissingError(f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (own, inputs), "weight_hh": (own, own)}
-        for part, shape in (shapes | ({"bias_ih": (own,), "bias_hh": (own,)} if self.bias else {})).items():
-            self.register_parameter(f"{part}{name}", init.uniform_(self._empty(*shape), -bound, bound))
+        for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
+            if self.bias or part.startswith("weight"):
+                self.register_parameter(f"{part}{name}", init.uniform_(self._empty(*shape), -bound, bound))
 
     def _linear(self, x: Any, part: str, name: str) -> Any:
         bias = getattr(self, f"bias_{part}{name}") if self.bias else None
@@ -265,8 +268,8 @@ class RNN(_Recurrent):
 
     shown = "*input_size *hidden_size num_layers? bias? batch_first? dropout? bidirectional?"
     __init__ = _kept(
-        lambda self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
-        dropout=0.0, bidirectional=False: locals()
+        "input_size hidden_size", num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+        bidirectional=False
     )  # fmt: skip
 
     def _build(self) -> None:
@@ -321,7 +324,7 @@ class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
     shown = "*input_size *hidden_size bias? nonlinearity?"
-    __init__ = _kept(lambda self, input_size, hidden_size, bias=True, nonlinearity="tanh": locals())
+    __init__ = _kept("input_size hidden_size", bias=True, nonlinearity="tanh")
 
     def _build(self) -> None:
         self._register("", self.input_size)

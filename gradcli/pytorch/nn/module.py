@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, typename
-from gradcli.pytorch.missing import missing
+from gradcli.pytorch.missing import MissingError, missing
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Module", "Parameter"]
@@ -46,7 +46,9 @@ class _IncompatibleKeys(namedtuple("_Keys", ("missing_keys", "unexpected_keys"))
 def _hooking(kind: str) -> Callable[..., Handle]:
     """Return a method that has a function called, before or after the forward or the backward."""
 
-    def register(self: Module, hook: Callable[..., Any], prepend: bool = False, **_: Any) -> Handle:
+    def register(self: Module, hook: Callable[..., Any], **more: Any) -> Handle:
+        if any(more.values()):
+            raise MissingError(f"torch.nn.Module's hooks with {', '.join(f'{n}=…' for n in more)}")
         hooks = self.__dict__["_hooks"]
         if (kind == "backward" and hooks["old"]) or (kind == "old" and hooks["backward"]):
             raise refusal("two kinds of backward hooks")
@@ -206,44 +208,47 @@ class Module:
         memo = set() if memo is None else memo
         if self in memo:
             return
-        memo.add(self)
+        if remove_duplicate:
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def _named(self, kind: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _named(self, kind: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+        for path, module in self.named_modules(None, prefix, once) if recurse else [(prefix, self)]:
             for name, value in getattr(module, kind).items():
-                if value is not None and id(value) not in seen:
+                if value is not None and not (once and id(value) in seen):
                     seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        yield from self._named("_parameters", prefix, recurse)
+        yield from self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Any:
-        yield from self._named("_buffers", prefix, recurse)
+        yield from self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        yield from self._named("_modules", "", False)
+        yield from self._named("_modules", "", False, True)
 
     parameters, buffers, modules, children = map(_values, ("parameters", "buffers", "modules", "children"))
 
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules())[target]
 
-    def state_dict(self, *, prefix: str = "", **_: Any) -> OrderedDict[str, Tensor]:
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
         found: OrderedDict[str, Tensor] = OrderedDict()
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             if value is not None and name not in self.__dict__["_transient"]:
-                found[f"{prefix}{name}"] = value.detach()
+                found[f"{prefix}{name}"] = value if keep_vars else value.detach()
         for name, module in self._modules.items():
-            found |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.")
+            found |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         return found
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        if assign:
+            raise MissingError("torch.nn.Module.load_state_dict(assign=True)")
         own = self.state_dict()
         absent = [n for n in own if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]

@@ -33,27 +33,18 @@ _SHOWN = {
 }
 
 
-class _Holder(_Layer):
-    """A module that holds the settings of a function."""
-
-    settings: tuple[str, ...]
-
-    def forward(self, *given: Any, **more: Any) -> Any:
-        return getattr(F, self.calls)(*given, **{k: getattr(self, k) for k in self.settings}, **more)
-
-
-class _Pool(_Holder):
+class _Pool(_Layer):
     stride: Any
 
     def _build(self) -> None:
         if self.stride is None:
             self.stride = self.kernel_size
-        if self.calls == "avg_pool1d":
+        if self.calls.startswith("avg_pool1d"):
             for name in ("kernel_size", "stride", "padding"):
                 setattr(self, name, tuple(several(getattr(self, name), 1)))
 
 
-class _Loss(_Holder):
+class _Loss(_Layer):
     """A loss, which may be told in an old way how it is reduced."""
 
     reduction: str
@@ -83,12 +74,12 @@ def __getattr__(name: str) -> type:
         raise AttributeError(name)
     is_loss = name.endswith("Loss")
     settings = _settings(name, is_loss)
-    takes = ", ".join(k if v is Parameter.empty else f"{k}={v!r}" for k, v in settings.items())
-    own: dict[str, Any] = {"__doc__": f"`torch.nn.{name}`.", "calls": FUNCTIONS[name]}
-    own["__init__"] = _kept(eval(f"lambda self, {takes}: locals()"))  # so that Python refuses what there is not
-    own["settings"] = tuple(k for k in settings if k not in ("size_average", "reduce"))
+    required = " ".join(k for k, v in settings.items() if v is Parameter.empty)
+    defaults = {k: v for k, v in settings.items() if v is not Parameter.empty}
+    own: dict[str, Any] = {"__doc__": f"`torch.nn.{name}`.", "__init__": _kept(required, **defaults)}
+    own["calls"] = " ".join([FUNCTIONS[name], *(k for k in settings if k not in ("size_average", "reduce"))])
     shown = " ".join(settings).replace("inplace", "inplace?").replace("approximate", "approximate!")
     own["shown"] = "" if is_loss else _SHOWN.get(name, shown)
-    base = _Loss if is_loss else _Pool if "stride" in settings else _Holder
+    base = _Loss if is_loss else _Pool if "stride" in settings else _Layer
     globals()[name] = made = type(name, (base,), own)
     return made

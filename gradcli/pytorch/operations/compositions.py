@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import Size, result_dtype
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.operations.products import einsum
 from gradcli.pytorch.recipes import common_shape
@@ -25,8 +27,7 @@ _AMINMAX = return_type("aminmax", "min", "max")
 
 
 def _close(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    if input._a.dtype != other._a.dtype:
-        raise RuntimeError(f"{input.dtype.word} did not match {other.dtype.word}")
+    refuse_if(input._a.dtype != other._a.dtype, "dtypes that are compared", input.dtype.word, other.dtype.word)
     common_shape((input.shape, other.shape))
     with np.errstate(all="ignore"):
         return of_array(np.isclose(input._a[..., 0], other._a[..., 0], rtol, atol, equal_nan))
@@ -40,25 +41,25 @@ def _differences(input: Any, n: int = 1, dim: int = -1) -> Any:
 
 
 def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
-    if x.dim() < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    refuse_if(x.dim() < 2, "axes of a triangle", name)
     return named(name, x, diagonal)
 
 
 def _trace(input: Any) -> Tensor:
-    if input.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
+    refuse_if(input.dim() != 2, "axes of a trace", input.dim())
     return named("trace", input if input.dtype.is_floating_point else input.long())
 
 
 def _diag(input: Any, diagonal: int = 0) -> Tensor:
-    if input.dim() not in (1, 2):
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
+    refuse_if(input.dim() not in (1, 2), "axes of a diagonal", input.dim())
     if input.dim() == 2:
         return input.diagonal(diagonal, name="DiagonalBackward0_copy")  # type: ignore[no-any-return]
     size = len(input) + abs(diagonal)
     places = Places.of(np.flatnonzero(np.eye(size, k=diagonal)))
-    build = lambda n: construct.reshape(put(n, 0, places, size * size), (size, size))  # noqa: E731
+
+    def build(n: Node) -> Node:
+        return construct.reshape(put(n, 0, places, size * size), (size, size))
+
     return apply("diag_embed", build, (input,), diagonal)
 
 

@@ -37,16 +37,16 @@ for _name, _dtype in SHORT.items():
     method(_name)(lambda self, *_, _dtype=dtypes.BY_NAME[_dtype], **__: to(self, _dtype))
 
 
-_TYPES = {text: d for d in dtypes.ALL for text in (f"torch.{d.tensor}", repr(d))}
+TYPES = {text: d for d in dtypes.ALL for text in (f"torch.{d.tensor}", repr(d))}
 
 
 @method("type")
 def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
-    if isinstance(dtype, str) and dtype not in _TYPES:
+    if isinstance(dtype, str) and dtype not in TYPES:
         raise ValueError(f"invalid type: '{dtype}'")
-    return to(self, _TYPES[dtype] if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
+    return to(self, TYPES[dtype] if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
 
 
 method("type_as")(lambda self, other: to(self, other.dtype))

@@ -13,11 +13,11 @@ from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
-from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import refuse_if, warn, warn_once
 from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.operations.conversion import SHORT, to
+from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.registry import TORCH, function, method, with_out
+from gradcli.pytorch.registry import TORCH, Number, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 
 
@@ -28,8 +28,12 @@ def _values(data: Any, wanted: Any = None) -> Array:
     tensors: set[DType] = set()
     found = np.asarray(_plain(data, tensors))
     kind = found.dtype.kind
-    if kind not in "biuf":
-        raise _unreadable(data)
+    if kind == "c":
+        raise MissingError("torch.complex64")
+    refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
+    for value in found.flat if kind == "O" else ():
+        refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
+    refuse_if(kind == "O", "whole number too large")
     usual = default_dtype() if kind == "f" or not found.size else dtypes.bool_ if kind == "b" else dtypes.int64
     if tensors:
         usual = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
@@ -48,11 +52,11 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
 def _dtypes_of_numbers(data: Any) -> set[DType]:
     if isinstance(data, list | tuple | range):
         return set[DType]().union(*map(_dtypes_of_numbers, data))
-    return set() if isinstance(data, Tensor) else {dtypes.of_number(data).name}
+    return set() if isinstance(data, Tensor | np.ndarray | np.generic) else {dtypes.of_number(data).name}
 
 
 def _plain(data: Any, tensors: set[DType]) -> Any:
-    """Return numbers in lists, a tensor there as its only element; its dtype is noted."""
+    """Return numbers in lists, a tensor there as its only element; its dtype, and an array's, is noted."""
     if isinstance(data, Tensor):
         refuse_if(data._a.size != 1, "array among numbers")
         tensors.add(data.dtype.name)
@@ -65,21 +69,12 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
             warn_once("list of arrays")
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
         found = [_plain(e, tensors) for e in data]
-        if len(set(lengths)) > 1:
-            raise refusal("ragged list", lengths[0], next(n for n in lengths if n != lengths[0]))
+        for n in lengths:
+            refuse_if(n != lengths[0], "ragged list", lengths[0], n)
         return found
+    if isinstance(data, np.ndarray | np.generic) and data.dtype in OF_NUMPY:
+        tensors.add(OF_NUMPY[data.dtype].name)
     return data
-
-
-def _unreadable(data: Any) -> BaseException:
-    leaf = data
-    while isinstance(leaf, list | tuple) and leaf:
-        leaf = leaf[0]
-    if isinstance(leaf, complex):
-        return MissingError("torch.complex64")
-    if isinstance(leaf, str):
-        return TypeError("new(): invalid data type 'str'")
-    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
 def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -88,8 +83,8 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
     wanted = chosen(dtype, OF_NUMPY.get(array.dtype))
     if wanted is None and array.dtype.kind in "uc":
         raise MissingError(f"torch.{array.dtype.name}")
-    if wanted is None:
-        raise refusal("array of another dtype", array.dtype.type.__module__, array.dtype.type.__name__)
+    kind = array.dtype.type
+    refuse_if(wanted is None, "array of another dtype", kind.__module__, kind.__name__)
     found = of_array(array.astype(wanted.numpy, copy=False))
     refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
     found._requires = requires_grad
@@ -130,7 +125,7 @@ def sized(
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
     for name in others.keys() - _UNUSED:
-        raise TypeError(f"sized() got an unexpected keyword argument '{name}'")
+        raise MissingError(f"{name}=…")
     check_device(device)
     shape = shape_of(size)
     for n in shape:
@@ -147,9 +142,7 @@ def in_memory(numbers: Any, like: Any) -> Any:
     return found
 
 
-def creating(
-    name: str, make: Callable[..., Tensor], call: Callable[..., Tensor] | None = None
-) -> Callable[..., Tensor]:
+def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callable[..., Tensor]:
     """Register what makes a tensor of a size, also as scripts `call` it; return what makes one like another."""
 
     def like(input: Tensor, *settings: Any, dtype: Any = None, **options: Any) -> Tensor:
@@ -189,9 +182,8 @@ method("new_tensor")(
 @method("values", "index")
 def values(self: Tensor, *places: Any) -> None:
     """Refuse: a dense tensor has no values, and nobody calls `index`, but plotting libraries ask for both."""
-    raise (
-        MissingError("Tensor.index") if places else RuntimeError("values expected sparse tensor layout but got Strided")
-    )
+    refuse_if(not places, "values of a dense tensor")
+    raise MissingError("Tensor.index")
 
 
 @method("new")
@@ -257,11 +249,13 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> T
 # The old types, which are called like functions
 
 
-def old_tensor(cls: type[Tensor], *args: Any, dtype: dtypes.dtype | None = None, **_: Any) -> Tensor:
+def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Tensor:
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return new(args[0]._a.astype(kind, copy=False), cls)
+        if dtype not in (None, args[0].dtype):
+            raise MissingError(f"torch.{dtype.tensor}(…) of a tensor of another dtype")
+        return new(args[0]._a, cls)
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:
@@ -293,12 +287,7 @@ def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
     return Parameter(found, requires_grad) if parameter else found
 
 
-@function("set_default_tensor_type")
-def set_default_tensor_type(t: Any) -> None:
-    name = t.removeprefix("torch.") if isinstance(t, str) else t.__name__
-    dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.tensor == name))
-
-
+function("set_default_tensor_type")(lambda t: dtypes.set_default_dtype(TYPES[t] if isinstance(t, str) else t.dtype))
 function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 TORCH.update(BY_NAME)

@@ -9,23 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, compare, const
+from gradcli.pytorch.messages import refuse_if
 
 Build = Callable[..., Node]
 
 
-def _gt(a: Any, b: Any) -> Node:
-    return compare("gt", a, b)
-
-
-def _both(a: Node, b: Node) -> Node:
-    return compare("and", a, b)
+_gt, _ge, _lt, _le, _both = (partial(compare, op) for op in ("gt", "ge", "lt", "le", "and"))
 
 
 def _nan(x: Node) -> Node:
@@ -44,38 +40,26 @@ _DEGREES, _LN2 = (const(Decimal(repr(n))) for n in (180.0 / math.pi, math.log(2)
 _PI = const("pi")
 
 
-def _inside(x: Node, low: Node, high: Node) -> Node:
-    return _both(_gt(x, low), compare("lt", x, high))
-
-
 ELEMENTWISE: dict[str, Build] = {
     "addcmul": lambda input, tensor1, tensor2, value=_ONE: input + value * tensor1 * tensor2,
     "addcdiv": lambda input, tensor1, tensor2, value=_ONE: input + value * (tensor1 / tensor2),
     "clamp": lambda input, min=None, max=None: _clamped(input, min, max),
     "clip": lambda input, min=None, max=None: _clamped(input, min, max),
-    "clamp_min": lambda input, min: where(compare("lt", input, min), min, input),
+    "clamp_min": lambda input, min: where(_lt(input, min), min, input),
     "clamp_max": lambda input, max: where(_gt(input, max), max, input),
-    "copysign": lambda input, other: where(
-        equal(compare("lt", input, _ZERO), compare("lt", other, _ZERO)), input, -input
-    ),
+    "copysign": lambda input, other: where(equal(_lt(input, _ZERO), _lt(other, _ZERO)), input, -input),
     "deg2rad": lambda input: input / _DEGREES,
     "rad2deg": lambda input: input * _DEGREES,
     "exp2": lambda input: call("pow", _TWO, input),
     "fix": lambda input: call("trunc", input),
-    "fmax": lambda input, other: where(compare("or", compare("ge", input, other), _nan(other)), input, other),
-    "fmin": lambda input, other: where(compare("or", compare("le", input, other), _nan(other)), input, other),
-    "hardshrink": lambda input, lambd=_HALF: where(
-        _both(compare("ge", input, -lambd), compare("le", input, lambd)), _ZERO, input
+    "fmax": lambda input, other: where(compare("or", _ge(input, other), _nan(other)), input, other),
+    "fmin": lambda input, other: where(compare("or", _le(input, other), _nan(other)), input, other),
+    "hardshrink": lambda input, lambd=_HALF: where(_both(_ge(input, -lambd), _le(input, lambd)), _ZERO, input),
+    "hardsigmoid": lambda input: _within_3(
+        input, (input + _THREE) / _SIX, call("detach", _hardtanh(input + _THREE, _ZERO, _SIX) / _SIX)
     ),
-    "hardsigmoid": lambda input: where(
-        _inside(input, -_THREE, _THREE),
-        (input + _THREE) / _SIX,
-        where(_gt(input, _ZERO), _ONE, where(_nan(input), input, _ZERO)),
-    ),
-    "hardswish": lambda input: where(
-        _inside(input, -_THREE, _THREE),
-        input * (input + _THREE) / _SIX,
-        where(_gt(input, _ZERO), input, _nothing(input)),
+    "hardswish": lambda input: _within_3(
+        input, input * (input + _THREE) / _SIX, where(_gt(input, _ZERO), input, _nothing(input))
     ),
     "ldexp": lambda input, other: input * call("pow", _TWO, other),
     "logit": lambda input, eps=None: _logit(input, eps),
@@ -86,48 +70,42 @@ ELEMENTWISE: dict[str, Build] = {
     "relu6": lambda input: _hardtanh(input, _ZERO, _SIX),
     "reciprocal": lambda input: _ONE / input,
     "rsqrt": lambda input: _ONE / call("sqrt", input),
-    "sign": lambda input: _signed(input),
-    "sgn": lambda input: _signed(input),
+    "sign": lambda input: call("identity" if input.dtype == "bool" else "sign", input),
+    "sgn": lambda input: call("identity" if input.dtype == "bool" else "sign", input),
     "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(
-        _gt(input, lambd), input - lambd, where(compare("lt", input, -lambd), input + lambd, _nothing(input))
+        _gt(input, lambd), input - lambd, where(_lt(input, -lambd), input + lambd, _nothing(input))
     ),
     "softplus": lambda input, beta=_ONE, threshold=_TWENTY: where(
         _gt(input * beta, threshold), input, call("softplus", input * beta) / beta
     ),
-    "threshold": lambda input, threshold, value: where(compare("le", input, threshold), value, input),
+    "threshold": lambda input, threshold, value: where(_le(input, threshold), value, input),
     "xlogy": lambda input, other: where(
         _both(equal(input, 0), compare("eq", other, other)), _ZERO, input * call("log", other)
     ),
 }
 
-for _name, _made in ELEMENTWISE.items():
-    _made.__name__ = _made.__qualname__ = _name  # which Python tells where an argument is missing
-
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
-    if low is None and high is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if low is not None and high is not None:
-        return call("clamp", x, low, high)
-    if low is not None:
-        return call("clamp", x, low, const(math.inf)) if x.dtype in FLOATING else call("maximum", x, low)
-    assert high is not None
-    return call("clamp", x, const(-math.inf), high) if x.dtype in FLOATING else call("minimum", x, high)
+    refuse_if(low is None and high is None, "no bound")
+    if x.dtype in FLOATING:
+        return call("clamp", x, const(-math.inf) if low is None else low, const(math.inf) if high is None else high)
+    x = x if low is None else call("maximum", x, low)
+    return x if high is None else call("minimum", x, high)
+
+
+def _within_3(x: Node, inside: Node, outside: Node) -> Node:
+    return where(_both(_gt(x, -_THREE), _lt(x, _THREE)), inside, outside)
 
 
 def _hardtanh(x: Node, low: Node, high: Node) -> Node:
     return call("hardtanh", x, low, high) if x.dtype in FLOATING else call("clamp", x, low, high)
 
 
-def _signed(x: Node) -> Node:
-    return call("identity" if x.dtype == "bool" else "sign", x)
-
-
 def _logit(x: Node, eps: Node | None) -> Node:
     inner = x if eps is None else call("clamp", x, eps, _ONE - eps)
     found = call("log", inner / (_ONE - inner))
-    inside = _both(compare("ge", x, _ZERO), compare("le", x, _ONE))
+    inside = _both(_ge(x, _ZERO), _le(x, _ONE))
     return found if eps is not None else found * where(inside, _ONE, _NAN)
 
 

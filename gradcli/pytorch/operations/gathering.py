@@ -64,10 +64,10 @@ def _of_line(x: Tensor, index: Tensor) -> Array:
 
 def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     """Return a tensor with other numbers at places: those of a tensor, or one for all."""
-    number = int(name == "scatter" and not isinstance(value, Tensor))
     own = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    refuse_if(own._a.dtype != x._a.dtype, "dtype of what is put", name)
-    return assigned(x, own, Places.of(places.reshape(-1)), places.shape, f"{capitals(name)}Backward{number}")
+    number = int((name, own is value) in (("scatter", False), ("index_fill", True)))
+    refuse_if(own._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
+    return assigned(x, own, places, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
@@ -88,13 +88,12 @@ def _corner(src: Any, index: Tensor) -> Any:
     return src[tuple(slice(n) for n in index.shape)] if part else src
 
 
-def _scattered(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+def _scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
     if reduce is not None:
         raise MissingError("scatter(reduce=…)", "did you mean `scatter_add`?")
-    places = _each(input, dim, index)
-    return _filled(input, places, _corner(value if src is None else src, index), "scatter")
+    return _filled(input, _each(input, dim, index), _corner(value if src is None else src, index), "scatter")
 
 
 def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
@@ -109,7 +108,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
     "gather": lambda input, dim, index: taken(input, _each(input, dim, index), "gather"),
     "take": lambda input, index: taken(input, _of_line(input, index), "take_flat"),
     "masked_select": lambda input, mask: taken(input, _masked(input, mask), "masked_select"),
-    "scatter": _scattered,
+    "scatter": _scatter,
     "scatter_add": lambda input, dim, index, src: _added(
         input, _each(input, dim, index), _corner(src, index), "scatter_add"
     ),
@@ -117,9 +116,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
         input, _slices(input, dim, index), source, "index_add", alpha
     ),
     "index_copy": lambda input, dim, index, source: _filled(input, _slices(input, dim, index), source, "index_copy"),
-    "index_fill": lambda input, dim, index, value: _filled(
-        input, _slices(input, dim, index), value.item() if isinstance(value, Tensor) else value, "index_fill"
-    ),
+    "index_fill": lambda input, dim, index, value: _filled(input, _slices(input, dim, index), value, "index_fill"),
     "index_put": _put,
 }
 for _name, _made in _BOTH.items():

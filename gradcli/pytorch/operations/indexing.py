@@ -1,4 +1,4 @@
-"""`x[…]` and `x[…] = value`: whole numbers, slices, new axes, tensors of places and masks."""
+"""`x[…]`: whole numbers, slices, new axes, tensors of places and masks; and elements found by their numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
-from gradcli.pytorch.calls import called, moved
-from gradcli.pytorch.messages import refusal, refuse_if, typename
+from gradcli.pytorch.calls import moved
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor
 
 
 def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
@@ -38,7 +38,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     axis, name = 0, "AliasBackward0"
     for k in keys:
         if axis + _width(k) > x.dim():
-            raise _too_many(x, key)
+            _refuse_more(x, key)
         own = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and own[0] == range(x.shape[axis])
         if any(isinstance(p, Places) for p in own):
@@ -50,18 +50,15 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     return tuple(found), name
 
 
-def _too_many(x: Tensor, key: Any) -> Exception:
-    """Return the error for an index of more axes than there are."""
-    if x.dim() or not isinstance(key, int | slice):
-        return IndexError(f"too many indices for tensor of dimension {x.dim()}")
-    if isinstance(key, slice):
-        return IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return (
-        IndexError(f"index {key} is out of bounds for dimension 0 with size 0") if key else refusal("index of a number")
-    )
+def _refuse_more(x: Tensor, key: Any) -> None:
+    """Refuse an index of more axes than there are."""
+    refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
+    refuse_if(isinstance(key, slice), "slice of a number")
+    refuse_if(key, "place outside", key, 0, 0)
+    raise refusal("index of a number")
 
 
-def _flag(key: Any) -> bool | None:
+def flag(key: Any) -> bool | None:
     """Return a condition that is the whole index, if it is one."""
     if isinstance(key, Tensor) and key._a.dtype == bool and not key.dim():
         return bool(key)
@@ -91,9 +88,8 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
         own = tuple(x.shape[axis : axis + k.ndim])
-        if k.shape != own:
-            at = next(i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n)
-            raise refusal("shape of a mask", list(k.shape), at, list(x.shape), axis + at)
+        at = next((i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n), 0)
+        refuse_if(k.shape != own, "shape of a mask", list(k.shape), at, list(x.shape), axis + at)
         return [Places.of(p) for p in np.nonzero(k)]
     refuse_if(k.dtype.kind not in "iu", "dtype of an index")
     return [Places.of(checked_places(k, size, axis))]
@@ -101,73 +97,18 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """Return elements: a view, unless places are asked for."""
-    if (chosen := _flag(key)) is not None:
+    if (chosen := flag(key)) is not None:
         return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
     own, name = read(self, key)
     if not name:
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    return _part(self, own, name)
+    return part(self, own, name)
 
 
-def _part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
+def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
     """Return a view of elements."""
     sizes = [1 if k is None else len(k) for k in key if not isinstance(k, int)]
     return moved("index", x, (*sizes, *x.shape[sum(k is not None for k in key) :]), key, name)
-
-
-def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """Change elements in place."""
-    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
-        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
-    if key is False:
-        return
-    if (chosen := _flag(key)) is not None:
-        self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
-    own, name = read(self, key)
-    if not name:
-        _set_places(self, own, value)
-    elif own != tuple(map(range, self.shape[: len(own)])):
-        _set_part(_part(self, own, name), value)
-    else:
-        _set_part(self, value)
-        if not isinstance(value, Tensor):
-            called(self, "FillBackward3")
-
-
-def _set_part(part: Tensor, value: Any) -> None:
-    """Change all elements of a view."""
-    from gradcli.pytorch.operations.inplace import copied_into, fill
-
-    if not isinstance(value, Tensor):
-        fill(part, value)
-        return
-    own = tuple(value.shape)
-    own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
-    check_repeated(value, own, part.shape)
-    copied_into(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
-
-
-def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
-    """Change the elements at places."""
-    from gradcli.pytorch.operations.inplace import check, rebased
-
-    check(x)
-    # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
-    plain = [
-        slice(None) if isinstance(k, Places) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
-        for k in key
-    ]
-    placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
-    numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
-    new = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    refuse_if(new.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, new.dtype.word)
-    while new.dim() > numbers.ndim and new.shape[0] == 1:
-        new = new[0]
-    fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
-    if not fits or new.dim() > numbers.ndim:
-        raise refusal("shape of what is assigned", list(new.shape), list(numbers.shape))
-    places = Places.of(numbers.reshape(-1))
-    rebased(x, lambda old: assigned(old, new, places, numbers.shape, "IndexPutBackward0"))
 
 
 def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
@@ -181,8 +122,9 @@ def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> N
             raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
 
 
-def assigned(base: Tensor, value: Tensor, places: Places, shape: tuple[int, ...], name: str) -> Tensor:
-    """Return a tensor with other numbers at these places, which are those of an array of a shape."""
+def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:
+    """Return a tensor with the elements of these numbers replaced."""
+    shape, places = numbers.shape, Places.of(numbers.reshape(-1))
     kept, chosen = _last(places)
 
     def build(x: Node, v: Node) -> Node:
@@ -222,4 +164,3 @@ def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = N
 
 
 Tensor.__getitem__ = getitem
-Tensor.__setitem__ = setitem

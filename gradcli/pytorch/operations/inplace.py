@@ -13,13 +13,13 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, spelled
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
-from gradcli.pytorch.operations.indexing import assigned
+from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -29,14 +29,12 @@ from gradcli.pytorch.tensor import Tensor, new, of_array
 
 def check(x: Tensor) -> None:
     """Refuse a change in place that autograd does not allow."""
-    if x._inference and not Mode.inference:
-        raise refusal("inference tensor changed in place")
+    refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
     base = x._base
     if not Mode.grad or (base is not None and not base.requires_grad and not x.requires_grad):
         return
     if base is None:
-        if x._requires and x._fn is None:
-            raise refusal("leaf changed in place")
+        refuse_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._made == "no_grad":
         raise refusal("view of no_grad changed in place")
     elif x._made:
@@ -47,8 +45,9 @@ def check(x: Tensor) -> None:
         raise refusal("view of a leaf changed in place")
 
 
-def rebased(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
+def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
+    check(x)
     history = x.requires_grad
     result = compute(x)
     found = _fitting(result, x, name)
@@ -104,24 +103,23 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
 
 def _let_write(x: Tensor) -> None:
     """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
-    if x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise refusal("repeated memory changed in place")
-    holder = type("Memory", (), {"base": x._a})()
-    holder.__array_interface__ = {**x._a.__array_interface__, "data": (x._a.__array_interface__["data"][0], False)}
-    x._a = np.asarray(holder)
+    repeats = x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True))
+    refuse_if(repeats, "repeated memory changed in place")
+    memory = x._a.__array_interface__
+    memory["data"] = memory["data"][0], False
+    x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
 def _through_base(x: Tensor, found: Tensor) -> None:
     """Let a view's base have the history of what was written into it."""
     base = x._base
     assert base is not None
-    numbers = np.arange(base._a.size).reshape(base._a.shape)
+    numbers = numbers_of(base)[..., None]
     for recipe in x._how:
         (numbers,) = recipe.program([numbers])
-    places = Places.of(numbers.reshape(-1).astype(np.int64))
     old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
     old._fn, old._requires = base._fn, base._requires
-    rebase(base, assigned(old, found, places, tuple(found.shape), "torch::autograd::CopySlices")._fn)
+    rebase(base, assigned(old, found, numbers[..., 0], "torch::autograd::CopySlices")._fn)
     base._requires = False
 
 
@@ -146,7 +144,7 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     # Of a part, the whole passes nothing on for what is replaced.
     alone = not x.requires_grad or (x._base is not None and other.requires_grad)
     given = (other,) if alone else (other, x)
-    return rebased(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
+    return change(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
 
 
 def copied_into(x: Tensor, value: Any) -> Tensor:
@@ -172,31 +170,89 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
     return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
 
 
-# What a method without the underscore does out of place
+# Elements and parts replaced
 
 
-def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str) -> Tensor:
-    """Apply an operation in place."""
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """Change elements in place."""
+    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
+        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
+    if key is False:
+        return
+    if (chosen := flag(key)) is not None:
+        self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
+    own, name = read(self, key)
+    if not name:
+        _set_places(self, own, value)
+    elif own != tuple(map(range, self.shape[: len(own)])):
+        _set_part(part(self, own, name), value)
+    else:
+        _set_part(self, value)
+        if not isinstance(value, Tensor):
+            called(self, "FillBackward3")
+
+
+def _set_part(part: Tensor, value: Any) -> None:
+    """Change all elements of a view."""
+    if not isinstance(value, Tensor):
+        fill(part, value)
+        return
+    own = tuple(value.shape)
+    own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
+    check_repeated(value, own, part.shape)
+    copied_into(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
+
+
+def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
+    """Change the elements at places."""
     check(x)
-    return rebased(x, compute, name)
+    # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
+    plain = [
+        slice(None) if isinstance(k, Places) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
+        for k in key
+    ]
+    placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
+    numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
+    new = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
+    refuse_if(new.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, new.dtype.word)
+    while new.dim() > numbers.ndim and new.shape[0] == 1:
+        new = new[0]
+    fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
+    fits = fits and new.dim() <= numbers.ndim
+    refuse_if(not fits, "shape of what is assigned", list(new.shape), list(numbers.shape))
+    change(x, lambda old: assigned(old, new, numbers, "IndexPutBackward0"))
 
 
-_OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
+Tensor.__setitem__ = setitem
+
+
+# What a method without the underscore does out of place
 
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Return the method that does in place what a method without the underscore does out of place."""
     made = getattr(Tensor, name.removesuffix("_"), None)
-    if made is None:
-        return None
+    return made and _changing(name, made)
 
+
+_OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
+
+
+def _changing(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
+    def operate(self: Tensor, other: Any) -> Tensor:
+        return call(self, other) if tensor_like(other) else NotImplemented
+
     call.__name__ = name
-    return call
+    return operate if name.startswith("__") else call
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
+    setattr(Tensor, f"__i{_name}__", _changing(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
 def numbered(found: Tensor) -> Tensor:
@@ -242,28 +298,14 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
     return self
 
 
-def _augmented(name: str, made: Callable[..., Any]) -> None:
-    def operate(self: Tensor, other: Any) -> Tensor:
-        if not tensor_like(other):
-            return NotImplemented
-        return change(self, lambda x: made(x, other), name)
-
-    setattr(Tensor, name, operate)
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
-    _augmented(f"__i{_name}__", operators.OPERATORS[_name])
-
-
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
-    if Mode.grad and any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out)):
-        raise refusal("out requires grad", name)
+    own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
+    refuse_if(Mode.grad and own, "out requires grad", name)
     found: Any = compute()
     if not isinstance(found, Tensor) or not isinstance(out, Tensor):
         raise MissingError(f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
-    out._a[...] = found._a
-    out._memory.version += 1
+    _write(out, found._a, name, False)
     return out

@@ -13,8 +13,8 @@ from gradcli.graph.node import cast
 from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.operations.indexing import numbers_of, taken
-from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
+from gradcli.pytorch.operations.indexing import part
+from gradcli.pytorch.operations.views import expand, listed, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import both, function, method
@@ -25,19 +25,17 @@ from gradcli.pytorch.tensor import Tensor, axis_of
 
 def _part(x: Tensor, axis: int, place: int | range, name: str = "SliceBackward0") -> Tensor:
     """Return the slice of a tensor at a place along an axis, or those at places next to each other."""
-    kept = (len(place),) if isinstance(place, range) else ()
-    shape = (*x.shape[:axis], *kept, *x.shape[axis + 1 :])
-    return moved("index", x, shape, (*map(range, x.shape[:axis]), place), name)
+    return part(x, (*map(range, x.shape[:axis]), place), name)
 
 
 def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tuple[Tensor, ...]:
     """Return parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
     parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
     hooks: list[Any] = []
-    for i, part in enumerate(parts):
-        part._made = f"{i} {name}"
-        if part._fn is not None:
-            part._fn.whole, part._fn.number, part._fn._posts = parts[0]._fn, i, hooks
+    for i, x in enumerate(parts):
+        x._made = f"{i} {name}"
+        if x._fn is not None:
+            x._fn.whole, x._fn.number, x._fn._posts = parts[0]._fn, i, hooks
     return parts
 
 
@@ -52,7 +50,7 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
-        refuse_if(sum(split_size) != n, "sizes of a split", n, axis, list(split_size))
+        refuse_if(sum(split_size) != n, "sizes to split", n, axis, list(split_size))
         ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
     else:
         refuse_if(split_size < 0, "negative size to split", split_size)
@@ -66,13 +64,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("chunk", input, dim)
     refuse_if(chunks <= 0, "count of chunks", chunks)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
-
-
-@both("tensor_split")
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = axis_of(dim, input.dim())
-    parts = [p.tolist() for p in np.array_split(np.arange(input.shape[axis]), indices_or_sections)]
-    return tuple(_part(input, axis, range(p[0], p[-1] + 1) if p else range(0)) for p in parts)
 
 
 @both("unbind")
@@ -100,13 +91,6 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     axis = _axis_of("narrow", input, dim)
     refuse_if(start + length > input.shape[axis], "end of a narrow", start, length, input.shape[axis])
     return _part(input, axis, range(start, start + length))
-
-
-@method("unfold")
-def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    axis = axis_of(dimension, self.dim())
-    windows = np.lib.stride_tricks.sliding_window_view(numbers_of(self), size, axis)
-    return taken(self, windows[(*[slice(None)] * axis, slice(None, None, step))], "unfold")
 
 
 # Joined
@@ -173,14 +157,9 @@ def column_stack(tensors: Any) -> Tensor:
     return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
 
 
-def _listed(tensors: Any) -> Any:
-    """Return tensors that are given one by one or as one sequence."""
-    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-
-
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    parts = _listed(tensors)
+    parts = listed(tensors)
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
@@ -189,7 +168,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
         warn("axes of a grid")
-    parts = _listed(tensors)
+    parts = listed(tensors)
     order = list(range(len(parts)))
     if indexing == "xy":
         order[:2] = order[:2][::-1]

@@ -11,7 +11,7 @@ from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, typed
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refusal, told
+from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
@@ -24,15 +24,12 @@ from gradcli.pytorch.tensor import Tensor, new
 def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
     """Return a sum or a difference in one step, the second operand multiplied by a number."""
     masks = [is_boolean(input), is_boolean(other)]
-    if op == "sub" and all(masks):
-        raise refusal("difference of booleans")
-    if op == "sub" and any(masks):
-        raise refusal("sign of a mask", "Subtraction", "with a bool tensor")
+    refuse_if(op == "sub" and all(masks), "difference of booleans")
+    refuse_if(op == "sub" and any(masks), "sign of a mask", "Subtraction", "with a bool tensor")
     if alpha == 1:
         return pointwise(op, input, other, name=name)
     dtype = result_dtype((input, other))
-    if not dtype.is_floating_point and isinstance(alpha, float):
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    refuse_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of whole numbers")
     factor = const(exact(alpha if dtype.name != "bool" else bool(alpha)), (), dtype.name)
     build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
     return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
@@ -59,8 +56,7 @@ def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
 
 @method("neg", "negative")
 def neg(input: Tensor) -> Tensor:
-    if is_boolean(input):
-        raise refusal("sign of a mask", "Negation", "on a bool tensor")
+    refuse_if(is_boolean(input), "sign of a mask", "Negation", "on a bool tensor")
     return pointwise("neg", input)
 
 
@@ -69,7 +65,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return pointwise("div", input, other)
     if rounding_mode == "floor":
-        return _quotient("floor_divide", "DivBackward2", input, other)
+        return _quotient("floor_divide", "DivBackward2")(input, other)
     _no_zeros(input, other)
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
@@ -82,36 +78,30 @@ def _no_zeros(a: Any, b: Any) -> None:
     if any(isinstance(x, Tensor) and not x.numel() for x in (a, b)):
         return
     divisor = b._a if isinstance(b, Tensor) else np.asarray(b)
-    if not result_dtype((a, b)).is_floating_point and not divisor.all():
-        raise RuntimeError("ZeroDivisionError")
+    refuse_if(not result_dtype((a, b)).is_floating_point and not divisor.all(), "division by 0")
 
 
-def _quotient(op: str, grad: str, input: Any, other: Any) -> Tensor:
+def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
     """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
-    found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
-    _no_zeros(input, other)
-    return found
+
+    def made(input: Any, other: Any) -> Tensor:
+        found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
+        _no_zeros(input, other)
+        return found
+
+    return made
 
 
-@method("floor_divide")
-def floor_divide(input: Any, other: Any) -> Tensor:
-    return _quotient("floor_divide", "torch::autograd::NotImplemented", input, other)
-
-
-@method("remainder")
-def remainder(input: Any, other: Any) -> Tensor:
-    return _quotient("mod", "RemainderBackward{}", input, other)
-
-
-method("fmod")(lambda input, other: _quotient("fmod", "FmodBackward{}", input, other))
+floor_divide = method("floor_divide")(_quotient("floor_divide", "torch::autograd::NotImplemented"))
+remainder = method("remainder")(_quotient("mod", "RemainderBackward{}"))
+method("fmod")(_quotient("fmod", "FmodBackward{}"))
 
 
 @method("pow")
 def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(exponent, Tensor):
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
-    if input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    refuse_if(input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0, "negative power")
     dtype = result_dtype((input, exponent))
 
     def build(x: Node) -> Node:
@@ -127,18 +117,8 @@ def _of_two(op: str) -> Callable[..., Tensor]:
     return lambda input, other: pointwise(op, input, other)
 
 
-_ROWS = {
-    op: method(op, word)(_of_two(op))
-    for op, word in (
-        ("mul", "multiply"),
-        ("lt", "less"),
-        ("le", "less_equal"),
-        ("gt", "greater"),
-        ("ge", "greater_equal"),
-        ("ne", "not_equal"),
-        ("eq", "eq"),
-    )
-}
+_WORDS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "eq", "ne": "not_equal"}
+_ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", **_WORDS}.items()}
 
 # Conditions and bits
 
@@ -157,8 +137,7 @@ def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
         if dtype.name == "bool" and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
             return _LOGICAL[word](input, other)
         common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
-        if dtype.is_floating_point:
-            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{dtype.word}'")
+        refuse_if(dtype.is_floating_point, "no kernel", f"{kernel}_cpu", dtype.word)
         return new(function(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
 
     return method(kernel)(made)
@@ -171,8 +150,7 @@ _BITWISE = {word: _bitwise(f"bitwise_{word}", getattr(np, f"bitwise_{word}")) fo
 def bitwise_not(self: Tensor) -> Tensor:
     if is_boolean(self):
         return logical_not(self)
-    if self._a.dtype.kind == "f":
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    refuse_if(self.is_floating_point(), "bits of a real number")
     return -self - 1
 
 
@@ -224,8 +202,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
     given = (condition, input) if other is None else (condition, input, other)
     check_overload("where", given, told("calls of where").split("\n"))
-    if condition._a.dtype not in (bool, np.uint8):
-        raise refusal("condition that is none", condition.dtype.word)
+    refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
     def build(c: Node, a: Node, b: Node) -> Node:
@@ -242,11 +219,9 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 
 @method("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    if isinstance(value, Tensor) and value.dim():
-        raise refusal("value of a mask", value.dim())
-    if not is_boolean(mask):
-        raise refusal("mask that is none", spelled(mask))
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
+    refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
+    refuse_if(not is_boolean(mask), "mask that is none", spelled(mask))
     given = (input, mask, value if is_tensor else number(value, dtype))
     return apply(
         "masked_fill",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.operations.indexing import taken
 from gradcli.pytorch.registry import found, method, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
@@ -45,8 +46,7 @@ method("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array
 @method("topk")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     order, at = _order(input, dim, largest)
-    if not 0 <= k <= (input.shape[at] if input.dim() else 1):
-        raise RuntimeError("selected index k out of range")
+    refuse_if(not 0 <= k <= (input.shape[at] if input.dim() else 1), "count of topk")
     order = np.take(order, range(k), axis=at) if input.dim() else order
     return found(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
 
@@ -54,8 +54,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @method("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
-    if not 1 <= k <= (input.shape[at] if input.dim() else 1):
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {at}")
+    refuse_if(not 1 <= k <= (input.shape[at] if input.dim() else 1), "number of kthvalue", at)
     order = np.take(order, [k - 1], axis=at)
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim:
@@ -87,9 +86,7 @@ def unique(
 @method("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     own = None if weights is None else weights._a[..., 0]
-    if input._a.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.word}'")
-    if input.dim() != 1 or (input._a < 0).any():
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    refuse_if(input._a.dtype.kind not in "iu", "no kernel", "bincount_cpu", input.dtype.word)
+    refuse_if(input.dim() != 1 or (input._a < 0).any(), "counts of bincount")
     counts = np.bincount(input._a[..., 0], own, minlength)
     return of_array(counts if own is None else counts.astype(own.dtype))

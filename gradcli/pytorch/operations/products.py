@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import function, method
@@ -30,8 +30,7 @@ _FACTORS = {
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
     for x, (word, rank) in zip((a, b), _FACTORS[name].items(), strict=True):
-        if x.dim() != rank:
-            raise refusal(f"axes of {name}", word, x.dim(), a.dim(), b.dim())
+        refuse_if(x.dim() != rank, f"axes of {name}", word, x.dim(), a.dim(), b.dim())
     if name != "outer" and (a.shape[-1] != b.shape[-min(2, b.dim())] or (name == "bmm" and len(a) != len(b))):
         raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
@@ -39,12 +38,11 @@ def _check(name: str, a: Tensor, b: Tensor) -> None:
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
     if a._a.dtype == bool == b._a.dtype:
         kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        raise refusal("no kernel", kernel, "Bool")
     if a._a.dtype != b._a.dtype:
         first, second = (x.dtype.word for x in (a, b))
-        if name == "DotBackward0":
-            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {first} and {second}")
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.lower()} != {second.lower()}")
+        refuse_if(name == "DotBackward0", "dtypes of a dot", first, second)
+        raise refusal("dtypes of a product", first.lower(), second.lower())
     return apply("matmul", construct.matmul, (a, b), (), name)
 
 
@@ -65,8 +63,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
     if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
         return own(input, other)
-    if 0 in ranks:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {ranks[0]}D and {ranks[1]}D")
+    refuse_if(0 in ranks, "product with a number", *ranks)
     if ranks == (1, 2) and input.shape != other.shape[:1]:
         return mv(t(other), input)  # which raises
     inner = other.shape[-min(2, ranks[1])]
@@ -84,9 +81,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
         return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[no-any-return]
-    if mat1._a.dtype != mat2._a.dtype:
-        first, second = (x.dtype.word for x in (mat1, mat2))
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first} and {second}")
+    refuse_if(mat1._a.dtype != mat2._a.dtype, "dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 

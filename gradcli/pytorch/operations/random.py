@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +17,10 @@ from gradcli.pytorch.operations.inplace import refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
-manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
-function("seed")(lambda: DEFAULT.seed())
-function("initial_seed")(lambda: DEFAULT.initial_seed())
-function("get_rng_state")(lambda: DEFAULT.get_state())
+function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
 function("set_rng_state")(lambda state: DEFAULT.set_state(state) and None)
-function("Generator")(Generator)
-TORCH["default_generator"] = DEFAULT
+TORCH.update(Generator=Generator, default_generator=DEFAULT, get_rng_state=DEFAULT.get_state)
+TORCH.update(seed=DEFAULT.seed, initial_seed=DEFAULT.initial_seed)
 
 
 def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -41,13 +39,7 @@ randn_like = creating("randn", _drawn(lambda g, n, kind: g.normal(n, kind)))
 
 
 def _integers(
-    size: Any,
-    *bounds: int,
-    low: int = 0,
-    high: int | None = None,
-    dtype: Any = None,
-    generator: Any = None,
-    **options: Any,
+    size: Any, *bounds: int, low: int = 0, high: Any = None, dtype: Any = None, generator: Any = None, **options: Any
 ) -> Tensor:
     given = bounds if high is None else (*bounds, high)
     first, last = map(int, given if len(given) > 1 else (low, *given))
@@ -70,13 +62,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, *
 
 @function("normal")
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    **options: Any,
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, **options: Any
 ) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
     refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
@@ -84,8 +70,9 @@ def normal(
     if not spread and not isinstance(mean, Tensor):
         wanted = chosen(dtype, default_dtype())
         return sized(size, wanted, lambda n: g.normal(n, wanted.numpy, float(mean), float(std)), **options)
-    own = mean if isinstance(mean, Tensor) else std
-    drawn = of_array(g.normal(own.numel(), own._a.dtype, 0.0, 1.0 if spread else std).reshape(own.shape))
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*(x.shape for x in given))
+    drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
     with no_grad():
         return drawn * std + mean if spread else drawn + mean
 
@@ -100,9 +87,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 
 @both("multinomial")
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)
     refuse_if(num_samples <= 0, "no samples")
@@ -167,6 +152,6 @@ def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     if p == 0:
         return x
     own = tuple(x.shape) if shape is None else shape
-    u = DEFAULT.uniform(int(np.prod(own, dtype=int)), np.float64)
+    u = DEFAULT.uniform(math.prod(own), np.float64)
     keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
     return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
@@ -59,10 +60,8 @@ def _reduced(name: str) -> None:
         if isinstance(dim, dtypes.dtype):
             dim, dtype = ..., dim
         x = real(input) if name == "logsumexp" else to(input, dtype)
-        if name == "mean" and x._a.dtype.kind != "f":
-            raise refusal("mean of whole numbers", x.dtype.word)
-        if name == "logsumexp" and dim in (..., None):
-            raise TypeError('logsumexp() missing 1 required positional arguments: "dim"')
+        refuse_if(name == "mean" and not x.is_floating_point(), "mean of whole numbers", x.dtype.word)
+        refuse_if(name == "logsumexp" and dim in (..., None), "no axis", name)
         axes = axes_of(dim, x.dim())
         if name in ("amax", "amin"):
             _refuse_empty(name, input, None if dim in (..., None, (), []) or not axes else axes[0])
@@ -82,8 +81,7 @@ def _spread(name: str) -> None:
     ) -> Tensor:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
-        if input._a.dtype.kind != "f":
-            raise RuntimeError("std and var only support floating point and complex dtypes")
+        refuse_if(not input.is_floating_point(), "variance of whole numbers")
         axes = axes_of(dim, input.dim())
         less = correction if correction is not None else int(unbiased)
         if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
@@ -100,9 +98,7 @@ _spread("var")
 @method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
-    if x._a.dtype.kind != "f":
-        word = x.dtype.word
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word}")
+    refuse_if(not x.is_floating_point(), "whole numbers in linalg", "linalg.vector_norm", x.dtype.word)
     if p == "nuc":
         raise MissingError("Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
@@ -143,13 +139,11 @@ def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
     if input.numel():
         return
     place = name.startswith("arg")
-    if dim is None:
-        more = "" if place else " Specify the reduction dim with the 'dim' argument."
-        words = f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{more}"
-        raise IndexError(words) if place else RuntimeError(words)
+    refuse_if(dim is None and place, "place of no elements", name)
+    refuse_if(dim is None, "extreme of nothing", name)
+    assert dim is not None
     at = axis_of(dim, input.dim())
-    if input.dim() and not input.shape[at]:
-        raise IndexError(f"{name}(): Expected reduction dim {at if place else dim} to have non-zero size.")
+    refuse_if(input.dim() and not input.shape[at], "extreme of no elements", name, at if place else dim)
 
 
 def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
@@ -178,16 +172,18 @@ def _extreme(name: str, pairwise: str, number: int) -> None:
         other = dim if isinstance(dim, Tensor) else other
         if other is not None:
             return pointwise(pairwise, input, other)
-        if name == "median" and is_boolean(input):
-            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+        refuse_if(name == "median" and is_boolean(input), "no kernel", "median_cpu", "Bool")
         if name == "median" and dim is None and not input.numel():
             raise MissingError("torch.median(…) of no elements")
         _refuse_empty(name, input, dim)
         if dim is None:
-            build = lambda n: construct.extremum(name, n, axes_of(None, len(n.shape)), "even")  # noqa: E731
-            return apply(name, build, (input,), (), f"{word}Backward{1 - number}")
+            whole = partial(_extremum, name, axes=axes_of(None, input.dim()), ties="even")
+            return apply(name, whole, (input,), (), f"{word}Backward{1 - number}")
         at = axis_of(dim, input.dim())
-        along: Callable[..., Node] = lambda n: kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)  # noqa: E731
+
+        def along(n: Node) -> Node:
+            return kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)
+
         make = along if input.dim() else of_scalar(along)
         values = apply(f"{name}_dim", make, (input,), (at, keepdim), f"{word}Backward{number}")
         return found(kind, values, _places(name, input, at, keepdim))
@@ -203,8 +199,7 @@ _extreme("median", "", 1)
 def _extreme_place(name: str) -> None:
     def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
         dim = axis if dim is None else dim
-        if is_boolean(input):
-            raise RuntimeError(f"{name}(): does not support bool input")
+        refuse_if(is_boolean(input), "place among booleans", name)
         _refuse_empty(name, input, dim)
         at = axis_of(dim or 0, input.dim())
         whole = dim is None or not input.dim()

@@ -50,11 +50,14 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
     return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
 
 
-def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
+def listed(given: Any) -> Any:
+    """Return what is given one by one or as one sequence."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
+def shape_of(sizes: Any) -> tuple[int, ...]:
     """Return sizes that are given one by one or as one sequence."""
-    if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
-        sizes = sizes[0]
-    return tuple(int(n) for n in sizes)
+    return tuple(int(n) for n in listed(sizes))
 
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
@@ -166,6 +169,13 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
+@both("movedim", "moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    rank = input.dim()
+    places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
+    return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
+
+
 @both("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     given = (dim, *more) if more else dim
@@ -198,14 +208,11 @@ both("ravel")(lambda input: reshape(input, (-1,)))
 
 
 @both("diagonal")
-def diagonal(
-    input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str = "DiagonalBackward0"
-) -> Tensor:
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str | None = None) -> Tensor:
     a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
     if (offset, a, b, input.dim()) == (0, 0, 1, 2):
         return apply("diagonal", construct.diagonal, (input,), (), name)
-    numbers = np.diagonal(numbers_of(input), offset, a, b)
-    return taken(input, numbers, "diagonal", name, (offset, a, b))
+    return taken(input, np.diagonal(numbers_of(input), offset, a, b), "diagonal", name, (offset, a, b))
 
 
 @both("clone")

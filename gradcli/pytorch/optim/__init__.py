@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import typename, warn
+from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
 from gradcli.pytorch.record import Recorder, script_line
@@ -22,16 +22,12 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + params.type()  # type: ignore[attr-defined]
-            )
+            raise refusal("parameters in a tensor", params.type())  # type: ignore[attr-defined]
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
-        if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+        refuse_if(not groups, "no parameters")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -40,14 +36,11 @@ class Optimizer:
         names = [p[0] for p in given if isinstance(p, tuple)]
         own = [p[1] if isinstance(p, tuple) else p for p in given]
         for p in own:
-            if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
-            if not p.is_leaf and not p.retains_grad:
-                raise ValueError("can't optimize a non-leaf Tensor")
+            refuse_if(not isinstance(p, Tensor), "parameter that is no tensor", typename(p))
+            refuse_if(not p.is_leaf and not p.retains_grad, "parameter that is no leaf")
         if len(set(map(id, own))) < len(own):
             warn("parameter listed twice")
-        if {*map(id, own)} & {*map(id, self._parameters())}:
-            raise ValueError("some parameters appear in more than one parameter group")
+        refuse_if({*map(id, own)} & {*map(id, self._parameters())}, "parameter in two groups")
         named = {"param_names": names} if names else {}
         self.param_groups.append({"params": own, **named, **self.defaults, **group} | {"params": own})
 
@@ -129,16 +122,13 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         own = signature(self, *args, **kwargs)
-        params = (own.pop("self"), own.pop("params"))[1]
+        params = own.pop("params")
         for name, word in _LEAST_0.items():
-            if float(own.get(name, 0)) < 0:
-                raise ValueError(f"Invalid {word}: {own[name]}")
+            refuse_if(float(own.get(name, 0)) < 0, "setting below 0", word, own.get(name))
         for i, beta in enumerate(own.get("betas", ())):
-            if not 0 <= beta < 1:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own)} | more)
+            refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
+        refuse_if(own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0), "nesterov alone")
+        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own) if k != "self"} | more)
 
     return __init__
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.optim import Optimizer
 
 
@@ -25,8 +25,7 @@ class LRScheduler:
         self.step()
 
     def _of(self, optimizer: Any) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        refuse_if(not isinstance(optimizer, Optimizer), "no optimizer", type(optimizer).__name__)
         self.optimizer = optimizer
 
     def get_lr(self) -> list[float]:
@@ -109,8 +108,7 @@ class LambdaLR(LRScheduler):
     def __init__(self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Any], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
         self.lr_lambdas: list[Any] = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
-        if len(self.lr_lambdas) != count:
-            raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
+        refuse_if(len(self.lr_lambdas) != count, "functions of groups", count, len(self.lr_lambdas))
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -149,11 +147,9 @@ class ReduceLROnPlateau(LRScheduler):
         self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
     ) -> None:  # fmt: skip
-        if factor >= 1:
-            raise ValueError("Factor should be < 1.0.")
+        refuse_if(factor >= 1, "factor of a plateau")
         for name, word in (("mode", mode), ("threshold mode", threshold_mode)):
-            if word not in ("min", "max", "rel", "abs"):
-                raise ValueError(f"{name} {word} is unknown!")
+            refuse_if(word not in ("min", "max", "rel", "abs"), "mode of a plateau", name, word)
         self._of(optimizer)
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown

@@ -11,15 +11,16 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class Dataset(Generic[T]):
+class Dataset(Generic[_T]):
     """Samples by their numbers."""
 
     def __getitem__(self, index: Any) -> Any:
@@ -30,8 +31,7 @@ class TensorDataset(Dataset[Any]):
     """Samples that are the rows of tensors."""
 
     def __init__(self, *tensors: Tensor) -> None:
-        if any(len(x) != len(tensors[0]) for x in tensors):
-            raise AssertionError("Size mismatch between tensors")
+        refuse_if(any(len(x) != len(tensors[0]) for x in tensors), "sizes of a set")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> Any:
@@ -60,8 +60,7 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | No
     if isclose(sum(sizes), 1) and sum(sizes) <= 1:
         sizes = [floor(count * n) for n in sizes]
         sizes = [n + (i < count - sum(sizes)) for i, n in enumerate(sizes)]
-    if sum(sizes) != count:
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    refuse_if(sum(sizes) != count, "sizes of a split")
     order = (generator or DEFAULT).permutation(count).tolist()
     return [Subset(dataset, order[end - n : end]) for n, end in zip(sizes, accumulate(sizes), strict=True)]
 

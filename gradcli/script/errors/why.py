@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-from textwrap import wrap
 
 from gradcli.guide.messages import find
 from gradcli.pytorch.session import Script
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.kinds import BY_KIND
 from gradcli.script.errors.messages import BY_TEXT
+from gradcli.wrapping import TIED, page_width, wrapped
+
+_MOST = 100  # columns
 
 
 def why(error: BaseException, script: Script) -> str:
@@ -57,5 +58,6 @@ def _written(at: Failure, told: Answer) -> list[str]:
 
 
 def _filled(words: str) -> list[str]:
-    width = min(100, shutil.get_terminal_size((80, 24)).columns)
-    return wrap(words, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+    """Return a paragraph in lines; code is broken only where a line is too short for it."""
+    tied = re.sub("`[^`]*`", lambda code: code[0].replace(" ", TIED), words)
+    return wrapped(tied, min(_MOST, page_width()), "      ")

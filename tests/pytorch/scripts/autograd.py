@@ -30,7 +30,6 @@ b, d = a.unsqueeze(0).unbind()[0].split(2)
 (b * d.detach()).sum().backward(); print(a.grad)
 q.sum().backward(); print(a.grad)
 m, n = torch.max(a.view(2,2)*1, 0)
-i, j = (a*1).tensor_split(2); print(i.grad_fn is j.grad_fn)
 p, q = (a * 2).split(2)
 q.grad_fn.register_hook(lambda given, taken: print(given))
 q.sum().backward()
@@ -416,3 +415,46 @@ for hooks in ((lambda t: t.mul_(2), unpack), (lambda t: 5, lambda t: t)):
         y.sum().backward()
     except (RuntimeError, TypeError) as error:
         print(error)
+# --- a graph that is walked by hand
+def walk(step, gradient):
+    found, queue = {}, [(step, gradient)]
+    while queue:
+        step, gradient = queue.pop()
+        passed = step(gradient)
+        for g, (other, _) in zip(passed if isinstance(passed, tuple) else (passed,), step.next_functions):
+            if type(other).__name__ == "AccumulateGrad":
+                found[other.variable] = found.get(other.variable, 0) + g
+            elif other is not None:
+                queue.append((other, g))
+    return list(found.values())
+
+
+a, b = torch.tensor([3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+y = b**2 + a**2 * b**2
+print(walk(y.grad_fn, torch.tensor(1)), a.grad)
+with torch.no_grad():
+    print(walk(y.grad_fn, torch.tensor([1.0])))
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+for y in (x - 3 * x, torch.cat([x, x * 2]), x.dot(torch.ones(2)), torch.where(x > 1, x, x**2), x[0], x.max()):
+    print(y.grad_fn(torch.ones_like(y)))
+y = x * x.detach()
+y.grad_fn.register_hook(lambda *_: print("hook"))
+leaf = y.grad_fn.next_functions[0][0]
+print(y.grad_fn(torch.ones(2)), leaf(torch.ones(2)), x.grad)
+y.sum().backward()
+for arguments in ((torch.ones(2),), ()):
+    try:
+        y.grad_fn(*arguments)
+    except (RuntimeError, TypeError) as e:
+        print(e)
+# --- the order in which hooks pack
+x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([[5.0, 6.0], [7.0, 8.0]], requires_grad=True)
+v = torch.tensor([9.0, 10.0], requires_grad=True)
+shown = lambda word: lambda t: (print(word, t.tolist()), t)[1]
+for f in (
+    lambda: x * y, lambda: x / y, lambda: x @ y, lambda: x @ v, lambda: v.dot(v * 2), lambda: torch.addmm(v, x, y),
+    lambda: x**y, lambda: F.mse_loss(x, y), lambda: torch.maximum(x, y), lambda: x.norm(), lambda: F.huber_loss(x, y),
+):  # fmt: skip
+    with torch.autograd.graph.saved_tensors_hooks(shown("pack"), shown("unpack")):
+        z = f()
+    z.sum().backward()

@@ -219,7 +219,8 @@ class Twice(torch.autograd.Function):
 
 
 twice = Twice()
-print(twice.apply(torch.ones(2, requires_grad=True)))
+y = twice.apply(torch.ones(2, requires_grad=True))
+print(y, y.grad_fn, type(y.grad_fn), y.grad_fn.name())
 twice(torch.ones(2))
 # --- a view that a function made, changed in place
 class Flat(torch.autograd.Function):
@@ -281,3 +282,5 @@ class Times(torch.autograd.Function):
 
 print(Times.apply(torch.ones(2), 3))
 Times.apply(torch.ones(2, requires_grad=True), 3)
+# --- gradcheck of what needs no gradient
+torch.autograd.gradcheck(lambda x: x**2, (torch.ones(2),))

@@ -497,6 +497,29 @@ learnt(wide, nn.CrossEntropyLoss(), y)
 learnt(wide, nn.BCEWithLogitsLoss(), F.one_hot(y).float())
 learnt(lambda: wide(nn.LayerNorm(10)), nn.CrossEntropyLoss(), y)
 learnt(lambda: wide(nn.BatchNorm1d(10)), nn.CrossEntropyLoss(), y)
+# --- texts of modules
+for m in (
+    nn.GELU(), nn.GELU("tanh"), nn.ReLU(True), nn.LeakyReLU(0.2, True), nn.Hardtanh(), nn.Softplus(2), nn.Softmax(1), nn.Threshold(1, 2),
+    nn.Hardshrink(), nn.Hardswish(), nn.GLU(), nn.ELU(), nn.SELU(), nn.Mish(True), nn.PReLU(), nn.LogSoftmax(dim=1), nn.Softshrink(1.0),
+    nn.Linear(2, 3, bias=False), nn.Conv1d(1, 2, 3), nn.Conv2d(1, 2, 3, padding=1), nn.Conv2d(2, 4, 3, 1, (1, 0), groups=2, bias=False),
+    nn.Conv2d(1, 1, 3, padding="same"), nn.Conv2d(1, 2, (3, 2), stride=2, dilation=2), nn.ConvTranspose1d(1, 2, 3, bias=False, dilation=2),
+    nn.MaxPool1d(2), nn.MaxPool2d((2, 1), ceil_mode=True), nn.AvgPool1d(3, 1, 1), nn.AvgPool2d(2), nn.AdaptiveAvgPool2d((1, None)),
+    nn.BatchNorm2d(3, affine=False, track_running_stats=False), nn.LayerNorm([2, 3], bias=False), nn.Dropout2d(0.1, True), nn.Flatten(0),
+    nn.RNN(2, 3, 2, bias=False, batch_first=True, dropout=0.5, bidirectional=True), nn.RNNCell(2, 3, False, "relu"), nn.Embedding(3, 2, -1),
+    nn.HuberLoss(delta=2.0), nn.CrossEntropyLoss(torch.ones(2)), nn.Sequential(nn.ModuleDict({"a": nn.ReLU(), "b": nn.Linear(1, 2)})),
+):
+    print(m, type(m), list(m.state_dict()), [n for n, _ in m.named_buffers()])
+for f in (lambda: nn.Linear(2), lambda: nn.Conv2d(2, 3), lambda: nn.Threshold(), lambda: nn.Softmax(a=1), lambda: nn.Dropout(2)):
+    try: f()
+    except (TypeError, ValueError) as e: print(e)
+# --- modules under two names
+shared = nn.Linear(1, 1)
+net = nn.ModuleDict({"a": shared, "b": nn.Sequential(shared, nn.Tanh())})
+print(list(net.state_dict()), [n for n, _ in net.named_parameters()], [n for n, _ in net.named_modules()])
+print([n for n, _ in net.named_parameters(remove_duplicate=False)], [n for n, _ in net.named_modules(remove_duplicate=False)])
+print(net.load_state_dict({n: v * 0 + 2 for n, v in net.state_dict().items()}), shared.weight, shared.weight._version)
+print(net.state_dict(keep_vars=True)["b.0.weight"] is shared.weight, net.load_state_dict({"c": shared.weight}, strict=False))
+net.load_state_dict({"a.weight": torch.ones(2), "c": shared.weight})
 # --- what a layer is not made for
 def attempt(layer, x):
     try:
@@ -510,3 +533,9 @@ for indices in (torch.tensor([1.0]), torch.tensor([True]), torch.tensor([1], dty
 for layer in (nn.BatchNorm1d(3), nn.BatchNorm1d(3).eval(), nn.BatchNorm1d(3, track_running_stats=False), nn.LayerNorm(3), nn.LayerNorm((4, 2))):
     attempt(layer, torch.ones(2, 4))
 attempt(nn.BatchNorm2d(3), torch.ones(2, 4, 2, 2))
+# --- embedding of a bounded length
+torch.manual_seed(0)
+for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, norm_type=1.0, padding_idx=0)):
+    y = table(torch.tensor([[0, 1], [3, 3]]))
+    y.sum().backward()
+    print(table, y, table.weight, table.weight.grad)

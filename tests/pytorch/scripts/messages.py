@@ -376,3 +376,11 @@ print(torch.sin_(a) is a, torch.relu_(torch.tensor([-1.0, 2.0])), torch.fill_(a,
 for wrong in (lambda: torch.sin_(x), lambda: torch.equal(..., a), lambda: torch.equal(a, 3), lambda: torch.allclose(a, 3)):
     try: wrong()
     except Exception as e: print(type(e).__name__, e)
+# --- parts that there are not
+x = torch.ones(2, 3)
+for part in (lambda: x.split([1, 1], 1), lambda: x.split(-1), lambda: x.split(0), lambda: x.chunk(0), lambda: x.sum().split(1)):
+    try: part()
+    except RuntimeError as e: print(e)
+for part in (lambda: x.select(1, 3), lambda: x.narrow(1, 2, 2), lambda: x.sum().unbind(), lambda: torch.cat([x, x.t()]), lambda: torch.cat([])):
+    try: part()
+    except (RuntimeError, IndexError, ValueError) as e: print(type(e).__name__, e)

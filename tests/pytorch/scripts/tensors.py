@@ -252,3 +252,19 @@ print(torch.Tensor.exp(x), torch.Tensor.sum(x), list(map(torch.Tensor.item, x)),
 print(hasattr(torch.Tensor, "nothing"), hasattr(x, "nothing"), torch.Tensor.tanh_(torch.ones(1)), callable(torch.Tensor.relu))
 try: torch.Tensor.nothing
 except AttributeError as error: print(error)
+# --- lists of arrays
+import numpy as np
+
+for data in (
+    [np.ones(2), np.zeros(2)], [np.float64(1), 2.0], [np.float32(1.5), 2], [np.int64(1), 2], [np.int32(1), 2.0],
+    [np.arange(2), np.arange(2)], [np.zeros(2), np.ones(2, "f4")], [[np.ones(2)]], [np.ones(2, "i4")],
+    (np.ones(2, bool), np.ones(2, bool)), [[1.0, 2.0], np.ones(2)], [np.float64(1), torch.tensor(1)],
+):  # fmt: skip
+    print(torch.tensor(data), torch.tensor(data, dtype=torch.float).dtype)
+print(torch.as_tensor([np.ones(2)]), torch.FloatTensor([np.ones(2)]), torch.Tensor([np.ones(2)]))
+for place in ("gpu", "CPU", "mps"):
+    try:
+        torch.ones(2).to(place)
+    except RuntimeError as e:
+        print(e)
+print(torch.device("cuda:1"))
