@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call, about, as_tensor
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import told, warn
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, edge_of
@@ -70,9 +70,7 @@ def grad(
         elif materialize_grads:
             g = as_tensor(np.zeros_like(x._a))
         elif not allow_unused:
-            unused = f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
-            roots = [y for y, _ in call.roots]
-            raise about(f"{unused}allow_unused=True if this is the desired behavior.", "unused", x, roots)
+            raise about(told("unused input", i), "unused", x, [y for y, _ in call.roots])
         found.append(g)
     if Recorder.done is not None:
         Recorder.done(call)
@@ -106,8 +104,7 @@ def _seed(i: int, y: Tensor, v: Any) -> Any:
             raise about("grad can be implicitly created only for scalar outputs", "scalar", y)
         return as_tensor(np.ones(y._a.shape, y._a.dtype))
     if v.shape != y.shape:
-        where = f"grad_output[{i}] has a shape of {v.shape} and output[{i}] has a shape of {y.shape}."
-        raise about(f"Mismatch in shape: {where}", "shape", y, v)
+        raise about(told("shape of v", i, v.shape, y.shape), "shape", y, v)
     return v.to(y.dtype)
 
 
