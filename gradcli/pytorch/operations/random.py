@@ -17,10 +17,13 @@ from gradcli.pytorch.operations.inplace import refilled
 from gradcli.pytorch.registry import TORCH, both, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
-function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
-function("set_rng_state")(lambda state: DEFAULT.set_state(state) and None)
-TORCH.update(Generator=Generator, default_generator=DEFAULT, get_rng_state=DEFAULT.get_state)
-TORCH.update(seed=DEFAULT.seed, initial_seed=DEFAULT.initial_seed)
+# `torch.random` has them, too.
+manual_seed = function("manual_seed")(lambda seed: DEFAULT.manual_seed(int(seed)))
+seed = function("seed")(lambda: DEFAULT.seed())
+initial_seed = function("initial_seed")(lambda: DEFAULT.initial_seed())
+get_rng_state = function("get_rng_state")(lambda: DEFAULT.get_state())
+set_rng_state = function("set_rng_state")(lambda new_state: DEFAULT.set_state(new_state) and None)
+TORCH.update(Generator=Generator, default_generator=DEFAULT)
 
 
 def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:

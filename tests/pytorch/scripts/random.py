@@ -84,3 +84,10 @@ for sizes in ([7, 3], [0.8, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.25, 0.25
 a, b = random_split(d, [7, 3], generator=torch.Generator().manual_seed(42))
 for x, y in DataLoader(a, batch_size=3, shuffle=True):
     print(x, y)
+# --- the module of random numbers
+torch.random.manual_seed(2022)
+state = torch.random.get_rng_state()
+print(torch.rand(2), torch.random.initial_seed(), torch.initial_seed())
+torch.random.set_rng_state(state)
+print(torch.rand(2))
+torch.seed(0)
