@@ -88,9 +88,6 @@ def method(*names: str) -> Callable[[F], F]:
     return register
 
 
-both = method
-
-
 def function(*names: str) -> Callable[[F], F]:
     """Register a function of `torch`."""
 

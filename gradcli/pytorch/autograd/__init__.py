@@ -24,13 +24,19 @@ def _listed(x: Any) -> list[Any]:
     return [x] if isinstance(x, Tensor) or x is None else list(x)
 
 
+def _chosen(inputs: Any, function: str) -> list[Tensor]:
+    """Return the tensors whose gradients a function is asked for."""
+    found = _listed(inputs)
+    if not found:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    return found
+
+
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
-    chosen = None if inputs is None else _listed(inputs)
-    if chosen == []:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    chosen = None if inputs is None else _chosen(inputs, "backward")
     call, vs = _begun(tensors, grad_tensors, retain_graph, create_graph)
     if create_graph:
         warn("backward with create_graph")
@@ -56,7 +62,7 @@ def grad(
     if is_grads_batched:
         raise MissingError("autograd.grad(is_grads_batched=…)", "torch.func.vmap")
     call, vs = _begun(outputs, grad_outputs, retain_graph, create_graph)
-    call.inputs = wanted = _listed(inputs)
+    call.inputs = wanted = _chosen(inputs, "grad")
     call.returns = True
     for x in wanted:
         if not x.requires_grad:

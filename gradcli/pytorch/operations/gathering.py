@@ -16,7 +16,7 @@ from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, function
+from gradcli.pytorch.registry import function, method
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 Array = np.ndarray[Any, Any]
@@ -120,7 +120,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
     "index_put": _put,
 }
 for _name, _made in _BOTH.items():
-    both(_name)(_made)
+    method(_name)(_made)
 
 
 @function("one_hot")

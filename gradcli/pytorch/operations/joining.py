@@ -17,7 +17,7 @@ from gradcli.pytorch.operations.indexing import part
 from gradcli.pytorch.operations.views import expand, listed, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import both, function, method
+from gradcli.pytorch.registry import function, method
 from gradcli.pytorch.tensor import Tensor, axis_of
 
 # Parts
@@ -45,7 +45,7 @@ def _axis_of(name: str, x: Tensor, dim: int) -> int:
     return axis_of(dim, x.dim())
 
 
-@both("split", "split_with_sizes")
+@method("split", "split_with_sizes")
 def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
@@ -59,14 +59,14 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return _parts(tensor, axis, map(range, ends, ends[1:]), name)
 
 
-@both("chunk")
+@method("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("chunk", input, dim)
     refuse_if(chunks <= 0, "count of chunks", chunks)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
-@both("unbind")
+@method("unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("unbind", input, dim)
     return _parts(input, axis, range(input.shape[axis]), "Unbind")
@@ -78,7 +78,7 @@ def _iterated(self: Tensor) -> Any:
     return iter(unbind(self))
 
 
-@both("select")
+@method("select")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     axis = _axis_of("select", input, dim)
     size = input.shape[axis]
@@ -86,7 +86,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return _part(input, axis, index % size, "SelectBackward0")
 
 
-@both("narrow")
+@method("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     axis = _axis_of("narrow", input, dim)
     refuse_if(start + length > input.shape[axis], "end of a narrow", start, length, input.shape[axis])

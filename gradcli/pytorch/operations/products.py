@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal, refuse_if
-from gradcli.pytorch.operations.views import t
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import function, method
 from gradcli.pytorch.tensor import Tensor
@@ -58,18 +57,22 @@ method("bmm")(lambda input, mat2: _product("bmm", input, mat2))
 method("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
 
 
+def _not_met(a: tuple[int, ...], b: tuple[int, ...], count: int) -> Exception:
+    """Return the error for so many products whose sizes do not meet: that of the product in which PyTorch has all."""
+    if len(b) > 2:
+        return refusal("sizes of bmm", count, 1, a[-1], count, *b[-2:])
+    return refusal("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
+
+
 @method("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
     if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
         return own(input, other)
     refuse_if(0 in ranks, "product with a number", *ranks)
-    if ranks == (1, 2) and input.shape != other.shape[:1]:
-        return mv(t(other), input)  # which raises
-    inner = other.shape[-min(2, ranks[1])]
-    if input.shape[-1] != inner:
-        rows = int(np.prod(input.shape[:-1]))
-        raise refusal("sizes of mm", rows, input.shape[-1], inner, other.shape[-1])
+    stacks = common_shape((input.shape[:-2], other.shape[:-2]))
+    if input.shape[-1] != other.shape[-min(2, ranks[1])]:
+        raise _not_met(input.shape, other.shape, math.prod(stacks))
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
 
 

@@ -14,7 +14,7 @@ from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
 from gradcli.pytorch.operations.inplace import refilled
-from gradcli.pytorch.registry import TORCH, both, function, method
+from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.
@@ -80,7 +80,7 @@ def normal(
         return drawn * std + mean if spread else drawn + mean
 
 
-@both("bernoulli")
+@method("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     limit = input._a if p is None else np.float64(p)
     kind = np.float32 if limit.dtype == np.float32 else np.float64
@@ -89,7 +89,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
 
 
-@both("multinomial")
+@method("multinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)

@@ -19,7 +19,7 @@ from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
 from gradcli.pytorch.record import Step, apply
-from gradcli.pytorch.registry import both, method
+from gradcli.pytorch.registry import method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
@@ -89,13 +89,13 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, shape, "ViewBackward0")
 
 
-@both("reshape")
+@method("reshape")
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     own, is_view = _shaped(input, sizes or (shape,))
     return _reshaped(input, own, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
-@both("flatten")
+@method("flatten")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     sizes = tuple(input.shape) or (1,)
     first, last = axis_of(start_dim, len(sizes)), axis_of(end_dim, len(sizes))
@@ -121,7 +121,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return apply("sum", lambda n: construct.sum_to(n, shape), (self,), ("to", shape), "SumBackward1")
 
 
-@both("t")
+@method("t")
 def t(input: Tensor) -> Tensor:
     refuse_if(input.dim() > 2, "rank of a t", "t", input.dim())
     return _permuted(input, range(input.dim())[::-1], "TBackward0")
@@ -154,7 +154,7 @@ def _turned(self: Tensor) -> Tensor:
 Tensor.T, Tensor.mT = property(_reversed), property(_turned)
 
 
-@both("transpose", "swapaxes", "swapdims")
+@method("transpose", "swapaxes", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     rank = input.dim()
     a, b = axis_of(dim0, rank), axis_of(dim1, rank)
@@ -162,21 +162,21 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _permuted(input, order, "TransposeBackward0")
 
 
-@both("permute")
+@method("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
     order = list(shape_of(dims))
     refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
-@both("movedim", "moveaxis")
+@method("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     rank = input.dim()
     places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
     return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
 
 
-@both("squeeze")
+@method("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     given = (dim, *more) if more else dim
     number = 0 if given is None else 2 if isinstance(given, tuple | list) else 1
@@ -185,7 +185,7 @@ def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     return _reshaped(input, shape, f"SqueezeBackward{number}")
 
 
-@both("unsqueeze")
+@method("unsqueeze")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     axis = axis_of(dim, input.dim() + 1)
     return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
@@ -203,11 +203,11 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
 method("view_as")(lambda self, other: view(self, other.shape))
 method("reshape_as")(lambda self, other: reshape(self, other.shape))
 method("expand_as")(lambda self, other: expand(self, other.shape))
-both("broadcast_to")(lambda input, *size: expand(input, *size))
-both("ravel")(lambda input: reshape(input, (-1,)))
+method("broadcast_to")(lambda input, *size: expand(input, *size))
+method("ravel")(lambda input: reshape(input, (-1,)))
 
 
-@both("diagonal")
+@method("diagonal")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str | None = None) -> Tensor:
     a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
     if (offset, a, b, input.dim()) == (0, 0, 1, 2):
@@ -215,7 +215,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, na
     return taken(input, np.diagonal(numbers_of(input), offset, a, b), "diagonal", name, (offset, a, b))
 
 
-@both("clone")
+@method("clone")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return apply("clone", lambda x: Node("identity", (x,), x.shape), (input,))
 
@@ -229,7 +229,7 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
     return copy
 
 
-@both("detach")
+@method("detach")
 def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
     found: Tensor = alias(input)
     found._detached = cut(input, how)

@@ -384,3 +384,16 @@ for part in (lambda: x.split([1, 1], 1), lambda: x.split(-1), lambda: x.split(0)
 for part in (lambda: x.select(1, 3), lambda: x.narrow(1, 2, 2), lambda: x.sum().unbind(), lambda: torch.cat([x, x.t()]), lambda: torch.cat([])):
     try: part()
     except (RuntimeError, IndexError, ValueError) as e: print(type(e).__name__, e)
+# --- products whose sizes do not meet
+sizes = [((3,), (2, 2)), ((2, 2), (3,)), ((5, 2, 3), (5, 2, 3)), ((5, 2, 3), (2, 3)), ((6, 5, 2, 3), (2,)), ((3,), (6, 5, 2, 2)), ((4, 2, 3), (5, 3, 2)), ((2, 3), (1, 2, 2))]
+for a, b in sizes:
+    try: torch.ones(a) @ torch.ones(b)
+    except RuntimeError as e: print(e)
+try: nn.Linear(2, 2, bias=False)(torch.ones(3))
+except RuntimeError as e: print(e)
+# --- gradients of nothing
+x = torch.ones(2, requires_grad=True)
+print(torch.autograd.backward([]))
+for asked in (lambda: torch.autograd.grad(x.sum(), []), lambda: x.sum().backward(inputs=[])):
+    try: asked()
+    except RuntimeError as e: print(e)
