@@ -208,11 +208,16 @@ method("ravel")(lambda input: reshape(input, (-1,)))
 
 
 @method("diagonal")
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, name: str | None = None) -> Tensor:
-    a, b = axis_of(dim1, input.dim()), axis_of(dim2, input.dim())
-    if (offset, a, b, input.dim()) == (0, 0, 1, 2):
-        return apply("diagonal", construct.diagonal, (input,), (), name)
-    return taken(input, np.diagonal(numbers_of(input), offset, a, b), "diagonal", name, (offset, a, b))
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    return diagonal_by("diagonal", input, offset, dim1, dim2)
+
+
+def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, name: str | None = None) -> Tensor:
+    """Return a diagonal as a view, or by an operation that copies."""
+    a, b = axis_of(dim1, x.dim()), axis_of(dim2, x.dim())
+    if (offset, a, b, x.dim()) == (0, 0, 1, 2):
+        return apply(op, construct.diagonal, (x,), (), name)
+    return taken(x, np.diagonal(numbers_of(x), offset, a, b), op, name, (offset, a, b))
 
 
 @method("clone")

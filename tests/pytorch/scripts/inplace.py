@@ -227,3 +227,13 @@ y.mul_(2)
 print(z.retains_grad)
 (z * 3 + y).sum().backward()
 print(z.grad, x.grad)
+# --- a diagonal is a copy, or a view
+a = torch.arange(6.0).reshape(2, 3)
+for b in (torch.diag(a), a.diag(1), torch.diagonal(a)):
+    b.mul_(10)
+    print(a, b, b._is_view())
+a.requires_grad_()
+b = torch.diag(a)
+b.exp_()
+b.sum().backward()
+print(b, a.grad)
