@@ -108,7 +108,7 @@ def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
     """Return a sum or a difference whose second operand is multiplied by a number, with one rounding."""
     if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
         return Kernels()
-    return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b, a))
+    return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b.astype(a.dtype), a))
 
 
 def _quotient(settings: Any, shapes: Shapes) -> Kernels:

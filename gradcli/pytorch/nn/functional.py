@@ -18,7 +18,7 @@ from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.lookup import functional_named
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.missing import MissingError
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
@@ -154,6 +154,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not isinstance(input, Tensor):
         check_tensors(linear, "linear", [input])
+    ranks = (input.dim(), weight.dim())
+    refuse_if(0 in ranks, "product with a number", "linear", *ranks)
     turned = t(weight)
     if bias is None:
         return matmul(input, turned)

@@ -10,6 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.registry import function, method
@@ -25,6 +26,9 @@ _FACTORS = {
     "outer": {"self": 1, "vec2": 1},
 }
 
+# What C++ calls a dtype, where that is not what PyTorch does.
+_IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
+
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
@@ -39,10 +43,15 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
         kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
         raise refusal("no kernel", kernel, "Bool")
     if a._a.dtype != b._a.dtype:
-        first, second = (x.dtype.word for x in (a, b))
-        refuse_if(name == "DotBackward0", "dtypes of a dot", first, second)
-        raise refusal("dtypes of a product", first.lower(), second.lower())
+        raise _of_different_dtypes(a, b, "BmmBackward0" if a.dim() == b.dim() > 2 else name)
     return apply("matmul", construct.matmul, (a, b), (), name)
+
+
+def _of_different_dtypes(a: Tensor, b: Tensor, name: str) -> Exception:
+    kind = {"DotBackward0": "dot", "MvBackward0": "mv", "BmmBackward0": "bmm"}.get(name, "mm")
+    words = [a.dtype.word, b.dtype.word]
+    refuse_if(kind == "bmm" and "Bool" in words, "no kernel", "bmm", "Bool")
+    return refusal(f"dtypes of {kind}", *([_IN_C.get(w, w.lower()) for w in words] if kind == "mm" else words))
 
 
 def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
@@ -69,7 +78,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
     if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
         return own(input, other)
-    refuse_if(0 in ranks, "product with a number", *ranks)
+    refuse_if(0 in ranks, "product with a number", "matmul", *ranks)
     stacks = common_shape((input.shape[:-2], other.shape[:-2]))
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
         raise _not_met(input.shape, other.shape, math.prod(stacks))
@@ -81,10 +90,11 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 @method("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    refuse_if(mat1._a.dtype != mat2._a.dtype, "dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     _check("addmm", mat1, mat2)
+    check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
     if (beta, alpha) != (1, 1):
         return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[no-any-return]
-    refuse_if(mat1._a.dtype != mat2._a.dtype, "dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
 
 

@@ -397,3 +397,22 @@ print(torch.autograd.backward([]))
 for asked in (lambda: torch.autograd.grad(x.sum(), []), lambda: x.sum().backward(inputs=[])):
     try: asked()
     except RuntimeError as e: print(e)
+# --- products of different dtypes
+a = torch.ones(2, 2)
+for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool, torch.float64):
+    x = a.to(dtype)
+    for made in (lambda: x @ a, lambda: torch.mv(x, a[0]), lambda: torch.dot(x[0], a[0]), lambda: F.linear(x, a), lambda: F.linear(x, a, a[0]), lambda: x[None] @ a[None]):
+        try: made()
+        except (RuntimeError, NotImplementedError) as e: print(e)
+# --- linear of other sizes
+layer = nn.Linear(3, 2)
+for size in ((), (2,), (2, 2), (1, 2, 2)):
+    for made in (lambda: layer(torch.zeros(size)), lambda: layer(torch.zeros(size).double()), lambda: F.linear(torch.zeros(size), torch.ones(3))):
+        try: made()
+        except RuntimeError as e: print(e)
+try: F.linear(torch.zeros(2, 3), torch.ones(2, 3), torch.ones(3))
+except RuntimeError as e: print(e)
+# --- factors of other dtypes
+a, i = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.int64)
+for made in (lambda: torch.add(a, i, alpha=2), lambda: a.sub(i, alpha=2), lambda: torch.add(i, a, alpha=0.5), lambda: a.add(a.double(), alpha=2), lambda: torch.ones(2).add(torch.tensor(1.0, dtype=torch.float64), alpha=2)):
+    print(made().dtype, made().sum())
