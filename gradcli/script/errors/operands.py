@@ -17,14 +17,23 @@ def _own(at: Failure, *kinds: type[N]) -> list[N]:
     return parts(getattr(statement, "test", None) or getattr(statement, "iter", None) or statement, *kinds)
 
 
+_MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
+
+
 def dtypes(at: Failure) -> Answer:
     """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
     reason = "a product needs operands of one dtype, and nothing is converted without a word."
+    said = "{} is {}, and the rest is float32: " + reason
+    made = [c for c in _own(at, ast.Call) if isinstance(c.func, ast.Attribute) and called(c) in _MADE]
+    owners = {id(owner_of(call)) for call in made}
     for node in _own(at, ast.Name, ast.Attribute):
         dtype = str(getattr(at.value(node), "dtype", "")).removeprefix("torch.")
-        if hasattr(at.value(node), "grad_fn") and dtype in ("float64", "int64", "int32", "uint8"):
-            said = f"{at.text.of(node)} is {dtype}, and the rest is float32: {reason}"
-            return Answer(said, "float32 as well", at.text.edited(edits.behind(node, ".float()")))
+        if id(node) not in owners and hasattr(at.value(node), "grad_fn") and dtype in _MADE.values():
+            changes = at.text.edited(edits.behind(node, ".float()"))
+            return Answer(said.format(at.text.of(node), dtype), "float32 as well", changes)
+    for call in made:
+        changes = at.text.edited([(edits.dot(call.func), end(call), ".float()")])  # type: ignore[arg-type]
+        return Answer(said.format(at.text.of(call), _MADE[called(call)]), "float32 as well", changes)
     return Answer(reason, "the same dtype for both: .float(), or .double()")
 
 
