@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
+from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -44,7 +45,12 @@ def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
         raise refusal("no kernel", kernel, "Bool")
     if a._a.dtype != b._a.dtype:
         raise _of_different_dtypes(a, b, "BmmBackward0" if a.dim() == b.dim() > 2 else name)
-    return apply("matmul", construct.matmul, (a, b), (), name)
+    return apply("matmul", _matmul, (a, b), (), name)
+
+
+def _matmul(a: Node, b: Node) -> Node:
+    common_shape((a.shape[:-2], b.shape[:-2]))  # of stacks alone it tells which axis does not fit
+    return construct.matmul(a, b)
 
 
 def _of_different_dtypes(a: Tensor, b: Tensor, name: str) -> Exception:
@@ -66,9 +72,10 @@ method("bmm")(lambda input, mat2: _product("bmm", input, mat2))
 method("vdot")(lambda input, other: called(dot(input, other), "VdotBackward0"))
 
 
-def _not_met(a: tuple[int, ...], b: tuple[int, ...], count: int) -> Exception:
-    """Return the error for so many products whose sizes do not meet: that of the product in which PyTorch has all."""
+def _not_met(a: tuple[int, ...], b: tuple[int, ...]) -> Exception:
+    """Return the error for stacks whose sizes do not meet: of the product by which PyTorch computes theirs."""
     if len(b) > 2:
+        count = math.prod(common_shape((a[:-2], b[:-2])))
         return refusal("sizes of bmm", count, 1, a[-1], count, *b[-2:])
     return refusal("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
 
@@ -79,9 +86,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
         return own(input, other)
     refuse_if(0 in ranks, "product with a number", "matmul", *ranks)
-    stacks = common_shape((input.shape[:-2], other.shape[:-2]))
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
-        raise _not_met(input.shape, other.shape, math.prod(stacks))
+        raise _not_met(input.shape, other.shape)
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
 
 
@@ -92,10 +98,15 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     refuse_if(mat1._a.dtype != mat2._a.dtype, "dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     _check("addmm", mat1, mat2)
-    check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
     if (beta, alpha) != (1, 1):
+        check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
         return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[no-any-return]
-    return apply("addmm", lambda b, x, w: construct.call("add", construct.matmul(x, w), b), (input, mat1, mat2))
+
+    def build(b: Node, x: Node, w: Node) -> Node:
+        check_repeated(input, b.shape, (x.shape[0], w.shape[1]))
+        return construct.call("add", construct.matmul(x, w), b)
+
+    return apply("addmm", build, (input, mat1, mat2))
 
 
 @method("outer", "ger")
