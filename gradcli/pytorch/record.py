@@ -66,7 +66,7 @@ def script_line() -> Line:
     """Return the line of the script that is running."""
     frame: Any = sys._getframe(1)
     inside = False
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(("gradcli.pytorch", "gradcli.script")):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
         inside = inside or frame.f_code.co_name == "__call__"
         frame = frame.f_back
     if frame is None:
@@ -107,10 +107,6 @@ class Edge:
     def __getattr__(self, name: str) -> Any:
         if name == "metadata":  # the script's own
             return self.__dict__.setdefault(name, {})
-        if name.startswith("_saved_") and isinstance(self, Step):
-            from gradcli.pytorch.autograd.graph import attribute
-
-            return attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __call__(self, *grads: Any) -> Any:
@@ -177,6 +173,13 @@ class Step(Edge):
 
     def name(self) -> str:
         return self.called
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_saved_"):
+            return super().__getattr__(name)
+        from gradcli.pytorch.autograd.graph import attribute
+
+        return attribute(self, name)
 
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
