@@ -26,8 +26,12 @@ _NEAREST = {
     "Conv3d": "Conv2d",
     "ConvTranspose3d": "ConvTranspose2d",
     "as_strided": "view",
-    "mode": "unique",
-    **dict.fromkeys(("LBFGS", "Adadelta", "ASGD", "Rprop"), "Adam"),
+    **{"mode": "unique", "argwhere": "nonzero", "quantile": "sort", "histc": "bincount", "rot90": "flip"},
+    **{"std_mean": "std", "var_mean": "var", "take_along_dim": "gather", "tensor_split": "split", "cov": "var"},
+    **dict.fromkeys(("LBFGS", "Adagrad", "Adadelta", "ASGD", "Rprop"), "Adam"),
+    **{"Upsample": "functional.interpolate", "SoftMarginLoss": "functional.softplus", "slogdet": "logdet"},
+    "scaled_dot_product_attention": "softmax of q @ k.mT / d**0.5 along the last axis, times v, is what it computes",
+    "parameters_to_vector": "torch.cat of each parameter's reshape(-1) is what it computes",
 }
 
 
