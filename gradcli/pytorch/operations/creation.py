@@ -11,13 +11,13 @@ import numpy as np
 from gradcli.graph.dtypes import DType, promoted
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
-from gradcli.pytorch.messages import refuse_if, warn, warn_once
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, warn, warn_once
+from gradcli.pytorch.names import TORCH, function, method, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.registry import TORCH, Number, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, spelled
+from gradcli.pytorch.calls import called, in_order, spelled, tensor_like
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal, refuse_if, typename
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.names import method
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
@@ -23,7 +23,6 @@ from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, 
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 

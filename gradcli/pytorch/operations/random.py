@@ -12,9 +12,9 @@ from gradcli.pytorch.dtypes import chosen, default_dtype, int64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.names import TORCH, function, method
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
 from gradcli.pytorch.operations.inplace import refilled
-from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.

@@ -14,11 +14,10 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, warn
+from gradcli.pytorch.names import found, method, return_type
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
-from gradcli.pytorch.registry import found, method, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
