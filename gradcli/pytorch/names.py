@@ -9,6 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +52,18 @@ def method(*names: str) -> Callable[[F], F]:
         for name in names:
             setattr(Tensor, name, _called(made, names[0]))
         return made
+
+    return register
+
+
+def methods(*names: str) -> Callable[[Any], None]:
+    """Register a method under several names, each of which it is told as `op`."""
+
+    def register(made: Any) -> None:
+        for name in names:
+            own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
+            own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
+            method(name)(own)
 
     return register
 
