@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 
 class MissingError(BaseException):
@@ -13,6 +14,12 @@ class MissingError(BaseException):
         super().__init__(name)
         self.name = name
         self.hint = hint
+
+
+def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
+    """End the run where something that is missing is asked for."""
+    if asked:
+        raise MissingError(name, hint)
 
 
 # What comes nearest where names do not tell.

@@ -11,8 +11,8 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.missing import missing_if
 from gradcli.pytorch.nn.layers import _kept, _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_settings, check_types, several
@@ -50,15 +50,15 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
 def _check(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int
 ) -> None:
-    if input.dim() not in (axes + 1, axes + 2):
-        raise refusal("rank of a convolution's input", axes + 1, axes + 2, f"_transpose{axes}", list(input.shape))
+    wrong = input.dim() not in (axes + 1, axes + 2)
+    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, f"_transpose{axes}", list(input.shape))
     check_settings(weight.dim() - 2, {name: v for name, v in settings.items() if name != "output_padding"})
     check_types(input, weight, None)
     shape, whole = list(weight.shape), list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
-    if whole[1] != shape[0]:
-        raise refusal("channels of a convolution", "transposed=1", shape, whole, shape[0], whole[1])
-    if bias is not None and list(bias.shape) != [shape[1] * groups]:
-        raise refusal("size of a convolution's bias", "transposed=1, ", shape, shape[1] * groups, list(bias.shape))
+    refuse_if(whole[1] != shape[0], "channels of a convolution", "transposed=1", shape, whole, shape[0], whole[1])
+    wanted = shape[1] * groups
+    own = [wanted] if bias is None else list(bias.shape)
+    refuse_if(own != [wanted], "size of a convolution's bias", "transposed=1, ", shape, wanted, own)
     rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
     if any(more >= max(others) for more, *others in zip(*rows, strict=True)):
         ends = [pair if axes == 2 else [least, *pair] for pair, least in zip(rows, (0, 1, 1), strict=True)]
@@ -85,10 +85,8 @@ class _Conv(_Linear):
             if isinstance(own := getattr(self, name), int | list):
                 setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
         for which in ("in_channels", "out_channels"):
-            if getattr(self, which) % self.groups:
-                raise ValueError(f"{which} must be divisible by groups")
-        if self.padding_mode != "zeros":
-            raise MissingError(f"torch.nn.{type(self).__name__}(padding_mode={self.padding_mode!r})")
+            refuse_if(getattr(self, which) % self.groups, "channels of groups", which)
+        missing_if(self.padding_mode != "zeros", f"torch.nn.{type(self).__name__}(padding_mode={self.padding_mode!r})")
         self._weights(self.out_channels, *self._planes(), *self.kernel_size)
 
     def _planes(self) -> tuple[int, int]:
@@ -122,8 +120,7 @@ class ConvTranspose1d(_Conv):
         return self.in_channels, self.out_channels // self.groups
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
-        if output_size is not None:
-            raise MissingError(f"torch.nn.{type(self).__name__}(…)(output_size=…)")
+        missing_if(output_size is not None, f"torch.nn.{type(self).__name__}(…)(output_size=…)")
         return super().forward(input)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.missing import missing_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -159,8 +159,7 @@ class Embedding(_Layer):
     def _build(self) -> None:
         rows = self.num_embeddings
         if self.padding_idx is not None:
-            if not -rows <= self.padding_idx < rows:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+            refuse_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
         self.weight = init.normal_(self._empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
@@ -190,8 +189,7 @@ class _BatchNorm(_Layer):
             self.register_buffer(name, of_array(value) if self.track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
-        if input.dim() not in self.ranks:
-            raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
+        refuse_if(input.dim() not in self.ranks, "rank for a batch", self.words, input.dim())
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         own = self.training or self.running_mean is None
@@ -231,8 +229,7 @@ class Dropout(_Layer):
     shown = "p inplace"
 
     def _build(self) -> None:
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+        refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
 
 
 class Dropout2d(Dropout):
@@ -248,8 +245,8 @@ class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
     def _register(self, name: str, inputs: int) -> None:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise MissingError(f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
+        other = self.nonlinearity not in ("tanh", "relu")
+        missing_if(other, f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
         for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
             if self.bias or part.startswith("weight"):
@@ -282,8 +279,7 @@ class RNN(_Recurrent):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         batched = input.dim() == 3
-        if input.shape[-1] != self.input_size:
-            raise refusal("features of a recurrence", self.input_size, input.shape[-1])
+        refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         x = input if batched else input.unsqueeze(int(not self.batch_first))
         x = x.transpose(0, 1) if self.batch_first else x
         wanted = (sum(map(len, self._names)), x.shape[1], self.hidden_size)
@@ -291,8 +287,7 @@ class RNN(_Recurrent):
             hx = zeros(*wanted, dtype=x.dtype)
         elif not batched:
             hx = hx.unsqueeze(1)
-        if tuple(hx.shape) != wanted:
-            raise RuntimeError(f"Expected hidden size {wanted}, got {list(hx.shape)}")
+        refuse_if(tuple(hx.shape) != wanted, "size of a state", wanted, list(hx.shape))
         out, last = self._layers(x, hx)
         out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
         return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
