@@ -13,7 +13,7 @@ from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.missing import missing_if
-from gradcli.pytorch.nn.layers import _kept, _Linear
+from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_settings, check_types, several
 from gradcli.pytorch.tensor import Tensor
@@ -74,11 +74,6 @@ conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
 class _Conv(_Linear):
     axes = 1
     output_padding: Any = 0  # of transposed ones
-    shown = "*in_channels *out_channels kernel_size stride padding? dilation? groups? bias?"
-    __init__ = _kept(
-        "in_channels out_channels kernel_size", stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros"
-    )  # fmt: skip
 
     def _build(self) -> None:
         for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
@@ -96,26 +91,14 @@ class _Conv(_Linear):
 class Conv1d(_Conv):
     """A convolution along one axis."""
 
-    calls = "conv1d weight bias stride padding dilation groups"
-
 
 class Conv2d(_Conv):
     """A convolution along two axes."""
 
     axes = 2
-    calls = "conv2d weight bias stride padding dilation groups"
 
 
-class ConvTranspose1d(_Conv):
-    """A transposed convolution along one axis."""
-
-    __init__ = _kept(
-        "in_channels out_channels kernel_size", stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-        padding_mode="zeros"
-    )  # fmt: skip
-    shown = "*in_channels *out_channels kernel_size stride padding? dilation? output_padding? groups? bias?"
-    calls = "conv_transpose1d weight bias stride padding output_padding groups dilation"
-
+class _ConvTranspose(_Conv):
     def _planes(self) -> tuple[int, int]:
         return self.in_channels, self.out_channels // self.groups
 
@@ -124,8 +107,11 @@ class ConvTranspose1d(_Conv):
         return super().forward(input)
 
 
-class ConvTranspose2d(ConvTranspose1d):
+class ConvTranspose1d(_ConvTranspose):
+    """A transposed convolution along one axis."""
+
+
+class ConvTranspose2d(_ConvTranspose):
     """A transposed convolution along two axes."""
 
     axes = 2
-    calls = "conv_transpose2d weight bias stride padding output_padding groups dilation"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import field, make_dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,39 +15,36 @@ from gradcli.pytorch.missing import missing_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
+from gradcli.pytorch.nn.table import given, parameters, rows
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(required: str = "", **defaults: Any) -> Callable[..., None]:
-    """Return a constructor that keeps its arguments as attributes, tensors as buffers, and then builds the layer."""
-    names = [*required.split(), *defaults]
+class _Layer(Module):
+    """A module that keeps its arguments, tensors as buffers, and shows some of them in its text: its row says which."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        Module.__init__(self)
-        first = dict(zip(names, args, strict=False))
-        given = defaults | first | kwargs
-        if given.keys() != set(names) or len(args) > len(names) or first.keys() & kwargs:
-            rows: list[Any] = [*required.split(), *((k, Any, field(default=v)) for k, v in defaults.items())]
-            make_dataclass(type(self).__name__, rows)(*args, **kwargs)  # so that Python says what does not fit
-        self.__dict__["_usual"] = defaults
-        self.__dict__["_kind"] = chosen(given.pop("dtype", None), default_dtype()).numpy
-        for name, value in given.items():
+    calls: tuple[str, ...] = ()  # a function of `torch.nn.functional`, and the attributes that it takes
+    takes: ClassVar[dict[str, Any]] = {}
+    shows = ""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if (row := rows().get(cls.__name__)) is not None and cls.__module__.startswith("torch.nn."):
+            cls.calls = tuple(row.calls)
+            cls.takes = cls.takes if row.takes is None else parameters(row.takes)
+            cls.shows = cls.shows if row.shows is None else row.shows
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        arguments = given(type(self).__name__, self.takes, args, kwargs)
+        self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
+        for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
             elif name != "device":
                 setattr(self, name, value)
         self._build()
-
-    return __init__
-
-
-class _Layer(Module):
-    """A module that keeps its arguments, and shows some of them in its text."""
-
-    shown = ""  # arguments: those with a star without the name, with `?` where they are not usual, with `!` in quotes
-    calls = ""  # a function of `torch.nn.functional`, and the attributes that it takes
 
     def _build(self) -> None:
         """Make the parameters."""
@@ -62,14 +58,14 @@ class _Layer(Module):
         self.register_parameter("bias", self._empty(*shape) if bias else None)
 
     def forward(self, *given: Any, **more: Any) -> Any:
-        function, *names = self.calls.split()
+        function, *names = self.calls
         return getattr(F, function)(*given, **{name: getattr(self, name) for name in names}, **more)
 
     def extra_repr(self) -> str:
         found = []
-        for word in self.shown.split():
+        for word in self.shows.split():
             name = word.strip("*?!")
-            value, usual = getattr(self, name), self._usual.get(name)
+            value, usual = getattr(self, name), self.takes.get(name)
             if name == "bias" and not isinstance(value, bool):
                 value = value is not None
             if "?" not in word or value not in (usual, (usual,), (usual, usual)):
@@ -88,18 +84,12 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = _kept(start_dim=1, end_dim=-1)
-    shown = "start_dim end_dim"
-
     def forward(self, input: Any) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
 
 
 class Unflatten(_Layer):
     """An axis as several."""
-
-    __init__ = _kept("dim unflattened_size")
-    shown = "dim unflattened_size"
 
     def forward(self, input: Any) -> Any:
         return input.unflatten(self.dim, self.unflattened_size)
@@ -124,9 +114,6 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = _kept("in_features out_features", bias=True, device=None, dtype=None)
-    shown = "in_features out_features bias"
-
     def _build(self) -> None:
         self._weights(self.out_features, self.out_features, self.in_features)
 
@@ -137,10 +124,6 @@ class Linear(_Linear):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = _kept(num_parameters=1, init=0.25)
-    calls = "prelu weight"
-    shown = "num_parameters"
-
     def _build(self) -> None:
         self.weight = init.constant_(self._empty(self.num_parameters), self.init)
 
@@ -148,13 +131,7 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
-    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
-    __init__ = _kept(
-        "num_embeddings embedding_dim", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-        sparse=False
-    )  # fmt: skip
 
     def _build(self) -> None:
         rows = self.num_embeddings
@@ -178,8 +155,6 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = _kept("num_features", eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)
-    shown = "*num_features eps momentum affine bias track_running_stats"
 
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
@@ -211,9 +186,6 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = _kept("normalized_shape", eps=1e-05, elementwise_affine=True, bias=True)
-    calls = "layer_norm normalized_shape weight bias eps"
-    shown = "*normalized_shape eps elementwise_affine bias"
 
     def _build(self) -> None:
         own = self.normalized_shape
@@ -221,21 +193,17 @@ class LayerNorm(_Layer):
         self._affine(self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
 
-class Dropout(_Layer):
-    """Sets numbers to 0 by chance, in training."""
-
-    __init__ = _kept(p=0.5, inplace=False)
-    calls = "dropout p training inplace"
-    shown = "p inplace"
-
+class _Dropout(_Layer):
     def _build(self) -> None:
         refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
 
 
-class Dropout2d(Dropout):
-    """Sets channels to 0 by chance, in training."""
+class Dropout(_Dropout):
+    """Sets numbers to 0 by chance, in training."""
 
-    calls = "dropout2d p training inplace"
+
+class Dropout2d(_Dropout):
+    """Sets channels to 0 by chance, in training."""
 
 
 # Recurrence
@@ -262,12 +230,6 @@ class _Recurrent(_Layer):
 
 class RNN(_Recurrent):
     """Recurrent layers, each on the states of the one before, in one direction or in both."""
-
-    shown = "*input_size *hidden_size num_layers? bias? batch_first? dropout? bidirectional?"
-    __init__ = _kept(
-        "input_size hidden_size", num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-        bidirectional=False
-    )  # fmt: skip
 
     def _build(self) -> None:
         ends = ("", "_reverse") if self.bidirectional else ("",)
@@ -317,9 +279,6 @@ class RNN(_Recurrent):
 
 class RNNCell(_Recurrent):
     """One step of a recurrence."""
-
-    shown = "*input_size *hidden_size bias? nonlinearity?"
-    __init__ = _kept("input_size hidden_size", bias=True, nonlinearity="tanh")
 
     def _build(self) -> None:
         self._register("", self.input_size)

@@ -12,6 +12,7 @@ from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refuse_if, typename
 from gradcli.pytorch.missing import missing, missing_if
+from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Module", "Parameter"]
@@ -72,12 +73,6 @@ def _converting(dtype: Any) -> Callable[[Any], Any]:
 
 # What a module has by name: each kind is a dictionary.
 _KINDS = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}
-# Where PyTorch defines its modules, which `type` tells, and how their names begin.
-_HOMES: dict[str, tuple[str, ...]] = {
-    "batchnorm": ("BatchNorm",), "container": ("Sequential", "ModuleList", "ModuleDict", "ParameterList"),
-    "conv": ("Conv",), "dropout": ("Dropout",), "flatten": ("Flatten", "Unflatten"), "linear": ("Linear", "Identity"),
-    "normalization": ("LayerNorm",), "pooling": ("Max", "Avg", "Adaptive"), "rnn": ("RNN",), "sparse": ("Embedding",),
-}  # fmt: skip
 
 
 class Module:
@@ -91,9 +86,7 @@ class Module:
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         if cls.__module__.startswith("gradcli."):
-            other = "loss" if cls.__name__.endswith("Loss") else "activation"
-            home = next((home for home, starts in _HOMES.items() if cls.__name__.startswith(starts)), other)
-            cls.__module__ = f"torch.nn.modules.{home}"
+            cls.__module__ = f"torch.nn.modules.{row.home if (row := rows().get(cls.__name__)) else 'module'}"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
