@@ -21,8 +21,7 @@ from gradcli.pytorch.autograd.functional import (
 )
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import missing_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
-from gradcli.pytorch.missing import missing_if
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new

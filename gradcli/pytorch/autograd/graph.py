@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.gradnames import TABLES
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import MissingError, missing_if
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor

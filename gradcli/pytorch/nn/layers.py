@@ -10,8 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import missing_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
