@@ -18,16 +18,22 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refuse_if, typename, warn_once
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, typename, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import Number
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 
 _CONDITIONS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "condition")
 KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
+
+
+Number = (int, float, bool, np.number)
+
+
+def tensor_like(x: Any) -> bool:
+    """Tell whether something may be an operand."""
+    return isinstance(x, (Tensor, *Number, complex))
 
 
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:

@@ -21,8 +21,7 @@ from gradcli.pytorch.autograd.functional import (
 )
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call, about, as_tensor
-from gradcli.pytorch.messages import told, warn
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, told, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.messages import refusal, typename, warn
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new

@@ -9,8 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.gradnames import TABLES
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor

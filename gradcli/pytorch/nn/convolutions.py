@@ -11,8 +11,7 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.nn.layers import _kept, _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_settings, check_types, several

@@ -17,9 +17,8 @@ from gradcli.graph.places import Places, take
 from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.lookup import functional_named
-from gradcli.pytorch.messages import refusal, refuse_if
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal, refuse_if
+from gradcli.pytorch.names import functional_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
@@ -29,8 +28,7 @@ from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, check_pooling, several
-from gradcli.pytorch.registry import check_tensors
+from gradcli.pytorch.refusals import check_convolution, check_pooling, check_tensors, several
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.vocabulary import FUNCTIONS
 
@@ -269,7 +267,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return named("pad", input, tuple(pad), mode, value or 0)
 
 
-ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.gathering"}
+ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 

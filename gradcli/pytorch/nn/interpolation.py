@@ -9,8 +9,7 @@ import numpy as np
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor

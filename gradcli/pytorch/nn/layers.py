@@ -11,8 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
-from gradcli.pytorch.messages import refusal
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter

@@ -9,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.handles import Handle
-from gradcli.pytorch.messages import refusal, typename
-from gradcli.pytorch.missing import MissingError, missing
+from gradcli.pytorch.messages import MissingError, missing, refusal, typename
+from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Module", "Parameter"]
@@ -134,7 +133,7 @@ class Module:
         holder = self._holder(name)
         if holder:
             return holder[name]
-        from gradcli.pytorch.lookup import pytorch_names
+        from gradcli.pytorch.names import pytorch_names
 
         if name in pytorch_names()["torch.nn.Module"]:
             raise missing(name, dir(Module), "torch.nn.Module.")

@@ -14,12 +14,11 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
-from gradcli.pytorch.messages import refuse_if, told, warn, warn_once
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, told, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
 from gradcli.pytorch.record import Step, apply
-from gradcli.pytorch.registry import method
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 

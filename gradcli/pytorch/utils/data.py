@@ -11,8 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
