@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import Notes
 from gradcli.explain.origin import warn_of_values
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import Push, push, structural
@@ -100,11 +100,9 @@ class JvpResult(Shown):
             if p.steps:
                 notation = Notation(node_names(self.graph), times="*")
                 found["steps"] = {"forward": [_step_object(s, notation) for s in p.steps]}
-            if not p.at and self.symbolic is not None and self.symbolic.where:
-                found["where"] = {name: np.array(e, dtype=object) for name, e in self.symbolic.where.items()}
-            yield found
+            yield found if p.at else found | self.where_object
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point: names of arrays, whose elements are columns, with the arrays."""
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), *((f"{name}.jvp", value) for name, value in p.jvp.items())]

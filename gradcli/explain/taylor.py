@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.sections import (
     Equations,
     Formula,
@@ -72,7 +72,7 @@ class TaylorResult(Shown):
         if not self.points:
             yield common
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point; a row of formulas without a point."""
         for at, found in zip(self.points, self.values, strict=True):
             yield [*at.items(), (self.output, found[0]), *zip(self.names, found[1:], strict=True)]
