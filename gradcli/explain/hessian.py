@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
@@ -115,11 +115,7 @@ def hessian(
     for at in points:
         assert matrix is not None
         whole = matrix(at)
-        inputs = {name: value[..., None] for name, value in at.items()}
-        values = {
-            n: a[..., 0].astype(float)
-            for n, a in values_of(slopes, inputs, [*graph.outputs.values(), *slopes.outputs.values()]).items()
-        }
+        values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
         value = {name: values[y] for name, y in graph.outputs.items()}
         if warn:
             warn_of_values(graph, at, value, notes)
@@ -155,10 +151,8 @@ def hvp(
     product = second.hvp(graph, wrt)
     found = []
     for at, u in zip(points, directions, strict=True):
-        inputs = {name: value[..., None] for name, value in at.items()}
-        inputs |= {f"{name}.u": value[..., None] for name, value in u.items()}
         wanted = [*graph.outputs.values(), *product.outputs.values()]
-        values = {n: a[..., 0].astype(float) for n, a in values_of(product, inputs, wanted).items()}
+        values = at_point(product, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
         value = {name: values[y] for name, y in graph.outputs.items()}
         results = {name.removesuffix(".hvp"): values[n] for name, n in product.outputs.items()}
         if warn:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.explain.origin import warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown
@@ -147,12 +147,10 @@ def jvp(
 
 
 def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:
-    inputs = {name: value[..., None] for name, value in at.items()}
-    inputs |= {f"{name}.u": value[..., None] for name, value in u.items()}
     wanted = [*graph.names.values(), *pushed.graph.outputs.values()]
     if steps:
         wanted += [*graph.nodes, *pushed.tangents.values()]
-    found = {n: a[..., 0].astype(float) for n, a in values_of(pushed.graph, inputs, wanted).items()}
+    found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
     value = {name: found[y] for name, y in graph.outputs.items()}
     warn_of_values(graph, at, value, notes)
     product = {name: found[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
@@ -166,10 +164,8 @@ def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: boo
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
     swept = vjp(graph, wrt)
-    inputs = {name: value[..., None] for name, value in at.items()}
-    inputs |= {f"{name}.v": value[..., None] for name, value in v.items()}
-    found = values_of(swept, inputs, swept.outputs.values())
-    return {name.removesuffix(".grad"): found[n][..., 0].astype(float) for name, n in swept.outputs.items()}
+    found = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
+    return {name.removesuffix(".grad"): found[n] for name, n in swept.outputs.items()}
 
 
 def _in_formulas(graph: Graph, pushed: Push, entries: Any, u: Named, steps: bool) -> JvpPoint:

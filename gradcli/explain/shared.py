@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
 from gradcli.graph.einsum import products
@@ -71,5 +71,5 @@ def style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[st
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
     """Return the values of the outputs at one point, in their own shapes."""
-    found = evaluate(graph, {n: v[..., None] for n, v in at.items()})
-    return {name: v[..., 0].astype(float) for name, v in found.items()}
+    found = at_point(graph, at, graph.outputs.values())
+    return {name: found[y] for name, y in graph.outputs.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.sections import (
@@ -123,8 +123,8 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
     nodes = _nodes(graph, output, wrt[0], order)
     found = []
     for at in points:
-        numbers = values_of(graph, {name: value[..., None] for name, value in at.items()}, [y, *nodes])
-        found.append(np.array([float(numbers[n][..., 0]) for n in (y, *nodes)]) + 0.0)
+        numbers = at_point(graph, at, [y, *nodes])
+        found.append(np.array([float(numbers[n]) for n in (y, *nodes)]) + 0.0)
     formulas = tuple(_formula(graph, n) for n in (y, *nodes))
     exact = tuple(tuple(_coefficients(formulas, at, v)) for at, v in zip(points, found, strict=True))
     return TaylorResult(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
 from gradcli.export.elements import in_elements
@@ -157,9 +157,9 @@ def _tested(
 ) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
-    found = evaluate(graph, {name: value[..., None] for name, value in values.items()})
+    found = at_point(graph, values, graph.outputs.values())
     given = {names[graph.inputs[name]]: value for name, value in values.items()}
-    return given, {called[name]: np.asarray(v[..., 0], dtype=float) for name, v in found.items()}
+    return given, {called[name]: found[y] for name, y in graph.outputs.items()}
 
 
 def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
@@ -184,7 +184,7 @@ def _worked_out(nodes: Iterable[Node]) -> dict[Node, Node]:
     for node in nodes:
         own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
         if own.args and not own.shape and own.dtype == "float64" and all(a.op == "const" for a in own.args):
-            value = float(evaluate(Graph.of({}, {"y": own}), {})["y"][0])
+            value = float(at_point(Graph.of({}, {}), {}, [own])[own])
             own = const(Decimal(repr(value)) if isfinite(value) else value)
         new[node] = own
     return new
