@@ -83,7 +83,7 @@ class TaylorResult(Shown):
     def pages(self) -> list[Page]:
         """Return a page for each point."""
         points: list[int | None] = [*range(len(self.points))]
-        return [Page(tuple(self._sections(p)), self.decimals, self.taken) for p in points or [None]]
+        return [Page.of(self, self._sections(p)) for p in points or [None]]
 
     def _sections(self, p: int | None) -> Iterator[Section]:
         at, found = (None, None) if p is None else (self.points[p], self.values[p])
@@ -91,7 +91,7 @@ class TaylorResult(Shown):
         lines = []
         for k, name in zip(self._orders, self.names, strict=True):
             expr = self.derivatives[k - 1]
-            formula: Math = "too long to write" if expr is None else Value(np.asarray(expr, dtype=object))
+            formula: Math = "too long to write" if expr is None else Value.of(expr)
             number: tuple[Math, ...] = () if found is None else (Value(found[k]),)
             left = Formula(name, Partial(self.output, self.wrt[0], k))
             lines.append(Line((left, *(() if expr is None and number else (formula,)), *number)))
