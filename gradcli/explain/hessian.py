@@ -18,6 +18,7 @@ from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries
 from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
@@ -176,10 +177,14 @@ def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJac
             hint="formulas need smaller shapes; with --at, H is worked out in numbers",
         )
     leaves = {name: slopes.inputs[name] for name in wrt}
-    lower = {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
+    found = symbolic_entries(slopes, leaves, leaves, lambda: _lower(slopes, wrt))
     try:
-        return symbolic_entries(slopes, leaves, leaves, lower)
+        return found if found.written else None
     except InputError:
         if at_points:
             return None
         raise
+
+
+def _lower(slopes: Graph, wrt: Sequence[str]) -> dict[tuple[int, int], Node]:
+    return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}

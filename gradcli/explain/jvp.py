@@ -108,6 +108,7 @@ class JvpResult(Shown):
             yield [*p.at.items(), *p.value.items(), *((f"{name}.jvp", value) for name, value in p.jvp.items())]
 
 
+@np.errstate(all="ignore")  # inf times 0 is nan
 def pairing(v: Named, jvp: Named) -> float:
     """Return vᵀ(Ju)."""
     return float(sum(np.sum(v[name] * jvp[name]) for name in v))

@@ -14,7 +14,7 @@ from gradcli.explain.extent import shown_sections
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
-from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
+from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
@@ -83,13 +83,12 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
         return False
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
     formulas = written.gradients.keys() == set(result.wrt)
-    long = any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
     if rows > 1 or len(point.calls) > 1:
-        return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and long))
+        return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and is_long(result)))
     if all(not n.shape for n in result.leaves.values()):
         return True
     same = bool((flat(point.calls[0].v) == 1).all()) and formulas
-    return same or (result.numeric and (long or bool(result.symbolic.where)))
+    return same or (result.numeric and (is_long(result) or bool(result.symbolic.where)))
 
 
 def _too_large(result: BackwardResult) -> Section:

@@ -14,7 +14,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _LISTED = 36  # derivatives of one output that are listed with those that are 0
-LONG = 40  # characters of a derivative that is not shown for each element
+_LONG = 40  # characters of a derivative that is not shown for each element
 _PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
 _ZERO = Value.of(0.0)
@@ -31,7 +31,7 @@ def jacobian_sections(
     assert symbolic is not None
     told = () if call is None else result.graph.names
     where = definitions({name: e for name, e in symbolic.where.items() if name.partition("[")[0] not in told})
-    if brief and matrix is not None and (call is None or where or _is_long(result)):
+    if brief and matrix is not None and (call is None or where or is_long(result)):
         cells: Mapping[tuple[int, int], Math] = _numbers(matrix)
         where = []
     else:
@@ -54,9 +54,10 @@ def _numbers(matrix: Array) -> dict[tuple[int, int], Math]:
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
-def _is_long(result: Shown) -> bool:
+def is_long(result: Shown) -> bool:
+    """Tell whether J has a derivative that is too long to be shown for each element."""
     assert result.symbolic is not None
-    return any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
+    return any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
 
 
 def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:

@@ -31,14 +31,14 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
 
 def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
     """Return the symbolic Jacobian, unless it would take minutes."""
-    from gradcli.algebra.jacobian import symbolic_jacobian
+    from gradcli.algebra.jacobian import unwritten_jacobian
 
     if (count := formulas_of(graph)) > MAX_FORMULAS:
         raise InputError(
             f"the formulas of {count:,} elements are too many to work out",
             hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
         )
-    return symbolic_jacobian(graph, wrt)
+    return unwritten_jacobian(graph, wrt)
 
 
 def formulas_of(graph: Graph) -> int:
