@@ -17,7 +17,6 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.handles import check_returned
 from gradcli.pytorch.messages import refusal, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
@@ -107,7 +106,7 @@ class Call:
         for hook in list(edge._pres or ()):
             own = as_tensor(g)
             if (found := hook(own)) is not None:
-                check_returned(hook, own, found)
+                _check_returned(hook, own, found)
                 self.changes.append(Change(edge, hook, own, found))
                 g = _like(g, found)
         if edge.retained is not None and (x := edge.retained()) is not None:
@@ -189,6 +188,17 @@ def by_hand(edge: Edge, g: Any) -> Any:
     found = tuple(None if p is None else as_tensor(p) for p in passed)
     shown = tuple(found[i] if i < len(found) else None for i in edge.order())
     return shown[0] if len(shown) == 1 else shown
+
+
+def _check_returned(hook: Any, before: Any, found: Any) -> None:
+    """Refuse what a hook returns if it cannot stand in the place of the gradient."""
+    if not isinstance(found, type(before)):
+        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+    what = f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the"
+    if found.dtype != before.dtype:
+        raise RuntimeError(f"{what} type of value (was {before.type()} got {found.type()})")
+    if found.shape != before.shape:
+        raise RuntimeError(f"{what} size of value")
 
 
 def _finite(g: Any) -> bool:

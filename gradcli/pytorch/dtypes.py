@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, DType, promoted
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if
 
 
 class dtype:

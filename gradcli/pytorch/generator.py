@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]

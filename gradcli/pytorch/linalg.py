@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
-from gradcli.pytorch.messages import refuse_if, told
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, told
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of

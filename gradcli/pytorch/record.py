@@ -14,7 +14,6 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
-from gradcli.pytorch.handles import Handle, first
 from gradcli.pytorch.messages import refusal
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
@@ -78,6 +77,34 @@ def script_line() -> Line:
     return found
 
 
+class Handle:
+    """What takes a hook away again."""
+
+    def __init__(self, hooks: Any, hook: Callable[..., Any], key: Any = None) -> None:
+        self.hooks, self.hook, self.key = hooks, hook, key
+        if key is None:
+            hooks.append(hook)
+        else:
+            hooks[key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        if self.key is not None:
+            self.hooks.pop(self.key, None)
+        elif self.hook in self.hooks:
+            self.hooks.remove(self.hook)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+Handle.__name__ = Handle.__qualname__ = "RemovableHandle"
+Handle.__module__ = "torch.utils.hooks"
+
+
 class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
@@ -125,11 +152,18 @@ class Edge:
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
-        return self.hooked("_pres", lambda g: first(hook((g,))))
+        return self.hooked("_pres", lambda g: _first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with what the step passed on, and what it was given."""
         return self.hooked("_posts", hook)
+
+
+def _first(found: Any) -> Any:
+    """Return what stands first where a hook has returned several."""
+    if found is not None and not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    return found and found[0]
 
 
 class Leaf(Edge):

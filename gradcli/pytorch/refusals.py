@@ -1,13 +1,55 @@
-"""What PyTorch says where layers and `torch.linalg` do not take what they are given: checks, in its order and words."""
+"""Refusals: what PyTorch says where functions, layers and `torch.linalg` do not take what they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
-from gradcli.pytorch.calls import spelled
-from gradcli.pytorch.messages import refusal, refuse_if
+import numpy as np
+
+from gradcli.pytorch.calls import Number, spelled
+from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
+
+
+def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], error: str = "") -> None:
+    """Refuse what is no tensor in the place of the first operand; of another, a list or what an error is about."""
+    for i, (given, parameter) in enumerate(zip(args, signature(made).parameters, strict=False)):
+        if not isinstance(given, Tensor) and (
+            not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
+        ):
+            kind = typename(given)
+            raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
+
+
+def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:
+    """Refuse arguments but a tensor, and tensors or numbers behind it, as many as the last way to call a function has.
+
+    Errors: `TypeError` with all ways, and what does not fit in those of so many arguments.
+    """
+    count = len(overloads[-1].split(", "))
+    if len(given) == count and isinstance(given[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in given):
+        return
+    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(map(_kind, given))})"]
+    lines[0] += ", but expected one of:"
+    for overload in overloads:
+        lines.append(f" * ({overload})")
+        wanted = [parameter.split()[0] for parameter in overload.split(", ")]
+        if len(wanted) == len(given):  # numbers fit no `Number`
+            fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(given, wanted, strict=True)]
+            kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(given, fits, strict=True)]
+            lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
+    raise TypeError("\n".join([*lines, ""]))
+
+
+def _kind(x: Any, inside: bool = False) -> str:
+    """Return the type of an argument, with the types of what is in it."""
+    kind = type(x).__name__ if isinstance(x, Tensor) else typename(x)
+    if not inside or not isinstance(x, list | tuple):
+        return kind
+    inner = ", ".join(map(_kind, x))
+    return f"{kind} of [{inner}]" if isinstance(x, list) else f"{kind} of ({inner})"
 
 
 def several(given: Any, axes: int) -> list[int]:
@@ -109,8 +151,6 @@ def check_square(name: str, A: Tensor) -> Tensor:
 
 def first_zero(A: Any) -> tuple[int, int] | None:
     """Return which matrix of a stack is the first without an inverse, and where its elimination meets a 0."""
-    import numpy as np
-
     for number, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
         own = matrix.copy()
         for k in range(len(own)):

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import ALL
-from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.tensor import Tensor, of_array
 

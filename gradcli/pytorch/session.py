@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.graph import shapes
-from gradcli.pytorch.missing import MissingError, missing
+from gradcli.pytorch.messages import MissingError, missing
 
 # The modules of `torch.nn.modules`, whose classes `torch.nn` has.
 NN_HOMES = "activation batchnorm container conv dropout flatten linear loss normalization pooling rnn sparse".split()  # noqa: SIM905
@@ -58,7 +58,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if top != "torch":
             return None
         if name not in MODULES:
-            from gradcli.pytorch.lookup import pytorch_names
+            from gradcli.pytorch.names import pytorch_names
 
             inner = name.removeprefix("torch.")
             if "." not in inner and inner not in pytorch_names()["torch"] and inner[0] != "_" and inner != "onnx":
@@ -103,7 +103,7 @@ def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> 
         try:
             found = module.__getattr__(attribute)
         except AttributeError:
-            from gradcli.pytorch.lookup import absent
+            from gradcli.pytorch.names import absent
 
             inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
             raise absent(name, attribute, [*public(module), *elsewhere, *inner]) from None
@@ -113,7 +113,7 @@ def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> 
 
 def _names(view: types.ModuleType) -> list[str]:
     """Return PyTorch's names of what is in a module, or, where they are not known, its own."""
-    from gradcli.pytorch.lookup import pytorch_names
+    from gradcli.pytorch.names import pytorch_names
 
     return sorted(pytorch_names().get(view.__name__) or vars(view))
 

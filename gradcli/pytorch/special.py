@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch import torch
-from gradcli.pytorch.lookup import pytorch_names
+from gradcli.pytorch.names import pytorch_names
 
 _OTHER = {"expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma"}
 

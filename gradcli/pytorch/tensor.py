@@ -12,11 +12,10 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
-from gradcli.pytorch.handles import Handle
 from gradcli.pytorch.messages import refusal, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Handle, Leaf, Line, Memory, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -306,14 +305,14 @@ class Tensor(metaclass=_Methods):
         return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
 
     def __dir__(self) -> list[str]:
-        from gradcli.pytorch.lookup import pytorch_names
+        from gradcli.pytorch.names import pytorch_names
 
         return sorted(pytorch_names()["Tensor"])
 
     def __getattr__(self, name: str) -> Any:
-        from gradcli.pytorch.lookup import method
+        from gradcli.pytorch.names import found_method
 
-        return method(self, name)
+        return found_method(self, name)
 
 
 Tensor.__module__ = "torch"
@@ -359,6 +358,11 @@ def axis_of(dim: int, rank: int) -> int:
     if not -most <= dim < most:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
     return dim % most
+
+
+def listed(given: Any) -> Any:
+    """Return what is given one by one or as one sequence."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
 
 
 def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:

@@ -8,14 +8,13 @@ from typing import Any
 from gradcli.kernels.processor import Threads
 from gradcli.pytorch import modes
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
-from gradcli.pytorch.lookup import function_named, pytorch_names
+from gradcli.pytorch.names import TORCH, function_named, pytorch_names
 from gradcli.pytorch.printing import set_printoptions
-from gradcli.pytorch.registry import TORCH
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.version import __version__
 
 for _name in (
-    *("compositions", "creation", "gathering", "indexing", "inplace", "joining", "operators", "order", "products"),
+    *("compositions", "creation", "indexing", "inplace", "joining", "operators", "places", "products"),
     *("random", "reductions", "storage", "views"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names

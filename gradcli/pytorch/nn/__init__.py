@@ -24,6 +24,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from gradcli.pytorch.lookup import pytorch_names
+    from gradcli.pytorch.names import pytorch_names
 
     return sorted(filter(_class, pytorch_names()["torch.nn"]))

@@ -15,13 +15,13 @@ from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.names import TORCH, function, method, return_type
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.operations.products import einsum
 from gradcli.pytorch.operations.views import diagonal_by
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
-from gradcli.pytorch.registry import TORCH, function, method, return_type
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _AMINMAX = return_type("aminmax", "min", "max")

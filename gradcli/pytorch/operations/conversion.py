@@ -7,8 +7,8 @@ from typing import Any
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import cast
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.names import method
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import method
 from gradcli.pytorch.tensor import Tensor
 
 

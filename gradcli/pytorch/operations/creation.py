@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ import numpy as np
 from gradcli.graph.dtypes import DType, promoted
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
-from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype, dtype
-from gradcli.pytorch.messages import refuse_if, warn, warn_once
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
+from gradcli.pytorch.messages import MissingError, refuse_if, warn, warn_once
+from gradcli.pytorch.names import TORCH, function, method, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.registry import TORCH, Number, function, method, with_out
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
 
 
@@ -118,12 +119,14 @@ _UNUSED = frozenset(("layout", "pin_memory", "memory_format"))
 
 
 def sized(
-    size: Any, wanted: dtype, fill: Callable[[int], Any], requires_grad: bool = False, device: Any = None, **others: Any
-) -> Tensor:
-    """Return a tensor of a size and a dtype, whose elements are given for their count.
+    size: Any, fill: Callable[[int, Any], Any], usual: Any = None, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, **others: Any,
+) -> Tensor:  # fmt: skip
+    """Return a tensor of a size, whose elements are given for their count and dtype: the usual one, unless it is told.
 
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
+    wanted = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
         raise MissingError(f"{name}=…")
     check_device(device)
@@ -132,7 +135,7 @@ def sized(
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
     refuse_if(count * wanted.itemsize > _MOST, "no room", count * wanted.itemsize)
-    return made(np.asarray(fill(count), wanted.numpy).reshape(shape), None, requires_grad)
+    return made(np.asarray(fill(count, wanted.numpy), wanted.numpy).reshape(shape), None, requires_grad)
 
 
 def in_memory(numbers: Any, like: Any) -> Any:
@@ -154,10 +157,9 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
     return function(f"{name}_like")(like)
 
 
-def _full(size: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Tensor:
+def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
-    wanted = chosen(dtype, dtypes.of_number(value))
-    return sized(size, wanted, lambda n: np.full(n, value, wanted.numpy), **options)
+    return sized(size, lambda n, kind: np.full(n, value, kind), dtypes.of_number(value), **options)
 
 
 def _filler(value: float) -> Callable[..., Tensor]:
@@ -198,19 +200,17 @@ def _number(x: Any) -> Any:
 
 
 @function("arange")
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
     if end is None:
         start, end = 0, start
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
-    wanted = chosen(dtype, dtypes.int64 if whole else default_dtype())
     refuse_if((end - start) * step < 0, "step away from the end")
-    count = math.ceil((end - start) / step)
-    fill = (lambda n: start + step * np.arange(n)) if whole else (lambda n: _steps(start, step, n, wanted.numpy))
-    return sized((count,), wanted, fill, **options)
+    fill = (lambda n, _: start + step * np.arange(n)) if whole else partial(_steps, start, step)
+    return sized((math.ceil((end - start) / step),), fill, dtypes.int64 if whole else None, **options)
 
 
-def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
+def _steps(start: float, step: float, count: int, kind: Any) -> Array:
     """Return start + step*k to PyTorch's last digit, which counts on from the first element of each vector."""
     lanes = 32 // kind.itemsize
     places = np.arange(count)
@@ -220,30 +220,26 @@ def _steps(start: float, step: float, count: int, kind: np.dtype[Any]) -> Array:
 
 
 @function("range")
-def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **options: Any) -> Tensor:
+def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
     warn("range")
     start, end = (0, start) if end is None else (start, end)
-    wanted = chosen(dtype, default_dtype())
-    return sized((int((end - start) / step) + 1,), wanted, lambda n: _steps(start, step, n, wanted.numpy), **options)
+    return sized((int((end - start) / step) + 1,), partial(_steps, start, step), **options)
 
 
 @function("linspace")
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor:
-    wanted = chosen(dtype, default_dtype())
-    a, b = np.array(_number(start), wanted.numpy), np.array(_number(end), wanted.numpy)
-    step = (b - a) / wanted.numpy.type(max(1, steps - 1))
-
-    def fill(n: int) -> Array:
-        places = np.arange(n, dtype=wanted.numpy)
+def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+    def fill(n: int, kind: Any) -> Array:
+        a, b = np.array(_number(start), kind), np.array(_number(end), kind)
+        step, places = (b - a) / kind.type(max(1, n - 1)), np.arange(n, dtype=kind)
         # From the nearer end, as PyTorch counts them.
         return np.where(places < max(1, n // 2), fused(step, places, a), fused(-step, n - 1 - places, b))
 
-    return sized((steps,), wanted, fill, **options)
+    return sized((steps,), fill, **options)
 
 
 @function("eye")
-def eye(n: int, m: int | None = None, *, dtype: Any = None, **options: Any) -> Tensor:
-    return sized((n, n if m is None else m), chosen(dtype, default_dtype()), lambda _: np.eye(n, m), **options)
+def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
+    return sized((n, n if m is None else m), lambda *_: np.eye(n, m), **options)
 
 
 # The old types, which are called like functions

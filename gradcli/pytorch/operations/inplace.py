@@ -11,11 +11,11 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, spelled
+from gradcli.pytorch.calls import called, in_order, spelled, tensor_like
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import refusal, refuse_if, typename
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.creation import in_memory
@@ -23,7 +23,6 @@ from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, 
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.registry import method, tensor_like
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 
@@ -264,28 +263,21 @@ def numbered(found: Tensor) -> Tensor:
 _SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
 
 
-def _turned(name: str) -> None:
-    """Register a view in place: the tensor becomes its own view, whose step has a number of its own."""
-
-    def call(self: Tensor, *args: Any) -> Tensor:
-        check(self)
-        refuse_if(name == "t_" and self.dim() > 2, "rank of a t", name, self.dim())
-        found = getattr(Tensor, name.removesuffix("_"))(self, *args)
-        self._memory.version += 1
-        self._a, self._seen = found._a, self._memory.version
-        if self._base is not None:
-            self._how = found._how
-        if found._fn is not None:
-            head, _, number = found._fn.name().partition("Backward")
-            called(found, f"{head}Backward{int(number) + (3 if name == 'squeeze_' else 1)}")
-            self._fn, self._requires = found._fn, False
-        return self
-
-    method(name)(call)
-
-
-for _name in ("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"):
-    _turned(_name)
+@methods("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
+def turned(self: Tensor, *args: Any, op: str) -> Tensor:
+    """Let a tensor become its own view, whose step has a number of its own."""
+    check(self)
+    refuse_if(op == "t_" and self.dim() > 2, "rank of a t", op, self.dim())
+    found = getattr(Tensor, op.removesuffix("_"))(self, *args)
+    self._memory.version += 1
+    self._a, self._seen = found._a, self._memory.version
+    if self._base is not None:
+        self._how = found._how
+    if found._fn is not None:
+        head, _, number = found._fn.name().partition("Backward")
+        called(found, f"{head}Backward{int(number) + (3 if op == 'squeeze_' else 1)}")
+        self._fn, self._requires = found._fn, False
+    return self
 
 
 @method("resize_")

@@ -9,13 +9,14 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, typed
+from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, tensor_like, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
+from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import check_overload, check_tensors, function, method, tensor_like
+from gradcli.pytorch.refusals import check_overload, check_tensors
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic

@@ -11,10 +11,10 @@ from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.registry import function, method
 from gradcli.pytorch.tensor import Tensor
 
 # What PyTorch calls the factors of each product, and how many axes they have.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import chosen, default_dtype, int64
+from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.names import TORCH, function, method, methods
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
 from gradcli.pytorch.operations.inplace import refilled
-from gradcli.pytorch.registry import TORCH, function, method
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.
@@ -29,25 +30,21 @@ TORCH.update(Generator=Generator, default_generator=DEFAULT)
 def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return what makes a tensor of a size, of numbers that are drawn."""
 
-    def make(*size: Any, dtype: Any = None, generator: Generator | None = None, **options: Any) -> Tensor:
-        wanted = chosen(dtype, default_dtype())
-        shape = options.pop("size", size)
-        return sized(shape, wanted, lambda n: draw(generator or DEFAULT, n, wanted.numpy), **options)
+    def make(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
+        return sized(options.pop("size", size), partial(draw, generator or DEFAULT), **options)
 
     return make
 
 
-creating("rand", _drawn(lambda g, n, kind: g.uniform(n, kind)))
-randn_like = creating("randn", _drawn(lambda g, n, kind: g.normal(n, kind)))
+creating("rand", _drawn(Generator.uniform))
+randn_like = creating("randn", _drawn(Generator.normal))
 
 
-def _integers(
-    size: Any, *bounds: int, low: int = 0, high: Any = None, dtype: Any = None, generator: Any = None, **options: Any
-) -> Tensor:
+def _integers(size: Any, *bounds: int, low: int = 0, high: Any = None, generator: Any = None, **options: Any) -> Tensor:
     given = bounds if high is None else (*bounds, high)
     first, last = map(int, given if len(given) > 1 else (low, *given))
     refuse_if(first >= last, "bounds of a randint", first, last)
-    return sized(size, chosen(dtype, int64), lambda n: (generator or DEFAULT).integers(first, last, n), **options)
+    return sized(size, lambda n, _: (generator or DEFAULT).integers(first, last, n), int64, **options)
 
 
 def randint(*args: Any, size: Any = None, **options: Any) -> Tensor:
@@ -59,20 +56,17 @@ creating("randint", _integers, randint)
 
 
 @function("randperm")
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, **options: Any) -> Tensor:
-    return sized((n,), chosen(dtype, int64), (generator or DEFAULT).permutation, **options)
+def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> Tensor:
+    return sized((n,), lambda n, _: (generator or DEFAULT).permutation(n), int64, **options)
 
 
 @function("normal")
-def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, **options: Any
-) -> Tensor:
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
     refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
     refuse_if(not spread and std < 0, "negative spread", std)
     if not spread and not isinstance(mean, Tensor):
-        wanted = chosen(dtype, default_dtype())
-        return sized(size, wanted, lambda n: g.normal(n, wanted.numpy, float(mean), float(std)), **options)
+        return sized(size, lambda n, kind: g.normal(n, kind, float(mean), float(std)), **options)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     shape = np.broadcast_shapes(*(x.shape for x in given))
     drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
@@ -139,15 +133,9 @@ _FILLED: dict[str, Callable[..., Any]] = {
 }
 
 
-def _filling(name: str, draw: Callable[..., Any]) -> None:
-    def made(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
-        return refilled(self, draw(self, generator or DEFAULT, *args, **kwargs), name)
-
-    method(name)(made)
-
-
-for _name, _draw in _FILLED.items():
-    _filling(_name, _draw)
+@methods(*_FILLED)
+def filled(self: Tensor, *args: Any, generator: Generator | None = None, op: str, **kwargs: Any) -> Tensor:
+    return refilled(self, _FILLED[op](self, generator or DEFAULT, *args, **kwargs), op)
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:

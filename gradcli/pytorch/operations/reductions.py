@@ -14,11 +14,10 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.missing import MissingError
+from gradcli.pytorch.messages import MissingError, refuse_if, warn
+from gradcli.pytorch.names import found, method, methods, return_type
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import Recorder, apply
-from gradcli.pytorch.registry import found, method, return_type
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
@@ -46,53 +45,42 @@ def _node(name: str, n: Node, axes: Axes) -> Node:
     return construct.reduce(name, n, axes)
 
 
-def _reduced(name: str) -> None:
-    def made(
-        input: Tensor,
-        dim: Any = ...,  # not given, which has another name than None
-        keepdim: bool = False,
-        *,
-        dtype: Any = None,
-        axis: Any = None,
-        keepdims: bool = False,
-    ) -> Tensor:
-        dim, keepdim = dim if axis is None else axis, keepdim or keepdims
-        if isinstance(dim, dtypes.dtype):
-            dim, dtype = ..., dim
-        x = real(input) if name == "logsumexp" else to(input, dtype)
-        refuse_if(name == "mean" and not x.is_floating_point(), "mean of whole numbers", x.dtype.word)
-        refuse_if(name == "logsumexp" and dim in (..., None), "no axis", name)
-        axes = axes_of(dim, x.dim())
-        if name in ("amax", "amin"):
-            _refuse_empty(name, input, None if dim in (..., None, (), []) or not axes else axes[0])
-        grad = f"{name.capitalize()}Backward{int(dim is not ...)}" if name in ("sum", "mean", "prod") else None
-        return _over(name, x, axes, keepdim, lambda n: _node(name, n, axes), name=grad)
-
-    method(name)(made)
-
-
-for _name in ("sum", "mean", "prod", "logsumexp", "amax", "amin"):
-    _reduced(_name)
+@methods("sum", "mean", "prod", "logsumexp", "amax", "amin")
+def reduced(
+    input: Tensor,
+    dim: Any = ...,  # not given, which has another name than None
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+    op: str,
+) -> Tensor:
+    dim, keepdim = dim if axis is None else axis, keepdim or keepdims
+    if isinstance(dim, dtypes.dtype):
+        dim, dtype = ..., dim
+    x = real(input) if op == "logsumexp" else to(input, dtype)
+    refuse_if(op == "mean" and not x.is_floating_point(), "mean of whole numbers", x.dtype.word)
+    refuse_if(op == "logsumexp" and dim in (..., None), "no axis", op)
+    axes = axes_of(dim, x.dim())
+    if op in ("amax", "amin"):
+        _refuse_empty(op, input, None if dim in (..., None, (), []) or not axes else axes[0])
+    grad = f"{op.capitalize()}Backward{int(dim is not ...)}" if op in ("sum", "mean", "prod") else None
+    return _over(op, x, axes, keepdim, lambda n: _node(op, n, axes), name=grad)
 
 
-def _spread(name: str) -> None:
-    def made(
-        input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
-    ) -> Tensor:
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        refuse_if(not input.is_floating_point(), "variance of whole numbers")
-        axes = axes_of(dim, input.dim())
-        less = correction if correction is not None else int(unbiased)
-        if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
-            warn("degrees of freedom", name)
-        return _over(name, input, axes, keepdim, lambda n: construct.spreadness(name, n, axes, less), settings=(less,))
-
-    method(name)(made)
-
-
-_spread("std")
-_spread("var")
+@methods("std", "var")
+def spread(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None, op: str
+) -> Tensor:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    refuse_if(not input.is_floating_point(), "variance of whole numbers")
+    axes = axes_of(dim, input.dim())
+    less = correction if correction is not None else int(unbiased)
+    if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
+        warn("degrees of freedom", op)
+    return _over(op, input, axes, keepdim, lambda n: construct.spreadness(op, n, axes, less), settings=(less,))
 
 
 @method("norm")
@@ -120,16 +108,10 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
     return construct.reduce("sum", size**power, axes) ** (1 / power)
 
 
-def _any_all(name: str) -> None:
-    def made(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
-        axes = axes_of(dim if axis is None else axis, input.dim())
-        return new(np.asarray(getattr(np, name)(input._a != 0, axis=axes, keepdims=keepdim)))
-
-    method(name)(made)
-
-
-_any_all("any")
-_any_all("all")
+@methods("any", "all")
+def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
+    axes = axes_of(dim if axis is None else axis, input.dim())
+    return new(np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim)))
 
 
 # Extremes
@@ -162,55 +144,46 @@ def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
     return places if keepdim else np.squeeze(places, at)
 
 
-def _extreme(name: str, pairwise: str, number: int) -> None:
-    """Register an extreme of all elements, along an axis, or of two tensors."""
-    kind = return_type(name)
-    word = name.capitalize()
-
-    def made(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None) -> Any:
-        dim = axis if dim is None else dim
-        other = dim if isinstance(dim, Tensor) else other
-        if other is not None:
-            return pointwise(pairwise, input, other)
-        refuse_if(name == "median" and is_boolean(input), "no kernel", "median_cpu", "Bool")
-        if name == "median" and dim is None and not input.numel():
-            raise MissingError("torch.median(…) of no elements")
-        _refuse_empty(name, input, dim)
-        if dim is None:
-            whole = partial(_extremum, name, axes=axes_of(None, input.dim()), ties="even")
-            return apply(name, whole, (input,), (), f"{word}Backward{1 - number}")
-        at = axis_of(dim, input.dim())
-
-        def along(n: Node) -> Node:
-            return kept(_extremum(name, n, (at,), "first"), n, (at,), keepdim)
-
-        make = along if input.dim() else of_scalar(along)
-        values = apply(f"{name}_dim", make, (input,), (at, keepdim), f"{word}Backward{number}")
-        return found(kind, values, _places(name, input, at, keepdim))
-
-    method(name)(made)
+_KINDS = {op: return_type(op) for op in ("max", "min", "median")}
 
 
-_extreme("max", "maximum", 0)
-_extreme("min", "minimum", 0)
-_extreme("median", "", 1)
+@methods(*_KINDS)
+def extreme(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None, op: str
+) -> Any:
+    """Return an extreme of all elements, along an axis, or of two tensors."""
+    dim = axis if dim is None else dim
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return pointwise(f"{op}imum", input, other)
+    is_median = op == "median"
+    refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
+    if is_median and dim is None and not input.numel():
+        raise MissingError("torch.median(…) of no elements")
+    _refuse_empty(op, input, dim)
+    names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]
+    if dim is None:
+        whole = partial(_extremum, op, axes=axes_of(None, input.dim()), ties="even")
+        return apply(op, whole, (input,), (), names[not is_median])
+    at = axis_of(dim, input.dim())
+
+    def along(n: Node) -> Node:
+        return kept(_extremum(op, n, (at,), "first"), n, (at,), keepdim)
+
+    make = along if input.dim() else of_scalar(along)
+    values = apply(f"{op}_dim", make, (input,), (at, keepdim), names[is_median])
+    return found(_KINDS[op], values, _places(op, input, at, keepdim))
 
 
-def _extreme_place(name: str) -> None:
-    def made(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None) -> Tensor:
-        dim = axis if dim is None else dim
-        refuse_if(is_boolean(input), "place among booleans", name)
-        _refuse_empty(name, input, dim)
-        at = axis_of(dim or 0, input.dim())
-        whole = dim is None or not input.dim()
-        found = getattr(np, name)(input._a) if whole else _places(name[3:], input, at, keepdim)
-        places = of_array(np.asarray(found, np.int64))
-        if Recorder.explains:
-            note_lost(places, (input,), name)
-        return places
-
-    method(name)(made)
-
-
-_extreme_place("argmax")
-_extreme_place("argmin")
+@methods("argmax", "argmin")
+def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
+    dim = axis if dim is None else dim
+    refuse_if(is_boolean(input), "place among booleans", op)
+    _refuse_empty(op, input, dim)
+    at = axis_of(dim or 0, input.dim())
+    whole = dim is None or not input.dim()
+    found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
+    places = of_array(np.asarray(found, np.int64))
+    if Recorder.explains:
+        note_lost(places, (input,), op)
+    return places

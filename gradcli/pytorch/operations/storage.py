@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import warn_once
-from gradcli.pytorch.missing import MissingError
-from gradcli.pytorch.registry import method
+from gradcli.pytorch.messages import MissingError, warn_once
+from gradcli.pytorch.names import method
 from gradcli.pytorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]

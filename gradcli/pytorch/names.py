@@ -1,18 +1,91 @@
-"""Finding names: a function or method that is but a row of the vocabulary is found there by its name."""
+"""Names: what `torch` has and what are methods of tensors, registered or found.
+
+A function or method that is but a row of the vocabulary is not written: it is found there by its name.
+"""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.missing import missing
+from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.registry import with_out
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.refusals import check_tensors
+from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
+
+F = TypeVar("F", bound=Callable[..., Any])
+TORCH: dict[str, Any] = {}  # what `torch` has by name
+
+
+def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function that can write its result into a tensor that is given as `out`."""
+
+    @wraps(made)
+    def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            try:
+                return made(*args, **kwargs)
+            except AttributeError as error:
+                check_tensors(made, name, args, str(error))
+                raise
+        from gradcli.pytorch.operations.inplace import into
+
+        return into(out, name, lambda: made(*args, **kwargs), args)
+
+    return call
+
+
+def method(*names: str) -> Callable[[F], F]:
+    """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
+
+    def register(made: F) -> F:
+        for name in names:
+            setattr(Tensor, name, _called(made, names[0]))
+        return made
+
+    return register
+
+
+def methods(*names: str) -> Callable[[Any], None]:
+    """Register a method under several names, each of which it is told as `op`."""
+
+    def register(made: Any) -> None:
+        for name in names:
+            own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
+            own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
+            method(name)(own)
+
+    return register
+
+
+def function(*names: str) -> Callable[[F], F]:
+    """Register a function of `torch`."""
+
+    def register(made: F) -> F:
+        TORCH.update(dict.fromkeys(names, _called(made, names[0])))
+        return made
+
+    return register
+
+
+def _called(made: F, name: str) -> F:
+    """Let a function that has no name say the one that it is found by, where an argument does not fit."""
+    if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
+        made.__name__ = made.__qualname__ = name
+    return made
+
+
+# What is found by its name
 
 
 def _named(name: str, module: str) -> Callable[..., Any] | None:
@@ -52,7 +125,7 @@ def method_named(name: str) -> Callable[..., Any] | None:
     return found
 
 
-def method(x: Tensor | type[Tensor], name: str) -> Any:
+def found_method(x: Tensor | type[Tensor], name: str) -> Any:
     """Return a method that is found by its name, and keep it where it is found from now on.
 
     Errors: `MissingError` for one that there is not; `AttributeError` for what Python asks for by itself.
@@ -85,3 +158,26 @@ def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return AttributeError(f"module '{module}' has no attribute '{name}'")
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
+
+
+# What returns several tensors under names: `torch.return_types`
+
+
+def return_type(name: str, *fields: str) -> Any:
+    """Return the type of a result that has values and indices, or other fields."""
+    made = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
+    made.__repr__ = _text  # type: ignore[assignment]
+    return made
+
+
+def _text(self: Any) -> str:
+    lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{lines})"
+
+
+def found(kind: Any, values: Any, places: Any) -> Any:
+    """Return values and where they were found."""
+    indices = of_array(np.asarray(places, np.int64))
+    if Recorder.explains:
+        note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
+    return kind(values, indices)
