@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, spelled, tensor_like
+from gradcli.pytorch.calls import called, in_order, tensor_like
 from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
@@ -71,7 +71,7 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     """Return a result in the dtype of the tensor that takes it, which has its shape."""
     found = result
     if found._a.dtype != x._a.dtype:
-        wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+        wanted = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
         fits = x._a.dtype != bool and (found._a.dtype.kind != "f" or x._a.dtype.kind == "f")
         refuse_if(not fits, "dtype of what is written", found.dtype.word, wanted)
         found = to(result, x.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, tensor_like, typed
+from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.names import function, method
@@ -222,7 +222,7 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
     refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
-    refuse_if(not is_boolean(mask), "mask that is none", spelled(mask))
+    refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
     given = (input, mask, value if is_tensor else number(value, dtype))
     return apply(
         "masked_fill",
