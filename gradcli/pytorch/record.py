@@ -305,9 +305,7 @@ def apply(
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
         result = np.ascontiguousarray(result)
-    out = Make.tensor(result)
-    if Mode.maps:
-        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
+    out = mapped(Make.tensor(result), operands)
     if recipe.is_view:
         _show(out, operands, recipe)
     if Mode.grad:
@@ -319,6 +317,13 @@ def apply(
         from gradcli.pytorch.cuts import note_lost
 
         note_lost(out, operands, op)
+    return out
+
+
+def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
+    """Return a result, which is an element of the outermost `vmap` of which one of its operands is."""
+    if Mode.maps:
+        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
     return out
 
 
