@@ -13,7 +13,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, tensor_like
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
@@ -173,8 +173,8 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
-    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
-        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
+    is_number = isinstance(value, Tensor | int | float | np.integer | np.bool_)
+    refuse_if(not is_number, "kind of what is assigned", typename(value), self.dtype.tensor)
     if key is False:
         return
     if (chosen := flag(key)) is not None:
@@ -283,8 +283,7 @@ def turned(self: Tensor, *args: Any, op: str) -> Tensor:
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
     refuse_if(self.requires_grad, "resized leaf")
-    if not self.is_contiguous() or math.prod(shape) > self.numel():
-        raise MissingError("resize_(…) to more elements")
+    missing_if(not self.is_contiguous() or math.prod(shape) > self.numel(), "resize_(…) to more elements")
     self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
     return self
 
@@ -294,8 +293,8 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
     refuse_if(Mode.grad and own, "out requires grad", name)
     found: Any = compute()
-    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
-        raise MissingError(f"{name}(out=…) of several tensors")
+    is_one = isinstance(found, Tensor) and isinstance(out, Tensor)
+    missing_if(not is_one, f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     _write(out, found._a, name, False)

@@ -12,7 +12,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact
 from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import MissingError, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.names import found, function, method, return_type
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
@@ -90,8 +90,7 @@ def _corner(src: Any, index: Tensor) -> Any:
 def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
-    if reduce is not None:
-        raise MissingError("scatter(reduce=…)", "did you mean `scatter_add`?")
+    missing_if(reduce is not None, "scatter(reduce=…)", "did you mean `scatter_add`?")
     return _filled(input, _each(input, dim, index), _corner(value if src is None else src, index), "scatter")
 
 
