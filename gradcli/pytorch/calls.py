@@ -19,7 +19,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.gradnames import TABLES, grad_name
+from gradcli.pytorch.facts import TABLES, grad_name
 from gradcli.pytorch.messages import missing_if, refuse_if, typename, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply

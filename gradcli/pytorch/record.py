@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
+from gradcli.pytorch.facts import edges_shown, grad_name, saved
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order, tensor_like
-from gradcli.pytorch.gradnames import capitals
+from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
