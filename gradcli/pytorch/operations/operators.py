@@ -71,7 +71,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
     given = operands(dtype, input, other)
-    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
+    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, (dtype.name, rounding_mode), "DivBackward2")
 
 
 def _no_zeros(a: Any, b: Any) -> None:
