@@ -45,7 +45,7 @@ def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer
 
 
 def _answered(error: BaseException, at: Failure) -> Answer | None:
-    subjects = getattr(error, "subjects", None)  # errors of ours that know them have a kind
+    subjects: Any = getattr(error, "subjects", None)  # errors of ours that know them have a kind
     tell = None if subjects is None else getattr(kinds, error.kind.replace(" ", "_"), None)  # type: ignore[attr-defined]
     if tell is not None:
         return tell(at, *subjects)  # type: ignore[no-any-return]
