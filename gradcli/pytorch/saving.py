@@ -21,7 +21,8 @@ import numpy as np
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.messages import missing_if, refuse_if, told, typename
 from gradcli.pytorch.nn.module import Parameter
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.operations.creation import rebuilt
+from gradcli.pytorch.tensor import Tensor
 
 _STRUCTURE = "gradcli.json"
 _CONTAINERS: dict[str, Any] = {"ordered": OrderedDict, "counter": Counter, "dict": dict}
@@ -133,7 +134,7 @@ class _Maker:
     ) -> Any:
         self._check(f"numpy._core.multiarray.{'scalar' if scalar else '_reconstruct'}" if grad is None else "")
         array = np.load(io.BytesIO(self.archive.read(f"{number}.npy")), allow_pickle=False)
-        return array[()] if scalar else array if grad is None else _tensor(array, grad, parameter)
+        return array[()] if scalar else array if grad is None else rebuilt(parameter, array, grad)
 
     def _object(self, name: str, holds: list[Any], place: int) -> Any:
         self._check(name.removeprefix("builtins."))
@@ -156,12 +157,6 @@ def _more(name: str) -> Exception:
     return pickle.UnpicklingError(told("more than weights", name, "\x1b[1m", "\x1b[0m"))
 
 
-def _tensor(array: Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
-    found = of_array(array)
-    found._requires = requires_grad
-    return Parameter(found, requires_grad) if is_parameter else found
-
-
 class _Reader(pickle.Unpickler):
     """Reads the index of a PyTorch file: it knows tensors and ordered dictionaries, and makes nothing else."""
 
@@ -182,7 +177,7 @@ class _Reader(pickle.Unpickler):
 
 def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, *_: Any) -> Tensor:
     strides = tuple(n * storage.itemsize for n in stride)
-    return _tensor(np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
+    return rebuilt(False, np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
 
 
 _KNOWN: dict[str, Any] = {
