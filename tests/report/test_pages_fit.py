@@ -64,8 +64,8 @@ PAGES = {
     "long chain": (f"backward '{CHAIN}' --at x=1", 60),
     "chain steps": (f"backward '{SHORT_CHAIN}' --at x=1 --steps", 80),
     "long names": (
-        "backward 'a_long_name_of_a_variable=the_first_input**2; the_output=a_long_name_of_a_variable*the_second_input' "
-        "--at the_first_input=1.5,the_second_input=2",
+        "backward 'a_long_name_of_a_variable=the_first_input**2; the_output=a_long_name_of_a_variable*the_second_input'"
+        " --at the_first_input=1.5,the_second_input=2",
         60,
     ),
     "softmax jacobian": ("jacobian 'p=softmax(z)' --shape z=3", 60),
