@@ -118,10 +118,11 @@ def functional_named(name: str) -> Callable[..., Any] | None:
 def method_named(name: str) -> Callable[..., Any] | None:
     """Return a method of tensors that is found by its name: a row, or what is done in place."""
     found, base = _named(name, "Tensor"), name.removesuffix("_")
-    if found is None and base != name and not name.startswith("_") and (vars(Tensor).get(base) or method_named(base)):
+    made = None if found or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
+    if made is not None:
         from gradcli.pytorch.operations.inplace import in_place
 
-        found = in_place(name)
+        found = in_place(name, made)
     return found
 
 

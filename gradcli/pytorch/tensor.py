@@ -138,6 +138,7 @@ class Tensor(metaclass=_Methods):
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        refuse_if(Mode.transforms, "requires_grad_ in a transform")
         refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of whole numbers")
         self.requires_grad = requires_grad
         return self
@@ -166,6 +167,7 @@ class Tensor(metaclass=_Methods):
         self._grad = None
 
     def retain_grad(self) -> None:
+        refuse_if(Mode.transforms, "retain_grad in a transform")
         refuse_if(not self.requires_grad, "retain_grad without a gradient")
         if (step := self._step) is not None:
             step.retained = weakref.ref(self)

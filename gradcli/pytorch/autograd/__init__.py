@@ -34,6 +34,7 @@ def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
+    refuse_if(Mode.transforms, "backward in a transform")
     chosen = None if inputs is None else _chosen(inputs, "backward")
     call = _begun(tensors, grad_tensors, retain_graph, create_graph)
     if create_graph:

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, tensor_like
+from gradcli.pytorch.calls import called, in_order
 from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
@@ -227,30 +227,23 @@ Tensor.__setitem__ = setitem
 # What a method without the underscore does out of place
 
 
-def in_place(name: str) -> Callable[..., Tensor] | None:
-    """Return the method that does in place what a method without the underscore does out of place."""
-    made = getattr(Tensor, name.removesuffix("_"), None)
-    return made and _changing(name, made)
-
-
 _OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
 
 
-def _changing(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
+def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return the method that does in place what another does out of place."""
+
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
-    def operate(self: Tensor, other: Any) -> Tensor:
-        return call(self, other) if tensor_like(other) else NotImplemented
-
     call.__name__ = name
-    return operate if name.startswith("__") else call
+    return operators.operator(call) if name.startswith("__") else call
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
-    setattr(Tensor, f"__i{_name}__", _changing(f"__i{_name}__", operators.OPERATORS[_name]))
+    setattr(Tensor, f"__i{_name}__", in_place(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
 def numbered(found: Tensor) -> Tensor:
