@@ -12,13 +12,11 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order
-from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
-from gradcli.pytorch.operations.creation import in_memory
 from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
@@ -125,7 +123,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 # All numbers replaced
 
 
-def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
+def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
     check(x)
     other = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
@@ -148,7 +146,7 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
 
 @method("copy_")
 def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    return _replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
+    return replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
 
 
 @method("fill_")
@@ -156,16 +154,10 @@ def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     rank = value.dim() if isinstance(value, Tensor) else 0
     refuse_if(rank, "fill with an array", rank)
-    return _replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
+    return replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
-method("zero_")(lambda self: _replaced(self, 0, "zero_", "ZeroBackward0"))
-
-
-def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
-    """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
-    name = f"{capitals(how)}Backward{2 if how in ('random_', 'bernoulli_') else 0}"
-    return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
+method("zero_")(lambda self: replaced(self, 0, "zero_", "ZeroBackward0"))
 
 
 # Elements and parts replaced
