@@ -61,6 +61,7 @@ def methods(*names: str) -> Callable[[Any], None]:
 
     def register(made: Any) -> None:
         for name in names:
+            # A function for each, so that Python's errors say its name.
             own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
             own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
             method(name)(own)

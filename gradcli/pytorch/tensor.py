@@ -211,6 +211,7 @@ class Tensor(metaclass=_Methods):
         return self._number(".item()")
 
     def _number(self, how: str) -> Any:
+        refuse_if(self._a.size != 1, "number of several elements")
         check_unmapped("item of a map", self)
         cut(self, how)
         return self._a.item()
@@ -218,14 +219,10 @@ class Tensor(metaclass=_Methods):
     def __float__(self) -> float:
         if self._a.size == 1 and self.requires_grad:
             warn_once("scalar of what requires grad")
-        return float(self._single("float()"))
+        return float(self._number("float()"))
 
     def __int__(self) -> int:
-        return int(self._single("int()"))
-
-    def _single(self, how: str) -> Any:
-        refuse_if(self._a.size != 1, "number of several elements")
-        return self._number(how)
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
         refuse_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no whole number")
