@@ -270,7 +270,7 @@ class _Maker(Recorded):
                 name = self.fresh(_nameless((*self.names.values(), *outputs, *self.targets.values())))
             outputs[name] = node
             self.roots.append(name)
-            own = decimal(np.asarray(v)[..., 0])
+            own = decimal(v._a[..., 0])
             self.v[name] = self.v[name] + own if name in self.v else own
         return outputs
 
