@@ -158,12 +158,48 @@ BY_TEXT: dict[str, Tells] = {
     "multi-target not supported": operands.loss("one class for each sample", 1, ".flatten()"),
     r"[Tt]arget size \(.*input size": operands.loss("the target in the input's shape", 1, ".reshape({}.shape)"),
     "between 0 and 1": operands.loss("probabilities, torch.sigmoid(…)", 0, "torch.sigmoid("),
-    "Found dtype Long but expected Float": operands.loss("real numbers", 1, ".float()"),
+    "Found dtype Long but expected Float|target with class probabilities": operands.loss("real numbers", 1, ".float()"),
     r"cannot assign '.*' as parameter": operands.parameter,
     "should be an iterable of Tensors": _says(
         "an optimizer changes several tensors.", "a list of them", operands.listed
     ),
     "empty parameter list": operands.no_parameters,
     "to return a scalar Tensor": operands.vector_result,
+    r"output with shape (\[.*?\]) doesn't match the broadcast shape (\[.*?\])": _says(
+        "{line} changes what has the shape {0}, and there is no room in it for a result of the shape {1}.",
+        "a new tensor in its place",
+        lambda at, *_: updates.out_of_place(at.text),
+    ),
+    "view size is not compatible": _says(
+        "a view shows numbers in the order in which they lie in memory, and these lie in another one.",
+        "reshape, which copies them where it must",
+        operands.reshaped,
+    ),
+    r"shape '(\[.*?\])' is invalid for input of size (\d+)": _says(
+        "{1} numbers do not fill the shape {0}.", "sizes whose product is {1}; -1 stands for the one that is left"
+    ),
+    r"Target (-?\d+) is out of bounds": _says(
+        "the target names class {0}, and there are no scores for it: classes are counted from 0.",
+        "a score for each class, or targets that begin at 0",
+    ),
+    r"to have (\d+) channels, but got (\d+) channels": operands.channels,
+    "more than 1 value per channel": _says(
+        "the mean of one number is the number itself, and it has no spread to be divided by.",
+        "several samples at once; or .eval(), which takes the means that training has left",
+    ),
+    r"before Module.__init__\(\)": _says(
+        "a module keeps its parameters and layers in what Module.__init__ makes, which has not run yet.",
+        "call it first",
+        lambda at: at.text.replaced(at.text.statement, "super().__init__()", at.text.of(at.text.statement)),
+    ),
+    "non-static forward method": _says(
+        "a Function has no instances: what it keeps between forward and backward, it keeps in ctx.",
+        "@staticmethod above both, and .apply(…) of the class itself",
+    ),
+    r"Jacobian mismatch.*numerical:tensor\((?!.*float64)": _says(
+        "a difference of two numbers that agree in most of float32's 7 digits has few digits left.",
+        "float64, in which it has more",
+        operands.doubled,
+    ),
     r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at .* (\d+)": operands.broadcast,
 }

@@ -43,7 +43,7 @@ def _answered(error: BaseException, at: Failure) -> Answer | None:
     kind = getattr(error, "kind", None)
     if kind in BY_KIND:
         return BY_KIND[kind](at, *error.subjects)  # type: ignore[attr-defined]
-    known = ((re.search(part, at.message), tell) for part, tell in BY_TEXT.items())
+    known = ((re.search(part, at.message, re.DOTALL), tell) for part, tell in BY_TEXT.items())
     return next((tell(at, *match.groups()) for match, tell in known if match), None)
 
 
