@@ -161,9 +161,9 @@ def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]
     if loss is None:
         return []
     for call in text.calls("argmax", "max"):
-        scores = text.operand(call) or call
-        while called(scores) in _PROBABLE:
-            scores = text.operand(scores) or scores
+        scores: ast.AST = text.operand(call) or call
+        while isinstance(scores, ast.Call) and called(scores) in _PROBABLE:
+            scores = text.operand(scores) or ast.Pass()
         known = _shape(at, scores)  # unless they are computed in the line
         for label in ast.walk(loss[1]):
             x, own = at.value(label), _shape(at, label)
