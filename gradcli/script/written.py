@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from itertools import islice
+from operator import add, mul, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,8 @@ Array = np.ndarray[Any, Any]
 Meaning = Callable[[str], Node | None]  # the node of a name
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Node, Node], Node]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.Pow: lambda a, b: a**b,
-    ast.MatMult: matmul,
-}
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow, ast.MatMult: matmul,
+}  # fmt: skip
 _MANY = 4  # operations of what is rather written as its call
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gradcli.guide.messages import find
 from gradcli.pytorch.session import Script
+from gradcli.script.errors import kinds
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.kinds import BY_KIND
 from gradcli.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -43,9 +43,9 @@ def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer
 
 
 def _answered(error: BaseException, at: Failure) -> Answer | None:
-    kind = getattr(error, "kind", None)
-    if kind in BY_KIND:
-        return BY_KIND[kind](at, *error.subjects)  # type: ignore[attr-defined]
+    tell: Any = getattr(kinds, getattr(error, "kind", "").replace(" ", "_"), None)
+    if tell is not None:
+        return tell(at, *error.subjects)  # type: ignore[attr-defined,no-any-return]
     known = ((re.search(pattern, at.message, re.DOTALL), row) for pattern, row in _answers().items())
     return next((_told(at, row, *match.groups()) for match, row in known if match), None)
 
