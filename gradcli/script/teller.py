@@ -68,6 +68,7 @@ class Teller:
         try:
             with _room():
                 told.recorded = recorded(call, told.names, self.script.source)
+                told.kept = {name: g._a.copy() for name, g in told.recorded.kept_gradients().items()}
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
