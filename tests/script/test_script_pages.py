@@ -241,6 +241,7 @@ def test_own_functions_stand_in_the_chain_with_others(run):
     ("text", "said"),
     [
         ("y = x.sqrt() * 0\ny.sum().backward()\n", "nan: it arises in sqrt (line 3, `y = x.sqrt() * 0`), whose local"),
+        ("y = x.sqrt()*x.sign()\ny.sum().backward()\n", "whose local derivative is not finite there: 0·inf is nan"),
         (
             "h = torch.exp(x + 100)\ny = h / h\ny.sum().backward()\n",
             "in exp (line 3, `h = torch.exp(x + 100)`), whose val",

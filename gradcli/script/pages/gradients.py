@@ -143,4 +143,7 @@ def _arose(call: Call, told: Told) -> str:
     found = first or step
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
     what = "value" if first is not None and first is not step else "local derivative"
-    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there"
+    g, *passed = (getattr(a, "_a", a) for a in (call.passing[0], *call.passing[1]) if a is not None)
+    hidden = found is step and not step.is_own and (g == 0).any() and any(np.isnan(a).any() for a in passed)
+    where = told.code(found.line).rstrip(",")
+    return f"it arises in {op} ({where}), whose {what} is not finite there{': 0·inf is nan' * bool(hidden)}"
