@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
-
-import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import optimise
 from gradcli.graph.shapes import Shape
-
-Array = np.ndarray[Any, Any]
 
 _CALL = 2**14  # elements at least of a call that is worth a thread
 

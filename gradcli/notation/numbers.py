@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-Array = np.ndarray[Any, Any]
+from gradcli.graph.array import Array
 
 
 def number_text(value: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.construct import (
     Index,
     diagonal,
@@ -20,7 +21,7 @@ from gradcli.graph.construct import (
 )
 from gradcli.graph.matrices import triangle
 from gradcli.graph.node import Node, cast
-from gradcli.graph.operation import Array, Operation
+from gradcli.graph.operation import Operation
 from gradcli.graph.places import Places, put, take
 from gradcli.graph.shapes import Shape
 

@@ -220,6 +220,25 @@ with tempfile.TemporaryDirectory() as d:
     print(other.load_state_dict(torch.load(p)), torch.equal(net.weight, other.weight))
     torch.save({"x": torch.arange(3), "epoch": 5, "l": [1.5, "a", None, True]}, p)
     print(torch.load(p))
+# --- save and load modules
+import tempfile, os
+import numpy as np
+net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.LayerNorm(3)).eval()
+net.again, net.own, net.device = net[0], {"size": torch.Size([2]), 1: (2, {3})}, torch.device("cpu")
+with tempfile.TemporaryDirectory() as d:
+    p = os.path.join(d, "m.pt")
+    for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {torch.float64}, [net[0].weight] * 2):
+        torch.save(saved, p)
+        try:
+            print(torch.load(p) == saved)
+        except Exception as e:
+            print(type(e), e)
+        print(type(torch.load(p, weights_only=False)))
+    torch.save(net, p)
+    other = torch.load(p, weights_only=False)
+    print(other, other.again is other[0], other.own, other.device, other.training)
+    x = torch.ones(1, 2)
+    print(other[3](other[1](other[0](x))).equal(net[3](net[1](net[0](x)))), other[0].weight.requires_grad)
 # --- maximize
 for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
     w = torch.tensor([1., -2.], requires_grad=True)
