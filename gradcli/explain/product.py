@@ -68,7 +68,8 @@ def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     shown = range(len(columns)) if zeros <= _ZEROS else sorted(j for _, j in cells)
     lines = tuple(Line((Partial(row, columns[j]), cells.get((0, j), _ZERO))) for j in shown)
     some = f"The other {zeros:,} of {len(columns):,}" if lines else f"All {zeros:,}"
-    return [Equations(lines)] * bool(lines) + [Text((f"{some} derivatives are 0.",))] * (len(lines) < len(columns))
+    counted = [Text((f"{some} derivatives are 0.",))] if len(lines) < len(columns) else []
+    return [*([Equations(lines)] if lines else []), *counted]
 
 
 def definitions(where: Mapping[str, Any], section: str = "jacobian") -> list[Section]:
