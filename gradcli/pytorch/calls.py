@@ -19,8 +19,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.gradnames import TABLES, grad_name
-from gradcli.pytorch.messages import MissingError, builtin_name, refusal, refuse_if, warn_once
+from gradcli.pytorch.facts import TABLES, grad_name
+from gradcli.pytorch.messages import builtin_name, missing_if, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes, listed
@@ -183,8 +183,8 @@ class Parameters:
         if self.rest and len(args) > len(self.places):
             found[self.rest] = listed(args[len(self.places) :])
         for keyword, value in kwargs.items():
-            if keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel"):
-                raise MissingError(f"{name}({keyword}=…)")
+            is_missing = keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel")
+            missing_if(is_missing, f"{name}({keyword}=…)")
             own = self.names.get(keyword, "")
             if not own or own in found:
                 wrong = "multiple values for argument" if own else "an unexpected keyword argument"
@@ -258,12 +258,7 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
         refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
     refuse_if(kernel, "no kernel", kernel, first.dtype.word)
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
-        raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
-
-
-def spelled(x: Tensor) -> str:
-    """Return what PyTorch's C++ calls a tensor's dtype."""
-    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
+        raise RuntimeError(f"expected dtype {first.dtype.in_c} for `end` but got dtype {others[0].dtype.in_c}")
 
 
 def _axes(value: Any, rank: int) -> Any:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.facts import edges_shown, grad_name, saved
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
@@ -161,8 +161,7 @@ class Edge:
 
 def _first(found: Any) -> Any:
     """Return what stands first where a hook has returned several."""
-    if found is not None and not isinstance(found, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    refuse_if(found is not None and not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
     return found and found[0]
 
 
@@ -219,7 +218,7 @@ class Step(Edge):
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     def passed(self, g: Any, create: bool) -> list[Any]:
-        """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
+        """Return what goes to each edge for a gradient `g`: tensors, which may be recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
         kept = self.kept or [*found, None]
         if self.packed:
@@ -233,7 +232,7 @@ class Step(Edge):
             places = zip(kept, (*self.edges, self), strict=True)
             own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
         else:
-            own = self.pull.program([*kept, g])
+            own = map(Make.tensor, self.pull.program([*kept, g._a]))
         for i, p in zip(self.pull.active, own, strict=True):
             found[i] = p
         return found
@@ -305,9 +304,7 @@ def apply(
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
         result = np.ascontiguousarray(result)
-    out = Make.tensor(result)
-    if Mode.maps:
-        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
+    out = mapped(Make.tensor(result), operands)
     if recipe.is_view:
         _show(out, operands, recipe)
     if Mode.grad:
@@ -319,6 +316,13 @@ def apply(
         from gradcli.pytorch.cuts import note_lost
 
         note_lost(out, operands, op)
+    return out
+
+
+def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
+    """Return a result, which is an element of the outermost `vmap` of which one of its operands is."""
+    if Mode.maps:
+        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
     return out
 
 
@@ -347,8 +351,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         for i, x in enumerate((*operands, out)):
             a = x if isinstance(x, np.ndarray) else x._a
             if i in needed and x is not a:
-                if x._inference:
-                    raise refusal("inference tensor saved")
+                refuse_if(x._inference, "inference tensor saved")
                 step.checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
             step.kept.append(None if i not in reads else a if i in needed else a.copy("K"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import Number, spelled
+from gradcli.pytorch.calls import Number
 from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
 
@@ -105,7 +105,7 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Refuse a weight and a bias of other types than the input's."""
     own = input if bias is None else bias
-    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", spelled(input), spelled(own))
+    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, own.dtype.in_c)
     other = input._a.dtype != weight._a.dtype
     single = other and input._a.dtype == "float32"
     refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)

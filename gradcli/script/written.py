@@ -127,6 +127,11 @@ class CallOf(NamedTuple):
         return f"{self.function}({', '.join(parts)})"
 
     @property
+    def is_pool(self) -> bool:
+        """Whether it takes windows together: what it computes is no formula to read."""
+        return "pool" in self.function
+
+    @property
     def can_be_typed(self) -> bool:
         """Whether it is a call of a function of the vocabulary, with more than an operand."""
         return self.function in FUNCTIONS and isinstance(self.settings, Given)
@@ -175,7 +180,8 @@ def _written(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
     writer = Notation(names)
     if call.function == "nll_loss":
         return _loss_of_classes(call, writer)
-    if not call.can_be_typed or written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names)) < _MANY:
+    size = written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names))
+    if not call.can_be_typed or (size < _MANY and not call.is_pool):
         return None
     return call.typed([writer.name(n) for n in call.operands])
 

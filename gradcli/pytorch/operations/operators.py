@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, tensor_like, typed
+from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.names import function, method
@@ -158,7 +158,7 @@ def bitwise_not(self: Tensor) -> Tensor:
 # The operators
 
 
-def _operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
+def operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
     return lambda self, other: made(self, other) if tensor_like(other) else otherwise
 
 
@@ -181,10 +181,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "rshift": _bitwise("rshift", np.right_shift),
 }
 for _name, _made in OPERATORS.items():
-    method(f"__{_name}__")(_operator(_made))
+    method(f"__{_name}__")(operator(_made))
 
 
-_eq, _ne = _operator(_ROWS["eq"]), _operator(_ROWS["ne"], True)
+_eq, _ne = operator(_ROWS["eq"]), operator(_ROWS["ne"], True)
 method("__eq__")(lambda self, other: _eq(self, as_tensor(other) if isinstance(other, np.ndarray) else other))
 method("__ne__")(_ne)
 method("__rtruediv__")(lambda self, other: self.reciprocal() * other)
@@ -222,7 +222,7 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
     refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
-    refuse_if(not is_boolean(mask), "mask that is none", spelled(mask))
+    refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
     given = (input, mask, value if is_tensor else number(value, dtype))
     return apply(
         "masked_fill",

@@ -28,9 +28,6 @@ _FACTORS = {
     "outer": {"self": 1, "vec2": 1},
 }
 
-# What C++ calls a dtype, where that is not what PyTorch does.
-_IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
-
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
@@ -58,7 +55,7 @@ def _of_different_dtypes(a: Tensor, b: Tensor, name: str) -> Exception:
     kind = {"DotBackward0": "dot", "MvBackward0": "mv", "BmmBackward0": "bmm"}.get(name, "mm")
     words = [a.dtype.word, b.dtype.word]
     refuse_if(kind == "bmm" and "Bool" in words, "no kernel", "bmm", "Bool")
-    return refusal(f"dtypes of {kind}", *([_IN_C.get(w, w.lower()) for w in words] if kind == "mm" else words))
+    return refusal(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
 
 
 def _product(name: str, a: Tensor, b: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
             own = passed[i] if i < len(passed) else None
             name = f"\0{k}.{i}"
             outputs[name] = node
-            v[name] = np.zeros(node.shape) if own is None else np.asarray(getattr(own, "_a", own))[..., 0].astype(float)
+            v[name] = np.zeros(node.shape) if own is None else own._a[..., 0].astype(float)
             called[name] = _backward(use, i, roots, len(recorded.v))
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 
