@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -34,6 +34,8 @@ def gradcheck(
     """
     given = leaves(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    for i in (i for i in wanted if given[i].dtype.name != "float64"):
+        warn("gradcheck in low precision", i)
     refuse_if(not wanted, "gradcheck of no input")
     with enable_grad():
         outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
@@ -75,7 +77,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     given = leaves(inputs)
     with enable_grad():
         outputs = leaves(func(*given))
-    weights = [zeros_like(y.detach()).uniform_(-1, 1).requires_grad_() for y in outputs] if grad_outputs is None else leaves(grad_outputs)
+    weights = leaves(grad_outputs)
+    if grad_outputs is None:
+        weights = [zeros_like(y.detach()).uniform_(-1, 1).requires_grad_() for y in outputs]
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]

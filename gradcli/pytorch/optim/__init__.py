@@ -98,10 +98,9 @@ class Optimizer:
             group.update(_settings_of(given))
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(_settings_of(group).items()))]
-        return "\n".join([*lines, ")"])
+        groups = [(i, sorted(_settings_of(group).items())) for i, group in enumerate(self.param_groups)]
+        shown = (f"Parameter Group {i}\n" + "".join(f"    {k}: {v}\n" for k, v in own) for i, own in groups)
+        return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
 
 
 def _settings_of(group: Mapping[str, Any]) -> dict[str, Any]:

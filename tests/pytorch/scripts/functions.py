@@ -301,3 +301,8 @@ try:
 except Exception as error:
     print(error)
 print(torch.rand(2))
+# --- gradcheck in float32
+x, y = torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.float64, requires_grad=True)
+print(torch.autograd.gradcheck(lambda a, b: a + b, (y, x), atol=1.0))
+net = nn.Linear(2, 1)
+print(torch.optim.SGD([{"params": [net.weight], "lr": 0.1}, {"params": [net.bias], "lr": 0.2}]))
