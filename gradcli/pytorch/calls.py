@@ -72,7 +72,7 @@ def is_boolean(x: Any) -> bool:
 
 def _computed_in(op: str, given: Sequence[Any]) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
-    own = next(x for x in given if isinstance(x, Tensor))._a.dtype
+    own = next((x._a.dtype for x in given if isinstance(x, Tensor)), np.dtype(int))
     dtype = dtypes.OF_NUMPY[own]
     if len(given) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in given):
         dtype = result_dtype(given)
@@ -177,7 +177,7 @@ class Parameters:
         places = tuple(map(encoded, [*self.places, *[self.rest] * len(args)], args))
         given = {_keyword(name, self.names, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
         named = tuple((k, encoded(k, v)) for k, v in given.items())
-        if args and not operands:
+        if args and (not operands or (isinstance(args[0], list) and self.kinds.get(self.places[0]) == "Node")):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         self.check(name, len(args), given)
 
@@ -222,7 +222,8 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = of_scalar(make)
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if known.is_definition or (row is not None and row.broadcasts):
-        given = [x for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, *Number))]
+        own = args[:1] if name in _OF_FIRST else (*args, *kwargs.values())
+        given = [x for x in own if isinstance(x, (Tensor, *Number))]
         make = typed(make, _computed_in(name, given).name)
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
@@ -248,6 +249,7 @@ def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
 # What makes whole numbers of whole numbers.
 _WHOLE = WHOLE | _CONDITIONS | {"addcmul", "clip", "hardtanh", "relu6", "threshold", "fix", "sgn", "nan_to_num"}
 _WHOLE |= {"clamp_min", "clamp_max", "fmax", "fmin"}
+_OF_FIRST = frozenset(("nan_to_num", "hardtanh"))  # whose bounds have no say in the dtype
 # What goes along one axis, also of a number.
 _ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
 # What PyTorch's errors call that which computes of real numbers alone, or of all but booleans.

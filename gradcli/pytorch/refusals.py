@@ -19,8 +19,18 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
         if not isinstance(given, Tensor) and (
             not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
         ):
-            kind = typename(given)
-            raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
+            raise _no_tensor(name, parameter, i, given)
+
+
+def check_pair(name: str, args: Sequence[Any]) -> None:
+    """Refuse a number where PyTorch takes two tensors."""
+    for i, (given, parameter) in enumerate(zip(args, ("input", "other"), strict=False)):
+        if not isinstance(given, Tensor):
+            raise _no_tensor(name, parameter, i, given)
+
+
+def _no_tensor(name: str, parameter: str, place: int, given: Any) -> TypeError:
+    return TypeError(f"{name}(): argument '{parameter}' (position {place + 1}) must be Tensor, not {typename(given)}")
 
 
 def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:

@@ -34,7 +34,9 @@ def _close(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
         return of_array(np.isclose(input._a[..., 0], other._a[..., 0], rtol, atol, equal_nan))
 
 
-def _differences(input: Any, n: int = 1, dim: int = -1) -> Any:
+def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    parts = [x for x in (prepend, input, append) if x is not None]
+    input = TORCH["cat"](parts, dim) if len(parts) > 1 else input
     for _ in range(n):
         size = input.shape[dim] - 1
         input = input.narrow(dim, 1, size) - input.narrow(dim, 0, size)
@@ -62,6 +64,10 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
         return construct.reshape(put(n, 0, places, size * size), (size, size))
 
     return apply("diag_embed", build, (input,), diagonal)
+
+
+def _places(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
+    return of_array(np.stack(indices)).to(device).to(dtype)  # type: ignore[attr-defined]
 
 
 def _power(input: Any, n: int) -> Any:
@@ -97,7 +103,9 @@ BOTH: dict[str, Callable[..., Any]] = {
     "square": lambda input: input.pow(2),
     "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p=2: (input - other).norm(p),
-    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0, input).sum(dim, keepdim),
+    "nansum": lambda input, dim=None, keepdim=False, *, dtype=None: where(input.isnan(), 0, input).sum(
+        dim, keepdim, dtype=dtype
+    ),
     "aminmax": lambda input, dim=None, keepdim=False: _AMINMAX(input.amin(dim, keepdim), input.amax(dim, keepdim)),
     "diff": _differences,
     # Axes
@@ -128,8 +136,8 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p=2.0: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "tensordot": _tensordot,
-    "tril_indices": lambda row, col, offset=0: of_array(np.stack(np.tril_indices(row, offset, col))),
-    "triu_indices": lambda row, col, offset=0: of_array(np.stack(np.triu_indices(row, offset, col))),
+    "tril_indices": lambda row, col, offset=0, **how: _places(np.tril_indices(row, offset, col), **how),
+    "triu_indices": lambda row, col, offset=0, **how: _places(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,
     "finfo": dtypes.finfo,
 }

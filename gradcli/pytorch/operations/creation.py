@@ -126,11 +126,12 @@ def sized(
 
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
+    what = others.pop("what", "empty")
     wanted = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
         raise MissingError(f"{name}=…")
     check_device(device)
-    shape = shape_of(size)
+    shape = shape_of(size, what)
     for n in shape:
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
@@ -153,7 +154,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
         found._a = in_memory(found._a.reshape(-1), input._a)
         return found
 
-    function(name)(with_out(call or make, name))
+    function(name)(with_out(call or partial(make, what=name), name))
     return function(f"{name}_like")(like)
 
 
@@ -172,7 +173,9 @@ _LIKE = {name: creating(name, make) for name, make in _FILLERS.items()}
 zeros_like, ones_like = _LIKE["zeros"], _LIKE["ones"]
 for _name, _make in _FILLERS.items():
     method(f"new_{_name}")(
-        lambda self, *given, dtype=None, _make=_make, **more: _make(*given, dtype=dtype or self.dtype, **more)
+        lambda self, *given, dtype=None, _make=_make, _what=f"new_{_name}", **more: _make(
+            *given, dtype=dtype or self.dtype, what=_what, **more
+        )
     )
 method("new_tensor")(
     lambda self, data, *, dtype=None, requires_grad=False, device=None: made(
@@ -252,6 +255,8 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
         if dtype not in (None, args[0].dtype):
             raise MissingError(f"torch.{dtype.tensor}(…) of a tensor of another dtype")
         return new(args[0]._a, cls)
+    if args and isinstance(args[0], float):
+        raise TypeError("new(): data must be a sequence (got float)")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:

@@ -111,7 +111,8 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
 @methods("any", "all")
 def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
     axes = axes_of(dim if axis is None else axis, input.dim())
-    return new(np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim)))
+    found = np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim))
+    return new(found.astype(np.uint8) if input._a.dtype == np.uint8 else found)
 
 
 # Extremes
@@ -183,6 +184,8 @@ def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()
     found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
+    if whole and keepdim:
+        found = np.reshape(found, (1,) * input.dim())
     places = of_array(np.asarray(found, np.int64))
     if Recorder.explains:
         note_lost(places, (input,), op)
