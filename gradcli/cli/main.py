@@ -11,7 +11,7 @@ from gradcli.cli.memory import watched
 from gradcli.cli.outcome import run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
-from gradcli.cli.streams import hold_closed
+from gradcli.cli.streams import hold_closed, hold_every_character
 from gradcli.version import VERSION
 
 COMMANDS = ("backward", "check", "explain", "export", "graph", "hessian", "jacobian", "jvp", "run")
@@ -54,4 +54,5 @@ def main() -> None:
     for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     hold_closed()
+    hold_every_character()
     leave(watched(lambda: tidily(lambda: run(gradcli))))

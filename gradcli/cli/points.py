@@ -40,6 +40,8 @@ def _known(name: str, system: System, option: str) -> None:
         return
     if name in system.assigned:
         raise InputError(f"{option}: `{name}` is computed by the system", hint="only inputs have values")
+    if not system.leaves():
+        system.graph({})  # a system that has no input is wrong itself
     raise InputError(f"{option}: `{name}` is not in the system", hint=nearest(name, system.leaves(), "inputs"))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import io
 import os
 import sys
 
@@ -20,6 +22,21 @@ def hold_closed() -> None:
     os.close(descriptor)
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+
+
+def hold_every_character() -> None:
+    """Let what is printed hold signs such as ∂ in every encoding, as a page has them in the midst of a script's lines.
+
+    ASCII stands where none is set, and is taken for UTF-8, as Python does in most such places; in an encoding that was
+    chosen, `?` stands for what it lacks.
+    """
+    if not isinstance(sys.stdout, io.TextIOWrapper):
+        return
+    name = codecs.lookup(sys.stdout.encoding).name
+    if name == "ascii":
+        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
+    elif not name.startswith("utf"):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def tell(text: str) -> None:

@@ -26,7 +26,7 @@ def quicker(schedule: Schedule) -> Schedule:
     for n in schedule.steps:
         args = tuple(new.get(a, a) for a in n.args)
         node = n if args == n.args else n.with_args(args)
-        new[n] = _secant(node, schedule, readers[n.args[-1]]) or _before_broadcast(node) or node
+        new[n] = _secant(node, schedule, readers[n.args[-1]]) or _before_broadcast(node, schedule) or node
     if all(new[n] is n for n in schedule.steps):
         return schedule
     outputs = {name: new.get(n, n) for name, n in schedule.outputs.items()}
@@ -44,12 +44,15 @@ def _secant(node: Node, schedule: Schedule, readers: int) -> Node | None:
     return Node("sech", cosh.args, node.shape) if value is not None and (value == 1).all() else None
 
 
-def _before_broadcast(node: Node) -> Node | None:
-    """Return an operation on numbers that are equal along all axes as one on the numbers, before they are repeated."""
+def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:
+    """Return an operation on numbers that are equal along all axes as one on the numbers, before they are repeated.
+
+    What is the same at all points has been repeated already.
+    """
     if not node.shape or not OPERATIONS[node.op].broadcasts:
         return None
-    numbers = [a.args[0] if a.op == "broadcast" else a for a in node.args]
-    if any(a.shape for a in numbers) or not any(a.op == "broadcast" for a in node.args):
+    numbers = [a.args[0] if a.op == "broadcast" and a not in schedule.same else a for a in node.args]
+    if any(a.shape for a in numbers) or all(a in node.args for a in numbers):
         return None
     number = Node(node.op, tuple(numbers), (), node.settings, node.dtype)
     return Node("broadcast", (number,), node.shape, (node.shape,), node.dtype)

@@ -93,15 +93,15 @@ def _hardswish_passed(f: Any, x: Array, g: Array) -> Array:
     return np.where(x <= -3, 0, np.where(x < 3, g * (x / 3 + x.dtype.type(0.5)), g))
 
 
-# What computes an activation, what it passes on, and what a call's numbers are called.
-ACTIVATIONS: dict[str, tuple[Any, ...]] = {
+# What computes an activation, and what it passes on.
+ACTIVATIONS: dict[str, tuple[Any, Any]] = {
     "silu": (silu, _silu_passed),
-    "softplus": (_softplus, _softplus_passed, "beta", "threshold"),
+    "softplus": (_softplus, _softplus_passed),
     "logsigmoid": (logsigmoid, _logsigmoid_passed),
     "mish": (_mish, _mish_passed),
-    "elu": (_elu, _elu_passed, "alpha"),
+    "elu": (_elu, _elu_passed),
     "selu": (partial(_elu, **_SELU), partial(_elu_passed, **_SELU)),
-    "celu": (partial(_elu, is_celu=True), partial(_elu_passed, is_celu=True), "alpha"),
+    "celu": (partial(_elu, is_celu=True), partial(_elu_passed, is_celu=True)),
     "gelu": (_gelu, _gelu_passed),
     "hardswish": (_hardswish, _hardswish_passed),
 }

@@ -26,10 +26,10 @@ _SETTINGS = (("stride", 1), ("padding", 0), ("dilation", 1))
 class Convolution:
     """A call of a convolution of images, or of rows of numbers as images of one row."""
 
-    def __init__(self, by_place: Sequence[Any], by_name: dict[str, Any], shapes: Sequence[Any]) -> None:
-        self.axes, self.groups = len(shapes[1]) - 2, by_name["groups"]
+    def __init__(self, given: dict[str, Any], shapes: Sequence[Any]) -> None:
+        self.axes, self.groups = len(shapes[1]) - 2, given["groups"]
         self.reads, self.passes = (0, 1), range(len(shapes))
-        own = [(*(none,) * (2 - self.axes), *np.broadcast_to(by_name[k], self.axes)) for k, none in _SETTINGS]
+        own = [(*(none,) * (2 - self.axes), *np.broadcast_to(given[k], self.axes)) for k, none in _SETTINGS]
         windows = zip(*(self._of_four(s)[2:] for s in shapes[:2]), *own, strict=True)
         self.positions, self.sources = zip(*(_windows(*axis) for axis in windows), strict=True)
 

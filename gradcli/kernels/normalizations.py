@@ -20,8 +20,8 @@ from gradcli.kernels.sums import LANES, in_order, products_in_order, sum_along
 class Batch:
     """A call of batch normalization: at which place which operand is, and what it is told."""
 
-    def __init__(self, by_place: Sequence[Any], by_name: dict[str, Any], shapes: Any) -> None:
-        (*self.places, self.training), self.eps = by_place, by_name["eps"]
+    def __init__(self, given: dict[str, Any], shapes: Any) -> None:
+        *self.places, self.training, self.eps = given.values()
         self.reads, self.passes = (0, *self.places[:3]), (0, *self.places[2:])
 
     def _operands(self, arrays: Sequence[Array]) -> list[Any]:
@@ -86,8 +86,8 @@ def _of_channels(a: Array, b: Array | None = None) -> Array:
 class Layer:
     """A call of layer normalization: over axes of this shape, and at which place which operand is."""
 
-    def __init__(self, by_place: Sequence[Any], by_name: dict[str, Any], shapes: Any) -> None:
-        self.shape, self.weight, self.bias, self.eps = by_place
+    def __init__(self, given: dict[str, Any], shapes: Any) -> None:
+        self.shape, self.weight, self.bias, self.eps = given.values()
         self.reads, self.passes = (0, self.weight), (0, self.weight, self.bias)
 
     def _statistics(self, x: Array) -> tuple[Array, Array, Array]:

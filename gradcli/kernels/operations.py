@@ -32,6 +32,10 @@ Shapes = Sequence[tuple[int, ...]]
 RESULT = -1
 
 
+class Given(tuple[tuple[str, Any], ...]):
+    """What a function was given, by its parameters' names: each with its kind, and its value last."""
+
+
 @dataclass(frozen=True)
 class Own:
     """What an operation reads, of inputs and the `RESULT`, to pass on to inputs at some places, and what that is.
@@ -71,16 +75,13 @@ def _rules(reads: Collection[int], rules: dict[int, Kernel]) -> Own:
     return Own(reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
 
 
-def _given(settings: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return what a call was given behind its first operand, and by name: numbers, and the places of operands.
+def _given(settings: Any) -> dict[str, Any]:
+    """Return what a call was given behind its first operand, by name: numbers, and the places of operands.
 
-    Nothing for a node of a gradient, whose settings are others.
-
-    >>> _given(((("operand", 0), ("operand", 1), ("setting", None)), (("stride", ("list", (("setting", 2),))),)))
-    ([1, None], {'stride': (2,)})
+    >>> _given(Given([("x", ("operand", 0)), ("weight", ("operand", 1)), ("stride", ("list", (("setting", 2),)))]))
+    {'weight': 1, 'stride': (2,)}
     """
-    places, named = settings if len(settings) == 2 else ((), ())
-    return [_value(e) for e in places[1:]], {k: _value(e) for k, e in named}
+    return {k: _value(e) for k, e in settings[1:]} if isinstance(settings, Given) else {}
 
 
 def _value(encoded: Any) -> Any:
@@ -97,10 +98,7 @@ def _elementwise(read: int, rule: Kernel) -> Callable[[Any, Shapes], Kernels]:
 def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     if len(shapes) > 1 or (op == "gelu" and settings != "tanh"):
         return Kernels()
-    forward, passed, *names = ACTIVATIONS[op]
-    by_place, by_name = _given(settings)
-    named = dict(zip(names, by_place, strict=False)) | by_name
-    forward, passed = (partial(in_loop, partial(k, **named)) for k in (forward, passed))
+    forward, passed = (partial(in_loop, partial(k, **_given(settings))) for k in ACTIVATIONS[op])
     return Kernels(forward, _rules((0,), {0: lambda x, y, g: passed(x, g)}))
 
 
@@ -125,11 +123,7 @@ def _softsign(x: Array, y: Array, g: Array) -> Array:
 
 
 def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
-    by_place, by_name = _given(settings)
-    found = [*by_place, *by_name.values()]
-    if len(found) != 1 or not isinstance(found[0], int):  # a node of a gradient has other settings
-        return Kernels()
-    axis = found[0]
+    axis = _given(settings)["axis"]
 
     def passed(x: Array, y: Array, g: Array) -> Any:
         if is_log:
@@ -203,10 +197,10 @@ def _addmm(*given: Array) -> Array:
 
 def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shapes: Shapes) -> Kernels:
     """Return a layer that knows what it computes and passes on, but for padding by name."""
-    by_place, by_name = _given(settings)
-    if not (by_place or by_name) or isinstance(by_name.get("padding"), str) or not math.prod(shapes[0]):
+    given = _given(settings)
+    if isinstance(given.get("padding"), str) or not math.prod(shapes[0]):
         return Kernels()
-    layer = kind(by_place, by_name, shapes)
+    layer = kind(given, shapes)
     reads, passes = ([i for i in own if i is not None] for own in (layer.reads, layer.passes))
     return Kernels(layer.forward, Own(reads, passes, lambda places, arrays: layer.backward(*arrays)))
 
@@ -221,7 +215,7 @@ def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: An
     """
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         return Kernels()
-    how = settings[0] if isinstance(settings[0], str) else _given(settings)[0][-1]
+    how = _given(settings).get("reduction", settings[0])
     count = max(1, math.prod(shapes[0])) if how == "mean" else 1
     rules = {i: lambda x, t, y, g, s=s: s * slope(x, t, g, count) for i, s in enumerate(signs)}
 

@@ -6,26 +6,27 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.construct import call
 from gradcli.graph.dtypes import WHOLE, DType
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
+from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.gradnames import TABLES, grad_name
 from gradcli.pytorch.messages import MissingError, refuse_if, typename, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes
+from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes, listed
 from gradcli.vocabulary import FUNCTIONS
 
 _CONDITIONS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "condition")
-KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 
 Number = (int, float, bool, np.number)
@@ -134,13 +135,6 @@ def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
     return vocabulary_call(name, ELEMENTWISE.get(name) or FUNCTIONS[name], args, kwargs)
 
 
-class Given(NamedTuple):
-    """What a function of the vocabulary was given: arguments by their places, and by name."""
-
-    places: tuple[Any, ...]
-    keywords: tuple[tuple[str, Any], ...]
-
-
 class Parameters:
     """How the arguments of a builder are read: as nodes, as lists of them, or as plain settings.
 
@@ -152,12 +146,14 @@ class Parameters:
         found = list(inspect.signature(build).parameters.values())
         self.is_definition = all(p.annotation is p.empty for p in found)
         self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
-        self.names = [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
         self.places = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.rest = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
-        wanted = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-        self.required = ["input", *({"y": "other", "b": "other"}.get(n, n) for n in wanted[1:])]
-        self.required += ["dims"] * (self.rest == "axes")
+        self.required = [p.name for p in found if p.default is p.empty and p.name != "times"]
+        # What PyTorch calls them.
+        self.said = {n: {"y": "other", "b": "other", "axes": "dims"}.get(n, n) for n in self.kinds}
+        self.said[found[0].name] = "input"
+        self.names = {k: own for k, own in _KEYWORDS.items() if own in self.kinds}
+        self.names |= {said: own for own, said in self.said.items()} | {n: n for n in self.kinds}
 
     def read(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
@@ -165,30 +161,41 @@ class Parameters:
         """Return the operands among arguments, what else they say, and what makes the node of the operands' nodes."""
         if len(args) == 1 == len(self.required) and not kwargs and isinstance(args[0], Tensor):
             return [args[0]], (), self.build
-        if self.rest == "axes" and len(args) > 2:
-            args = (args[0], args[1:])
+        given = self.bound(name, args, kwargs)
         operands: list[Any] = []
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
-
-        def encoded(parameter: str, value: Any) -> Any:
-            own = _axes(value, rank) if parameter in ("axis", "axes") else value
-            return _encoded(own, self.kinds.get(parameter, ""), operands)
-
-        places = tuple(map(encoded, [*self.places, *[self.rest] * len(args)], args))
-        given = {_keyword(name, self.names, k): v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
-        named = tuple((k, encoded(k, v)) for k, v in given.items())
-        if args and (not operands or (isinstance(args[0], list) and self.kinds.get(self.places[0]) == "Node")):
+        own = {k: _axes(v, rank) if k in ("axis", "axes") else v for k, v in given.items()}
+        settings = Given((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
+        is_list = args and isinstance(args[0], list) and self.kinds[self.places[0]] == "Node"
+        if is_list or (args and not operands):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
         self.check(name, len(args), given)
 
         def make(*nodes: Node) -> Node:
-            return self.build(*(_decoded(e, nodes) for e in places), **{k: _decoded(e, nodes) for k, e in named})
+            own = {k: _decoded(e, nodes) for k, e in settings}
+            rest = own.pop(self.rest, ())
+            return self.build(*(own.pop(p) for p in self.places if rest), *rest, **own)
 
-        return operands, Given(places, named), make
+        return operands, settings, make
+
+    def bound(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments by the names of the builder's parameters."""
+        found = dict(zip(self.places, args, strict=False))
+        if self.rest and len(args) > len(self.places):
+            found[self.rest] = listed(args[len(self.places) :])
+        for keyword, value in kwargs.items():
+            if keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel"):
+                raise MissingError(f"{name}({keyword}=…)")
+            own = self.names.get(keyword, "")
+            if not own or own in found:
+                wrong = "multiple values for argument" if own else "an unexpected keyword argument"
+                raise TypeError(f"{name}() got {wrong} '{keyword}'")
+            found[own] = listed((value,)) if own == self.rest else value
+        return found
 
     def check(self, name: str, count: int, given: Collection[str]) -> None:
         """Refuse arguments of which there are too few or too many."""
-        if missing := [f'"{p}"' for p in self.required[count:] if KEYWORDS.get(p, p) not in given]:
+        if missing := [f'"{self.said[p]}"' for p in self.required if p not in given]:
             words = "positional arguments" if len(missing) == 1 else "positional argument"
             raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
         least, most = len(self.required), len(self.places)
@@ -198,6 +205,7 @@ class Parameters:
             raise TypeError(f"{name}() takes {takes} positional argument{several} but {count} were given")
 
 
+_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 _parameters = cache(Parameters)
 
 
@@ -215,7 +223,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     first = operands[0]
     refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
-        make = _same
+        make = partial(call, "identity")
     else:
         _refuse(name, operands)
     if not first.dim() and (name in _ALONG or name == "flip"):
@@ -228,46 +236,28 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
 
-def _same(x: Node) -> Node:
-    return Node("identity", (x,), x.shape)
-
-
-# What the number behind `Backward` is for one tensor, two and three.
-_NUMBERED = {"clamp_min": "01", "clamp_max": "01", "clamp": "100", "clip": "100", "copysign": "10", "xlogy": "20"}
-_NUMBERED["lerp"] = "001"
-
-
 def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
     """Return what PyTorch calls the step, which may tell how many operands are tensors, and what else is given."""
     found = grad_name(name)
-    if name not in _NUMBERED:
+    if name not in TABLES["numbered"]:
         return "RoundBackward1" if name == "round" and settings else found
     is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number
-    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else _NUMBERED[name][tensors - 1]}"
+    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else TABLES['numbered'][name][tensors - 1]}"
 
 
 # What makes whole numbers of whole numbers.
-_WHOLE = WHOLE | _CONDITIONS | {"addcmul", "clip", "hardtanh", "relu6", "threshold", "fix", "sgn", "nan_to_num"}
-_WHOLE |= {"clamp_min", "clamp_max", "fmax", "fmin"}
+_WHOLE = WHOLE.union(_CONDITIONS, TABLES["whole"])
 _OF_FIRST = frozenset(("nan_to_num", "hardtanh"))  # whose bounds have no say in the dtype
 # What goes along one axis, also of a number.
 _ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
-# What PyTorch's errors call that which computes of real numbers alone, or of all but booleans.
-_KERNELS = {"frac": "frac_cpu", "gelu": "GeluKernelImpl", "logsigmoid": "log_sigmoid_cpu"}
-_KERNELS |= {f"{n}softmax": f"{n}softmax_lastdim_kernel_impl" for n in ("", "log_")}
-_KERNELS |= dict.fromkeys(("elu", "celu", "selu"), "elu_cpu") | {"softshrink": "softshrink_check"}
-_KERNELS |= {
-    n: f"{n}_cpu" for n in ("silu", "mish", "leaky_relu", "softplus", "hardswish", "hardsigmoid", "hardshrink")
-}
-_ROUNDING = {"floor": "floor_vml_cpu", "ceil": "ceil_vml_cpu", "trunc": "trunc_vml_cpu", "fix": "trunc_vml_cpu"}
 
 
 def _refuse(name: str, operands: Sequence[Tensor]) -> None:
     """Refuse numbers of types that PyTorch does not compute with."""
     first = operands[0]
-    kernel = None if first.is_floating_point() else _KERNELS.get(name)
+    kernel = None if first.is_floating_point() else TABLES["real"].get(name)
     if is_boolean(first):
-        kernel = kernel or _ROUNDING.get(name)
+        kernel = kernel or TABLES["numbers"].get(name)
         refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
     refuse_if(kernel, "no kernel", kernel, first.dtype.word)
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
@@ -277,15 +267,6 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
 def spelled(x: Tensor) -> str:
     """Return what PyTorch's C++ calls a tensor's dtype."""
     return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
-
-
-def _keyword(name: str, names: Sequence[str], given: str) -> str:
-    for own in (given, KEYWORDS.get(given, given), {"input": names[0], "other": names[-1]}.get(given, "")):
-        if own in names:
-            return own
-    if given in ("inplace", "dtype", "_stacklevel"):
-        raise MissingError(f"{name}({given}=…)")
-    raise TypeError(f"{name}() got an unexpected keyword argument '{given}'")
 
 
 def _axes(value: Any, rank: int) -> Any:
@@ -298,7 +279,7 @@ def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
     """Return an argument in a form that can be a key: tensors are numbered, numbers are exact."""
     if isinstance(value, Tensor):
         if "Node" not in kind:
-            return ("setting", _frozen(value.tolist()))
+            return _encoded(value.tolist(), kind, operands)
         operands.append(value)
         return ("operand", len(operands) - 1)
     if isinstance(value, list | tuple):
@@ -306,10 +287,6 @@ def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
     if "Node" in kind and isinstance(value, Number):
         return ("number", type(value).__name__, repr(value), value)
     return ("setting", value)
-
-
-def _frozen(values: Any) -> Any:
-    return tuple(_frozen(v) for v in values) if isinstance(values, list) else values
 
 
 def _decoded(encoded: Any, nodes: Sequence[Node]) -> Any:

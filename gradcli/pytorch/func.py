@@ -21,7 +21,7 @@ from gradcli.pytorch.autograd.functional import (
 )
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import MissingError, refusal
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind
@@ -70,10 +70,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         given, xs = _chosen(func, args, argnums)
         found = func(*given, **kwargs)
         y, aux = found if has_aux else (found, None)
-        if not isinstance(y, Tensor):
-            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
-        if y.dim():
-            raise refusal("not a scalar to differentiate", y.dim())
+        refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y))
+        refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
         own, value, aux = _cut((_arranged(gradients(y, xs), given, argnums), y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
@@ -149,10 +147,8 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
-    if not isinstance(x, Tensor):
-        raise refusal("no tensor to map over", call, dim, type(x))
-    if not -x.dim() <= dim < x.dim():
-        raise refusal("no axis to map over", call, dim, x.dim())
+    refuse_if(not isinstance(x, Tensor), "no tensor to map over", call, dim, type(x))
+    refuse_if(not -x.dim() <= dim < x.dim(), "no axis to map over", call, dim, x.dim())
     lanes = unbind(x, dim)
     for lane in lanes:
         lane._map = min(x._map, Mode.maps + 1)
@@ -176,19 +172,17 @@ _OF_LANES["SqueezeBackward4"] = "SqueezeBackward5"
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    refuse_if(randomness not in ("error", "different", "same"), "randomness of a map", randomness)
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
-        what = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)"
+        name = getattr(func, "__name__", repr(func))
+        what = f"vmap({name}, in_dims={in_dims}, ...)"
         parts = [d if d is None else [_lanes(x, d, what) for x in leaves(a)] for a, d in zip(args, dims, strict=True)]
         sizes = [len(lanes) for p in parts if p is not None for lanes in p]
-        if len({*sizes}) > 1:
-            raise refusal("sizes to map over", sizes)
-        if not sizes[0]:
-            raise MissingError("vmap over an axis of no elements")
+        refuse_if(len({*sizes}) > 1, "sizes to map over", sizes)
+        missing_if(not sizes[0], "vmap over an axis of no elements")
         found: list[Any] = []
         random = DEFAULT.get_state()
         for i in range(sizes[0]):
@@ -198,8 +192,7 @@ def vmap(
             with _Switch(mapped=Mode.mapped or i + 1 < sizes[0], maps=Mode.maps + 1, randomness=randomness):
                 found.append(func(*own, **kwargs))
             for y in leaves(found[-1]):
-                if not isinstance(y, Tensor):
-                    raise refusal("no tensor of a map", getattr(func, "__name__", repr(func)), type(y))
+                refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
         return filled(found[0], (_stacked(column, out_dims) for column in zip(*map(leaves, found), strict=True)))
 
     return call

@@ -1,4 +1,4 @@
-"""What PyTorch calls the `grad_fn` of each operation, and which tensors it keeps for the backward: `steps.txt`."""
+"""What PyTorch calls the `grad_fn` of each operation, which tensors it keeps for the backward, …: `steps.txt`."""
 
 from __future__ import annotations
 

@@ -81,6 +81,12 @@ class MissingError(BaseException):
         self.hint = hint
 
 
+def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
+    """End the run where something that is missing is asked for."""
+    if asked:
+        raise MissingError(name, hint)
+
+
 # What comes nearest where names do not tell.
 _NEAREST = {
     "compile": "it changes no number: the function runs as it is without it",

@@ -360,6 +360,11 @@ def axis_of(dim: int, rank: int) -> int:
     return dim % most
 
 
+def listed(given: Any) -> Any:
+    """Return what is given one by one or as one sequence."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+
+
 def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
     """Return axes as counted from the front.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.tensor import Tensor, of_array
 
 __all__ = ["assert_close"]
@@ -26,8 +27,7 @@ def assert_close(
     actual, expected = (x if isinstance(x, Tensor) else of_array(np.asarray(float(x))) for x in (actual, expected))
     for name in ("shape", "dtype") if check_dtype else ("shape",):
         a, b = getattr(actual, name), getattr(expected, name)
-        if a != b:
-            raise AssertionError(f"The values for attribute '{name}' do not match: {a} != {b}.")
+        refuse_if(a != b, "attributes that differ", name, a, b)
     usual = _TOLERANCES.get(actual.dtype.name, (0.0, 0.0))
     allowed = [u if (t := tolerances.get(n)) is None else t for n, u in zip(("rtol", "atol"), usual, strict=True)]
     a, b = (x._a[..., 0] if x.is_floating_point() else x._a[..., 0].astype(int) for x in (actual, expected))

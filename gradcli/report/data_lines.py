@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,19 +31,20 @@ class Data(Protocol):
 def json_lines(result: Data) -> Iterator[str]:
     """Yield a line an object; what is not finite is a string, as JSON has no name for it."""
     for found in result.objects():
-        yield json.dumps(_plain(result, found))
+        yield json.dumps(plain(found, result.formula))
 
 
-def _plain(result: Data, value: Any) -> Any:
+def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
+    """Return arrays, and what they stand in, as JSON has them."""
     if isinstance(value, Mapping):
-        return {name: _plain(result, inner) for name, inner in value.items()}
+        return {name: plain(inner, formula) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(result, value.tolist())
+        return plain(value.tolist(), formula)
     if isinstance(value, list | tuple):
-        return [_plain(result, inner) for inner in value]
+        return [plain(inner, formula) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value if value is None or isinstance(value, str | int | float) else result.formula(value)
+    return value if value is None or isinstance(value, str | int | float) else formula(value)
 
 
 def csv_lines(result: Data) -> Iterator[str]:

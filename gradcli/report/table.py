@@ -30,7 +30,8 @@ class _Terminal:
         self.sections = page.sections
         self.writer = TextWriter(page, digits)
         self.width = page_width()
-        self.styled = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        self.styled = sys.stdout is not None and sys.stdout.isatty() and not plain
 
     def page(self) -> str:
         return "\n\n".join("\n".join(self.section(section)) for section in self.sections) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -12,12 +12,16 @@ from gradcli.pytorch.tensor import Tensor
 _FEW = 16  # tensors of a list, a dictionary or an object that get names
 
 
-def script_frame() -> Any:
-    """Return the frame of the script that is running."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradcli."):
+def script_frames(frame: Any = None) -> Iterator[Any]:
+    """Yield the frames of the script that is running, or those that led to one, the innermost first."""
+    frame = frame or sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module == "gradcli.pytorch.session":  # below it is what runs the script
+            return
+        if not module.startswith(("gradcli.", "importlib", "runpy")):
+            yield frame
         frame = frame.f_back
-    return frame
 
 
 class Names(dict[int, str]):
@@ -40,14 +44,9 @@ def fresh(wanted: str, taken: Container[str]) -> str:
 def names_of(frame: Any) -> Names:
     """Return what the script calls its tensors in a frame, and in those that called it."""
     found = Names()
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module == "gradcli.pytorch.session":  # below it is what runs the script
-            break
-        if not module.startswith(("gradcli.", "importlib", "runpy")):
-            for scope in (frame.f_locals, frame.f_globals):
-                _collect(scope, found)
-        frame = frame.f_back
+    for each in script_frames(frame):
+        for scope in (each.f_locals, each.f_globals):
+            _collect(scope, found)
     return found
 
 

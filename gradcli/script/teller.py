@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.pytorch.record import Recorder
-from gradcli.script.naming import names_of, script_frame
+from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
 from gradcli.script.recorded import recorded
@@ -76,10 +76,9 @@ class Teller:
 
     def _place(self) -> tuple[Any, int]:
         """Return the frame that is running, and the line of the script itself, where that stands in another file."""
-        frame = own = script_frame()
-        while own is not None and own.f_code.co_filename != self.script.name:
-            own = own.f_back
-        return frame, 0 if own is None else int(own.f_lineno)
+        frames = [*script_frames()]
+        own = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
+        return next(iter(frames), None), own
 
     def _told(self, frame: Any, line: int) -> Told:
         return Told(self.script, line, names_of(frame), steps=self.steps)

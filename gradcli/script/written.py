@@ -17,8 +17,9 @@ from gradcli.errors import InputError, Source, Span
 from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const
+from gradcli.kernels.operations import Given
 from gradcli.notation.nodes import Notation, readable_names, written_size
-from gradcli.pytorch.calls import Given, exact
+from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
 
@@ -117,13 +118,12 @@ class CallOf(NamedTuple):
     def typed(self, operands: Sequence[str]) -> str:
         """Return the call of a function of the vocabulary as it is typed; what is the default is left out.
 
-        >>> call = CallOf("one_hot", Given((("operand", 0), ("setting", 3)), ()), ())
+        >>> call = CallOf("one_hot", Given([("input", ("operand", 0)), ("num_classes", ("setting", 3))]), ())
         >>> call.typed(["t"])
         'one_hot(t, 3)'
         """
-        places, keywords = self.settings
         parameters = signature(FUNCTIONS[self.function]).parameters.values()
-        given = {p.name: value for p, value in zip(parameters, places, strict=False)} | dict(keywords)
+        given = dict(self.settings)
         own = [(p, given[p.name]) for p in parameters if p.name in given and not _is_default(given[p.name], p.default)]
         parts = [
             _typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in own

@@ -225,6 +225,7 @@ LANGUAGE = [
     system("y = «sum(x, axis=5)»", "--shape", "x=3", says="there is no axis 5", mend=""),
     # Functions and conditions
     system("y = «sin(x, x)»", says="`sin` has too many arguments", mend=r"`sin\(x\)`"),
+    system("y = «sin()»", "--at", "x=1", says="`sin` lacks an argument", mend=r"`sin\(x\)`"),
     system("y = «sum()»", says="`sum` lacks an argument", mend="axis=None"),
     system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
     system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),

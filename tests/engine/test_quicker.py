@@ -49,6 +49,14 @@ def test_what_is_equal_along_an_axis_is_computed_once():
     assert_array_equal(np.signbit(found[:1]), np.signbit(expected[:1]))
 
 
+def test_what_is_the_same_at_all_points_is_repeated_already():
+    graph = vjp(parse("y = sum(x*w)", x=(2,)))
+    points = {"x": np.array([[1.0, 3.0], [2.0, -4.0]]), "w": np.array([0.5, -7.0])}
+    found = Compiled(graph, {"y.v": np.array([2.0])})(points)
+    assert_array_equal(found["x.grad"], [[1, -14], [1, -14]])
+    assert_array_equal(found["w.grad"], [6, -2])
+
+
 @pytest.mark.parametrize(
     "text", ["y = sum(x[1:]*x[:-1])", "y = x[2]*x[0]", "y = sum(x[::-1][1:]*x[1:])", "y = sum(x[3:])"]
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call, about, as_tensor
-from gradcli.pytorch.messages import MissingError, told, warn
+from gradcli.pytorch.messages import missing_if, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias
@@ -26,8 +26,7 @@ def _listed(x: Any) -> list[Any]:
 def _chosen(inputs: Any, function: str) -> list[Tensor]:
     """Return the tensors whose gradients a function is asked for."""
     found = _listed(inputs)
-    if not found:
-        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    refuse_if(not found, "empty inputs", function)
     return found
 
 
@@ -58,8 +57,7 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
-    if is_grads_batched:
-        raise MissingError("autograd.grad(is_grads_batched=…)", "torch.func.vmap")
+    missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
     call, vs = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = wanted = _chosen(inputs, "grad")
     call.returns = True
@@ -90,8 +88,7 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple
     roots = _listed(outputs)
     vs: list[Any] = [None] * len(roots) if given is None else _listed(given)
     for v in vs[: len(roots)]:
-        if v is not None and not isinstance(v, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(v).__name__}")
+        refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     if len(vs) != len(roots):
         raise about(f"got {len(roots)} tensors and {len(vs)} gradients", "count")
     vs = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=True))]
@@ -122,14 +119,12 @@ class Variable(metaclass=_VariableType):
     """What tensors that autograd knows were called once: today it returns the tensor itself."""
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-        if not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        refuse_if(not isinstance(data, Tensor), "variable of no tensor", type(data).__name__)
         if volatile:
             warn("volatile")
         found = alias(data)
         if requires_grad:
-            if found._a.dtype.kind != "f":
-                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            refuse_if(found._a.dtype.kind != "f", "whole numbers that require grad")
             found.requires_grad_()
         return found
 

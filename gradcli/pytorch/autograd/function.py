@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.messages import MissingError, refusal, typename, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
@@ -72,15 +72,13 @@ class FunctionStep(Step):
         # What was saved, with the number of a result, and what tells whether it was changed since.
         self._kept: list[tuple[Any, int | None, Any]] = []
         for i, x in enumerate(context._kept):
-            if x is not None and not isinstance(x, Tensor):
-                raise refusal("no tensor to save", i, typename(x))
+            refuse_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
             number = numbers.get(id(x))
             source = x if number is None else None
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
             self._kept.append((x, number, checks))
         self.keeps = bool(self._kept)
-        if Mode.hooks is not None and self.keeps:
-            raise MissingError("saved_tensors_hooks around a Function")
+        missing_if(Mode.hooks is not None and self.keeps, "saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         if Recorder.explains:
@@ -128,20 +126,17 @@ class FunctionStep(Step):
         count = len(self.edges)
         while len(found) > count and found[-1] is None:
             found.pop()
-        if len(found) != count:
-            raise refusal("count of a function's gradients", self.name(), count, len(found))
+        refuse_if(len(found) != count, "count of a function's gradients", self.name(), count, len(found))
         passed: list[Any] = []
         for i, (edge, own) in enumerate(zip(self.edges, found, strict=True)):
-            if own is not None and i not in self.tensors:
-                raise refusal("gradient of no tensor", self.name(), i + 1)
-            if own is not None and not isinstance(own, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {typename(own)})")
+            refuse_if(own is not None and i not in self.tensors, "gradient of no tensor", self.name(), i + 1)
+            refuse_if(own is not None and not isinstance(own, Tensor), "kind of a function's gradient", typename(own))
             if edge is None or own is None:
                 passed.append(None)
                 continue
             given, shape = own.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
-            if len(given) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)):
-                raise refusal("shape of a function's gradient", self.name(), i, list(given), list(shape))
+            fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
+            refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
             own = own.sum_to_size(shape) if given != shape else own
             own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
             passed.append(own if create else own._a)
@@ -225,8 +220,7 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
 
 def _recorded(cls: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
     for x in context._dirty:
-        if x.is_leaf and x.requires_grad:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        refuse_if(x.is_leaf and x.requires_grad, "leaf marked dirty")
     context._step = step = cls._backward_cls(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
     given = {id(x) for x in args} - {id(x) for x in context._dirty}
     kept = {id(x) for x in context._kept}

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
@@ -56,15 +56,14 @@ def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
     """Return vectors to multiply by, one for each of other tensors; 1 for a single number."""
     own, found = leaves(others), leaves(v)
     if v is None:
-        if len(own) != 1 or own[0].numel() != 1:
-            raise refusal("no v", function)
+        refuse_if(len(own) != 1 or own[0].numel() != 1, "no v", function)
         return [ones_like(own[0].detach())]
     if len(found) != len(own):
         one = isinstance(others, Tensor)
         raise refusal("several v") if one else refusal("count of v", len(own), len(found))
     for i, (x, y) in enumerate(zip(found, own, strict=True)):
-        if x.shape != y.shape:
-            raise refusal("size of v", "" if isinstance(others, Tensor) else f"Entry {i} in ", y.shape, x.shape)
+        which = "" if isinstance(others, Tensor) else f"Entry {i} in "
+        refuse_if(x.shape != y.shape, "size of v", which, y.shape, x.shape)
     return found
 
 
@@ -106,8 +105,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    if y.numel() != 1:
-        raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
+    refuse_if(y.numel() != 1, "result of a hessian")
     found = (filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs))
     return _cut(filled(inputs, found), create_graph)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.random import randn_like
@@ -41,8 +41,7 @@ def gradcheck(
     """
     given = leaves(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
-    if not wanted:
-        raise refusal("gradcheck of no input")
+    refuse_if(not wanted, "gradcheck of no input")
     with enable_grad():
         outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
     xs = tuple(given[i] for i in wanted)

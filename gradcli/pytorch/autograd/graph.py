@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.gradnames import TABLES
-from gradcli.pytorch.messages import MissingError, refusal
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor
@@ -54,8 +54,7 @@ saved_tensors_hooks.__module__ = "torch.autograd.graph"
 def pack(step: Step, out: Tensor) -> None:
     """Let a hook make of what a step keeps, in PyTorch's order, what it will unpack."""
     name = step.name().removesuffix("Backward0")
-    if name not in TABLES["known"]:
-        raise MissingError(f"saved_tensors_hooks around {name}")
+    missing_if(name not in TABLES["known"], f"saved_tensors_hooks around {name}")
     kept = sorted(step.checks, key=lambda check: TABLES["known"][name].find(str(check[-1])))
     step.packed = {place: packed(out if own is None else own) for *_, own, place in kept}
     step.checks = []
@@ -66,8 +65,7 @@ def packed(x: Tensor) -> tuple[Any, Any]:
     before, (hook, undo) = x._memory.version, Mode.hooks
     with _Switch(grad=False, hooks=None):
         found = hook(x)
-    if x._memory.version != before:
-        raise refusal("pack hook in place")
+    refuse_if(x._memory.version != before, "pack hook in place")
     return found, undo
 
 
@@ -93,7 +91,6 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
         found[place] = undone(step, place, None)._a
     others = [a for i, a in enumerate(kept) if i not in step.packed]
     if any(a is not None and a.size > 1 for a in others):
-        for a, b in zip(found, kept, strict=True):
-            if a is not b and b is not None and not np.array_equal(a, b, equal_nan=True):
-                raise MissingError(f"{step.name()} with hooks that unpack other numbers than were packed")
+        same = (a is b or b is None or np.array_equal(a, b, equal_nan=True) for a, b in zip(found, kept, strict=True))
+        missing_if(not all(same), f"{step.name()} with hooks that unpack other numbers than were packed")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.nn.module import Module, Parameter
 
 
@@ -49,8 +50,7 @@ class _Listed(Module):
         return iter(self.__dict__[self.kind].values())
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, int) and not -len(self) <= key < len(self):
-            raise IndexError(f"index {key} is out of range")
+        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
         found = list(self)[key]
         return type(self)(found) if isinstance(key, slice) else found
 

@@ -11,8 +11,8 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import MissingError, refusal
-from gradcli.pytorch.nn.layers import _kept, _Linear
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_settings, check_types, several
 from gradcli.pytorch.tensor import Tensor
@@ -49,15 +49,15 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
 def _check(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int
 ) -> None:
-    if input.dim() not in (axes + 1, axes + 2):
-        raise refusal("rank of a convolution's input", axes + 1, axes + 2, f"_transpose{axes}", list(input.shape))
+    wrong = input.dim() not in (axes + 1, axes + 2)
+    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, f"_transpose{axes}", list(input.shape))
     check_settings(weight.dim() - 2, {name: v for name, v in settings.items() if name != "output_padding"})
     check_types(input, weight, None)
     shape, whole = list(weight.shape), list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
-    if whole[1] != shape[0]:
-        raise refusal("channels of a convolution", "transposed=1", shape, whole, shape[0], whole[1])
-    if bias is not None and list(bias.shape) != [shape[1] * groups]:
-        raise refusal("size of a convolution's bias", "transposed=1, ", shape, shape[1] * groups, list(bias.shape))
+    refuse_if(whole[1] != shape[0], "channels of a convolution", "transposed=1", shape, whole, shape[0], whole[1])
+    wanted = shape[1] * groups
+    own = [wanted] if bias is None else list(bias.shape)
+    refuse_if(own != [wanted], "size of a convolution's bias", "transposed=1, ", shape, wanted, own)
     rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
     if any(more >= max(others) for more, *others in zip(*rows, strict=True)):
         ends = [pair if axes == 2 else [least, *pair] for pair, least in zip(rows, (0, 1, 1), strict=True)]
@@ -73,21 +73,14 @@ conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
 class _Conv(_Linear):
     axes = 1
     output_padding: Any = 0  # of transposed ones
-    shown = "*in_channels *out_channels kernel_size stride padding? dilation? groups? bias?"
-    __init__ = _kept(
-        "in_channels out_channels kernel_size", stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros"
-    )  # fmt: skip
 
     def _build(self) -> None:
         for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
             if isinstance(own := getattr(self, name), int | list):
                 setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
         for which in ("in_channels", "out_channels"):
-            if getattr(self, which) % self.groups:
-                raise ValueError(f"{which} must be divisible by groups")
-        if self.padding_mode != "zeros":
-            raise MissingError(f"torch.nn.{type(self).__name__}(padding_mode={self.padding_mode!r})")
+            refuse_if(getattr(self, which) % self.groups, "channels of groups", which)
+        missing_if(self.padding_mode != "zeros", f"torch.nn.{type(self).__name__}(padding_mode={self.padding_mode!r})")
         self._weights(self.out_channels, *self._planes(), *self.kernel_size)
 
     def _planes(self) -> tuple[int, int]:
@@ -97,37 +90,27 @@ class _Conv(_Linear):
 class Conv1d(_Conv):
     """A convolution along one axis."""
 
-    calls = "conv1d weight bias stride padding dilation groups"
-
 
 class Conv2d(_Conv):
     """A convolution along two axes."""
 
     axes = 2
-    calls = "conv2d weight bias stride padding dilation groups"
 
 
-class ConvTranspose1d(_Conv):
-    """A transposed convolution along one axis."""
-
-    __init__ = _kept(
-        "in_channels out_channels kernel_size", stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
-        padding_mode="zeros"
-    )  # fmt: skip
-    shown = "*in_channels *out_channels kernel_size stride padding? dilation? output_padding? groups? bias?"
-    calls = "conv_transpose1d weight bias stride padding output_padding groups dilation"
-
+class _ConvTranspose(_Conv):
     def _planes(self) -> tuple[int, int]:
         return self.in_channels, self.out_channels // self.groups
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
-        if output_size is not None:
-            raise MissingError(f"torch.nn.{type(self).__name__}(…)(output_size=…)")
+        missing_if(output_size is not None, f"torch.nn.{type(self).__name__}(…)(output_size=…)")
         return super().forward(input)
 
 
-class ConvTranspose2d(ConvTranspose1d):
+class ConvTranspose1d(_ConvTranspose):
+    """A transposed convolution along one axis."""
+
+
+class ConvTranspose2d(_ConvTranspose):
     """A transposed convolution along two axes."""
 
     axes = 2
-    calls = "conv_transpose2d weight bias stride padding output_padding groups dilation"

@@ -17,7 +17,7 @@ from gradcli.graph.places import Places, take
 from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import MissingError, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import functional_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
@@ -36,14 +36,12 @@ from gradcli.vocabulary import FUNCTIONS
 
 
 def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
-    if name == "relu" and input._a.dtype == bool:
-        raise RuntimeError("Boolean inputs not supported for relu")
+    refuse_if(name == "relu" and input._a.dtype == bool, "relu of booleans")
     return change(input, lambda x: numbered(made(x, **more)), f"{name}_") if inplace else made(input, **more)
 
 
 def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Tensor:
-    if more.pop("return_indices", False):
-        raise MissingError(f"{name}(return_indices=True)")
+    missing_if(more.pop("return_indices", False), f"{name}(return_indices=True)")
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
     check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
@@ -105,8 +103,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 def glu(input: Any, dim: int = -1) -> Tensor:
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
+    refuse_if(size % 2, "half of an odd size", axis, size)
 
     def build(x: Node) -> Node:
         first, second = (take(x, axis, Places.of(range(i, i + size // 2))) for i in (0, size // 2))
@@ -171,18 +168,15 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    if input.dim() != 4:
-        raise MissingError(f"torch.nn.functional.dropout2d of {input.dim()} axes")
+    missing_if(input.dim() != 4, f"torch.nn.functional.dropout2d of {input.dim()} axes")
     return _dropped(input, p, training, inplace, (*input.shape[:2], 1, 1))
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    refuse_if(not 0 <= p <= 1, "probability of a dropout", p)
     if not training or not input.numel():
         return input
-    if input._a.dtype.kind != "f":
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.word}")
+    refuse_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)
     if not inplace:
         return dropped(input, p, tuple(shape))
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
@@ -192,13 +186,11 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    if scale_grad_by_freq or sparse:
-        raise MissingError("torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
+    missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
     own = input._a[..., 0]
     if own.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
-    if own.size and not 0 <= own.min() <= own.max() < weight.shape[0]:
-        raise IndexError("index out of range in self")
+    refuse_if(own.size and not 0 <= own.min() <= own.max() < weight.shape[0], "slice outside")
     for i in np.unique(own) if max_norm is not None else ():
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:  # type: ignore[attr-defined]
@@ -231,8 +223,7 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     size = input.numel() // input.shape[1]
-    if training and size == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    refuse_if(training and size == 1, "single value in a batch", input.shape)
     own = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, x in own.items():
         if x is not None and x.numel() != input.shape[1]:
@@ -256,14 +247,12 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     if wanted == [1, 1]:
         return input.mean((-2, -1), keepdim=True)
     rows = [divmod(n, k) for n, k in zip(input.shape[-2:], wanted, strict=True)]
-    if any(rest for _, rest in rows):
-        raise MissingError(f"adaptive_avg_pool2d(output_size={output_size}) of {list(input.shape)}")
+    missing_if(any(rest for _, rest in rows), f"adaptive_avg_pool2d(output_size={output_size}) of {list(input.shape)}")
     return called(named("avg_pool2d", input, tuple(n for n, _ in rows)), "AdaptiveAvgPool2DBackward0")
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    if mode != "constant":
-        raise MissingError(f"torch.nn.functional.pad(mode={mode!r})")
+    missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
     return named("pad", input, tuple(pad), mode, value or 0)
 
 

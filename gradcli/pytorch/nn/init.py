@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import warn
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -40,8 +40,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    if tensor.dim() != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+    refuse_if(tensor.dim() != 2, "rank of an identity")
     return _set(tensor, np.eye(*tensor.shape))
 
 
@@ -50,19 +49,17 @@ _LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
-        if param is not None and (isinstance(param, bool) or not isinstance(param, int | float)):
-            raise ValueError(f"negative_slope {param} not a valid number")
+        is_number = param is None or (isinstance(param, int | float) and not isinstance(param, bool))
+        refuse_if(not is_number, "slope that is no number", param)
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     gains = dict.fromkeys(_LINEAR, 1) | {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    if nonlinearity not in gains:
-        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    refuse_if(nonlinearity not in gains, "unknown gain", nonlinearity)
     return gains[nonlinearity]
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
     """Return how many numbers go into an output, and come out of an input."""
-    if tensor.dim() < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    refuse_if(tensor.dim() < 2, "rank of a fan")
     inner = math.prod(tensor.shape[2:])
     return tensor.shape[1] * inner, tensor.shape[0] * inner
 
@@ -78,8 +75,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    if mode.lower() not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode.lower()} not supported, please use one of ['fan_in', 'fan_out']")
+    refuse_if(mode.lower() not in ("fan_in", "fan_out"), "mode of a fan", mode.lower())
     fan = _fans(tensor)[mode.lower() == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.messages import MissingError, refusal
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor
@@ -28,15 +28,13 @@ def interpolate(
     align_corners: bool | None = None,
     **others: Any,
 ) -> Tensor:
-    for name in (name for name, value in others.items() if value):
-        raise MissingError(f"torch.nn.functional.interpolate({name}=…)")
+    for name, value in others.items():
+        missing_if(value, f"torch.nn.functional.interpolate({name}=…)")
     axes = input.dim() - 2
     if (size is None) == (scale_factor is None):
         raise ValueError(f"{'either' if size is None else 'only one of'} size or scale_factor should be defined")
-    if mode == "nearest" and align_corners is not None:
-        raise refusal("corners of another mode")
-    if (mode, axes) not in _MODES:
-        raise MissingError(f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
+    refuse_if(mode == "nearest" and align_corners is not None, "corners of another mode")
+    missing_if((mode, axes) not in _MODES, f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
     sizes = list(input.shape[2:])
     factors = [None] * axes if size is not None else several(scale_factor, axes)
     wanted = several(size, axes) if size is not None else [int(n * f) for n, f in zip(sizes, factors, strict=True)]

@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import field, make_dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, refusal
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
+from gradcli.pytorch.nn.table import given, parameters, rows
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _kept(required: str = "", **defaults: Any) -> Callable[..., None]:
-    """Return a constructor that keeps its arguments as attributes, tensors as buffers, and then builds the layer."""
-    names = [*required.split(), *defaults]
+class _Layer(Module):
+    """A module that keeps its arguments, tensors as buffers, and shows some of them in its text: its row says which."""
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        Module.__init__(self)
-        first = dict(zip(names, args, strict=False))
-        given = defaults | first | kwargs
-        if given.keys() != set(names) or len(args) > len(names) or first.keys() & kwargs:
-            rows: list[Any] = [*required.split(), *((k, Any, field(default=v)) for k, v in defaults.items())]
-            make_dataclass(type(self).__name__, rows)(*args, **kwargs)  # so that Python says what does not fit
-        self.__dict__["_usual"] = defaults
-        self.__dict__["_kind"] = chosen(given.pop("dtype", None), default_dtype()).numpy
-        for name, value in given.items():
+    calls: tuple[str, ...] = ()  # a function of `torch.nn.functional`, and the attributes that it takes
+    takes: ClassVar[dict[str, Any]] = {}
+    shows = ""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if (row := rows().get(cls.__name__)) is not None and cls.__module__.startswith("torch.nn."):
+            cls.calls = tuple(row.calls)
+            cls.takes = cls.takes if row.takes is None else parameters(row.takes)
+            cls.shows = cls.shows if row.shows is None else row.shows
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        arguments = given(type(self).__name__, self.takes, args, kwargs)
+        self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
+        for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
             elif name != "device":
                 setattr(self, name, value)
         self._build()
-
-    return __init__
-
-
-class _Layer(Module):
-    """A module that keeps its arguments, and shows some of them in its text."""
-
-    shown = ""  # arguments: those with a star without the name, with `?` where they are not usual, with `!` in quotes
-    calls = ""  # a function of `torch.nn.functional`, and the attributes that it takes
 
     def _build(self) -> None:
         """Make the parameters."""
@@ -61,14 +57,14 @@ class _Layer(Module):
         self.register_parameter("bias", self._empty(*shape) if bias else None)
 
     def forward(self, *given: Any, **more: Any) -> Any:
-        function, *names = self.calls.split()
+        function, *names = self.calls
         return getattr(F, function)(*given, **{name: getattr(self, name) for name in names}, **more)
 
     def extra_repr(self) -> str:
         found = []
-        for word in self.shown.split():
+        for word in self.shows.split():
             name = word.strip("*?!")
-            value, usual = getattr(self, name), self._usual.get(name)
+            value, usual = getattr(self, name), self.takes.get(name)
             if name == "bias" and not isinstance(value, bool):
                 value = value is not None
             if "?" not in word or value not in (usual, (usual,), (usual, usual)):
@@ -87,18 +83,12 @@ class Identity(Module):
 class Flatten(_Layer):
     """Several axes as one."""
 
-    __init__ = _kept(start_dim=1, end_dim=-1)
-    shown = "start_dim end_dim"
-
     def forward(self, input: Any) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
 
 
 class Unflatten(_Layer):
     """An axis as several."""
-
-    __init__ = _kept("dim unflattened_size")
-    shown = "dim unflattened_size"
 
     def forward(self, input: Any) -> Any:
         return input.unflatten(self.dim, self.unflattened_size)
@@ -123,9 +113,6 @@ class _Linear(_Layer):
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 
-    __init__ = _kept("in_features out_features", bias=True, device=None, dtype=None)
-    shown = "in_features out_features bias"
-
     def _build(self) -> None:
         self._weights(self.out_features, self.out_features, self.in_features)
 
@@ -136,10 +123,6 @@ class Linear(_Linear):
 class PReLU(_Layer):
     """The numbers, those below 0 times a weight that is learnt."""
 
-    __init__ = _kept(num_parameters=1, init=0.25)
-    calls = "prelu weight"
-    shown = "num_parameters"
-
     def _build(self) -> None:
         self.weight = init.constant_(self._empty(self.num_parameters), self.init)
 
@@ -147,19 +130,12 @@ class PReLU(_Layer):
 class Embedding(_Layer):
     """A table of vectors; the row at `padding_idx` is 0 at first, and gets no gradient."""
 
-    calls = "embedding weight padding_idx max_norm norm_type scale_grad_by_freq sparse"
-    shown = "*num_embeddings *embedding_dim padding_idx? max_norm? norm_type?"
     padding_idx: int | None
-    __init__ = _kept(
-        "num_embeddings embedding_dim", padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-        sparse=False
-    )  # fmt: skip
 
     def _build(self) -> None:
         rows = self.num_embeddings
         if self.padding_idx is not None:
-            if not -rows <= self.padding_idx < rows:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+            refuse_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
         self.weight = init.normal_(self._empty(rows, self.embedding_dim))
         if self.padding_idx is not None:
@@ -178,8 +154,6 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     ranks: tuple[int, ...] = (2, 3)
     words = "2D or 3D"
-    __init__ = _kept("num_features", eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)
-    shown = "*num_features eps momentum affine bias track_running_stats"
 
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
@@ -189,8 +163,7 @@ class _BatchNorm(_Layer):
             self.register_buffer(name, of_array(value) if self.track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
-        if input.dim() not in self.ranks:
-            raise ValueError(f"expected {self.words} input (got {input.dim()}D input)")
+        refuse_if(input.dim() not in self.ranks, "rank for a batch", self.words, input.dim())
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         own = self.training or self.running_mean is None
@@ -212,9 +185,6 @@ class LayerNorm(_Layer):
     """Normalisation along the last axes."""
 
     normalized_shape: Any
-    __init__ = _kept("normalized_shape", eps=1e-05, elementwise_affine=True, bias=True)
-    calls = "layer_norm normalized_shape weight bias eps"
-    shown = "*normalized_shape eps elementwise_affine bias"
 
     def _build(self) -> None:
         own = self.normalized_shape
@@ -222,22 +192,17 @@ class LayerNorm(_Layer):
         self._affine(self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
 
-class Dropout(_Layer):
+class _Dropout(_Layer):
+    def _build(self) -> None:
+        refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
+
+
+class Dropout(_Dropout):
     """Sets numbers to 0 by chance, in training."""
 
-    __init__ = _kept(p=0.5, inplace=False)
-    calls = "dropout p training inplace"
-    shown = "p inplace"
 
-    def _build(self) -> None:
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
-
-
-class Dropout2d(Dropout):
+class Dropout2d(_Dropout):
     """Sets channels to 0 by chance, in training."""
-
-    calls = "dropout2d p training inplace"
 
 
 # Recurrence
@@ -247,8 +212,8 @@ class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
     def _register(self, name: str, inputs: int) -> None:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise MissingError(f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
+        other = self.nonlinearity not in ("tanh", "relu")
+        missing_if(other, f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
         for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
             if self.bias or part.startswith("weight"):
@@ -265,12 +230,6 @@ class _Recurrent(_Layer):
 class RNN(_Recurrent):
     """Recurrent layers, each on the states of the one before, in one direction or in both."""
 
-    shown = "*input_size *hidden_size num_layers? bias? batch_first? dropout? bidirectional?"
-    __init__ = _kept(
-        "input_size hidden_size", num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-        bidirectional=False
-    )  # fmt: skip
-
     def _build(self) -> None:
         ends = ("", "_reverse") if self.bidirectional else ("",)
         # The names of each layer's directions, behind `weight_ih` and the like.
@@ -281,8 +240,7 @@ class RNN(_Recurrent):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         batched = input.dim() == 3
-        if input.shape[-1] != self.input_size:
-            raise refusal("features of a recurrence", self.input_size, input.shape[-1])
+        refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         x = input if batched else input.unsqueeze(int(not self.batch_first))
         x = x.transpose(0, 1) if self.batch_first else x
         wanted = (sum(map(len, self._names)), x.shape[1], self.hidden_size)
@@ -290,8 +248,7 @@ class RNN(_Recurrent):
             hx = zeros(*wanted, dtype=x.dtype)
         elif not batched:
             hx = hx.unsqueeze(1)
-        if tuple(hx.shape) != wanted:
-            raise RuntimeError(f"Expected hidden size {wanted}, got {list(hx.shape)}")
+        refuse_if(tuple(hx.shape) != wanted, "size of a state", wanted, list(hx.shape))
         out, last = self._layers(x, hx)
         out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
         return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
@@ -321,9 +278,6 @@ class RNN(_Recurrent):
 
 class RNNCell(_Recurrent):
     """One step of a recurrence."""
-
-    shown = "*input_size *hidden_size bias? nonlinearity?"
-    __init__ = _kept("input_size hidden_size", bias=True, nonlinearity="tanh")
 
     def _build(self) -> None:
         self._register("", self.input_size)

@@ -14,7 +14,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refusal, typename, warn
+from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
@@ -38,8 +38,7 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     if reduction == "elementwise_mean":
         warn("oldest reduction")
         return "mean"
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    refuse_if(reduction not in ("mean", "sum", "none"), "unknown reduction", reduction)
     return reduction
 
 
@@ -98,8 +97,7 @@ def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = Non
 
 @_reducing("reduction", "delta", "weight")
 def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    refuse_if(delta <= 0, "delta of a huber loss")
     return _compared("huber_loss", input, target, how, weight, delta=delta)
 
 
@@ -116,8 +114,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         warn("size of the target", target.shape, input.shape)
     if weight is not None:
         loss = _compared(name, input, target, "none", None, **more)
-        if weight.shape != loss.shape:
-            raise ValueError("Weights and input must have the same size.")
+        refuse_if(weight.shape != loss.shape, "size of weights")
         loss = loss * weight
         return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
     input, target = broadcast_tensors(input, target)
@@ -142,14 +139,12 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 
 @_reducing("weight", *_OLD)
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    if target.size() != input.size():
-        raise refusal("size of the target, refused", target.shape, input.shape)
+    refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
     if target._a.dtype != input._a.dtype:
         found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
     for what, own in (("input", input._a), ("target", target._a)):
-        if ((own < 0) | (own > 1)).any():
-            raise RuntimeError(f"all elements of {what} should be between 0 and 1")
+        refuse_if(((own < 0) | (own > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
 
 
@@ -157,14 +152,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    if target.size() != input.size():
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
-    if input._a.dtype.kind != "f":
-        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.word}'")
+    refuse_if(input._a.dtype.kind != "f", "no kernel", "log_sigmoid_cpu", input.dtype.word)
     if target._a.dtype.kind != "f":
-        word = target.dtype.word
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
+        raise refusal("dtype of what is written", "Float", target.dtype.word)
     dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
@@ -180,8 +172,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
-    if input._a.dtype.kind != "f" or target._a.dtype.kind != "f":
-        raise RuntimeError("kl_div: Integral inputs not supported.")
+    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "whole numbers in a divergence")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)
@@ -202,8 +193,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 
 @_reducing("full", "eps", "reduction")
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
-    if (var._a < 0).any():
-        raise ValueError("var has negative entry/entries")
+    refuse_if((var._a < 0).any(), "negative variance")
     spread = var.clamp(min=eps)
     loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
     return loss + 0.5 * np.log(2 * np.pi) if full else loss
@@ -257,8 +247,7 @@ def triplet_margin_loss(
 def cross_entropy(
     input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
-    if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    refuse_if(not 0 <= label_smoothing <= 1, "smoothing outside", label_smoothing)
     if target.shape == input.shape:
         if target._a.dtype.kind == "f":
             return _of_probabilities(input, target, weight, how, label_smoothing)
@@ -346,22 +335,15 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     if not rank:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     count = shape[min(1, rank - 1)]
-    if rank > 1 and places[:1] != shape[:1]:
-        raise refusal("size of the batch", shape[0], places[0] if places else 0)
-    if rank < 3 and len(places) > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    refuse_if(rank > 1 and places[:1] != shape[:1], "size of the batch", shape[0], places[0] if places else 0)
+    refuse_if(rank < 3 and len(places) > 1, "several targets")
     if weight is not None and weight.shape != (count,):
         raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
-    if rank == 4 and len(places) != 3:
-        raise refusal("targets in places", len(places))
-    if rank in (3, 5) and places != wanted:
-        raise RuntimeError(f"Expected target size {wanted}, got {places}")
-    if own.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.word}")
-    if rank == 1 and places not in ([], [1]):
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
-    if rank == 4 and places != wanted:
-        raise RuntimeError(f"size mismatch (got input: {shape} , target: {places}")
+    refuse_if(rank == 4 and len(places) != 3, "targets in places", len(places))
+    refuse_if(rank in (3, 5) and places != wanted, "size of targets", wanted, places)
+    refuse_if(own.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
+    refuse_if(rank == 1 and places not in ([], [1]), "size of a single target", own.size)
+    refuse_if(rank == 4 and places != wanted, "size of targets in places", shape, places)
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
         raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.messages import MissingError, missing, refusal, typename
+from gradcli.pytorch.messages import missing, missing_if, refuse_if, typename
+from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -21,8 +22,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
-        if requires_grad and found._a.dtype.kind != "f":
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
         found._requires = requires_grad
         return found
 
@@ -46,11 +46,10 @@ def _hooking(kind: str) -> Callable[..., Handle]:
     """Return a method that has a function called, before or after the forward or the backward."""
 
     def register(self: Module, hook: Callable[..., Any], **more: Any) -> Handle:
-        if any(more.values()):
-            raise MissingError(f"torch.nn.Module's hooks with {', '.join(f'{n}=…' for n in more)}")
+        missing_if(any(more.values()), f"torch.nn.Module's hooks with {', '.join(f'{n}=…' for n in more)}")
         hooks = self.__dict__["_hooks"]
-        if (kind == "backward" and hooks["old"]) or (kind == "old" and hooks["backward"]):
-            raise refusal("two kinds of backward hooks")
+        other = {"backward": "old", "old": "backward"}.get(kind)
+        refuse_if(other and hooks[other], "two kinds of backward hooks")
         return Handle(hooks[kind], hook, object())
 
     return register
@@ -73,12 +72,6 @@ def _converting(dtype: Any) -> Callable[[Any], Any]:
 
 # What a module has by name: each kind is a dictionary.
 _KINDS = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}
-# Where PyTorch defines its modules, which `type` tells, and how their names begin.
-_HOMES: dict[str, tuple[str, ...]] = {
-    "batchnorm": ("BatchNorm",), "container": ("Sequential", "ModuleList", "ModuleDict", "ParameterList"),
-    "conv": ("Conv",), "dropout": ("Dropout",), "flatten": ("Flatten", "Unflatten"), "linear": ("Linear", "Identity"),
-    "normalization": ("LayerNorm",), "pooling": ("Max", "Avg", "Adaptive"), "rnn": ("RNN",), "sparse": ("Embedding",),
-}  # fmt: skip
 
 
 class Module:
@@ -92,9 +85,7 @@ class Module:
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         if cls.__module__.startswith("gradcli."):
-            other = "loss" if cls.__name__.endswith("Loss") else "activation"
-            home = next((home for home, starts in _HOMES.items() if cls.__name__.startswith(starts)), other)
-            cls.__module__ = f"torch.nn.modules.{home}"
+            cls.__module__ = f"torch.nn.modules.{row.home if (row := rows().get(cls.__name__)) else 'module'}"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
@@ -111,8 +102,7 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
         if kind:
-            if kind not in self.__dict__:
-                raise AttributeError(f"cannot assign {_KINDS[kind]} before Module.__init__() call")
+            refuse_if(kind not in self.__dict__, "module before its making", _KINDS[kind])
             self._forget(name)
             self.__dict__[kind][name] = value
         elif holder := self._holder(name):
@@ -158,10 +148,8 @@ class Module:
             self.__dict__["_transient"].add(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
-        if "." in name:
-            raise KeyError(f'module name can\'t contain ".", got: {name}')
+        refuse_if(module is not None and not isinstance(module, Module), "no module", typename(module))
+        refuse_if("." in name, "dot in a name", name)
         self._modules[name] = module
 
     add_module = register_module
@@ -246,8 +234,7 @@ class Module:
         return found
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        if assign:
-            raise MissingError("torch.nn.Module.load_state_dict(assign=True)")
+        missing_if(assign, "torch.nn.Module.load_state_dict(assign=True)")
         own = self.state_dict()
         absent = [n for n in own if n not in state_dict]
         unexpected = [n for n in state_dict if n not in own]

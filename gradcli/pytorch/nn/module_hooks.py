@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from gradcli.pytorch.messages import refusal, warn
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations.views import _reshaped
 from gradcli.pytorch.tensor import Tensor
@@ -87,8 +87,7 @@ class Watched:
         for hook in list(self.hooks.values()):
             found = hook(self.module, given, tuple(self.out))
             if found is not None:
-                if len(found) != len(given):
-                    raise refusal("count of a hook's gradients", len(found), len(given))
+                refuse_if(len(found) != len(given), "count of a hook's gradients", len(found), len(given))
                 given = changed = tuple(found) if isinstance(found, tuple | list) else (found,)
         return changed
 

@@ -53,6 +53,8 @@ ELEMENTWISE: dict[str, Build] = {
     "exp2": lambda input: call("pow", _TWO, input),
     "fix": lambda input: call("trunc", input),
     "fmax": lambda input, other: where(compare("or", _ge(input, other), _nan(other)), input, other),
+    "maximum": lambda input, other: call("maximum", input, other),
+    "minimum": lambda input, other: call("minimum", input, other),
     "fmin": lambda input, other: where(compare("or", _le(input, other), _nan(other)), input, other),
     "hardshrink": lambda input, lambd=_HALF: where(_both(_ge(input, -lambd), _le(input, lambd)), _ZERO, input),
     "hardsigmoid": lambda input: _within_3(

@@ -15,10 +15,10 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import part
-from gradcli.pytorch.operations.views import expand, listed, reshape, shape_of, view
+from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, axis_of, listed
 
 # Parts
 

@@ -20,7 +20,7 @@ from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.record import Step, apply
-from gradcli.pytorch.tensor import Tensor, alias, axis_of
+from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 
 
 def refreshed(view: Tensor) -> None:
@@ -48,11 +48,6 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
         return substituted([recipe.output], {recipe.inputs[0]: n})[0]
 
     return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
-
-
-def listed(given: Any) -> Any:
-    """Return what is given one by one or as one sequence."""
-    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
 
 
 def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[int, ...]:

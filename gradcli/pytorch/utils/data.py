@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.messages import MissingError, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -87,8 +87,7 @@ class DataLoader:
         batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[..., Any] | None = None,
         pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **_: Any,
     ) -> None:  # fmt: skip
-        if sampler is not None or batch_sampler is not None:
-            raise MissingError("torch.utils.data.DataLoader(sampler=…)")
+        missing_if(sampler is not None or batch_sampler is not None, "torch.utils.data.DataLoader(sampler=…)")
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, bool(shuffle), drop_last
         self.collate_fn, self.generator = collate_fn or default_collate, generator
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from gradcli.script.errors import edits, updates
+from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, N, called, end, owner_of, parts
+from gradcli.script.errors.threads import Threads, lost
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
@@ -67,19 +69,21 @@ def _is_long(x: Any) -> bool:
     return hasattr(x, "grad_fn") and x.numel() > 1
 
 
-def loss(mend: str, which: int, words: str) -> Callable[[Failure], Answer | None]:
-    """Return what tells of an error of a loss whose input or target does not fit; `words` make it fit."""
+def _loss(mend: str, which: int, words: str, at: Failure) -> Answer | None:
+    """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
+    for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
+        given, own = call.args[which], at.text.of(call.args[0])
+        reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
+        own = own if edits.is_simple(call.args[0]) else f"({own})"
+        changed = edits.behind(given, words.format(own)) if which else edits.wrapped(given, words)
+        return Answer(reason, mend, at.text.edited(changed))
+    return None
 
-    def tell(at: Failure) -> Answer | None:
-        for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
-            given, own = call.args[which], at.text.of(call.args[0])
-            reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
-            own = own if edits.is_simple(call.args[0]) else f"({own})"
-            changed = edits.behind(given, words.format(own)) if which else edits.wrapped(given, words)
-            return Answer(reason, mend, at.text.edited(changed))
-        return None
 
-    return tell
+flat_target = partial(_loss, "one class for each sample", 1, ".flatten()")
+shaped_target = partial(_loss, "the target in the input's shape", 1, ".reshape({}.shape)")
+probabilities = partial(_loss, "probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
+real_target = partial(_loss, "real numbers", 1, ".float()")
 
 
 def whole(at: Failure) -> list[Change]:
@@ -172,3 +176,52 @@ def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:
             case ast.Call(args=[*_, right]) if called(node) in ("matmul", "mm"):
                 found.append((at.text.operand(node) or right, right))
     return found
+
+
+# Tensors that require no gradient, or are no leaves
+
+
+def optimizer(at: Failure) -> Answer:
+    """Return what is said of an optimizer that is given what is computed."""
+    reason = "an optimizer changes leaves: what is computed from them would be overwritten by the next computation."
+    names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
+    for name in names:
+        if name in at.source(at.line) and (changes := updates.made_a_leaf(at.text, name)):
+            return Answer(reason, "let the parameter require a gradient last, behind what makes it", changes)
+    mend = "give it the tensor made with requires_grad=True, and compute the other one from it in each step"
+    return Answer(reason, mend, _given_leaves(at))
+
+
+def _given_leaves(at: Failure) -> list[Change]:
+    """Give an optimizer the leaf that a tensor was computed from."""
+    flow, tensors = Flow(at.text), at.names.tensors
+    for call in [c for c in parts(at.text.statement, ast.Call) if c.args]:
+        for own in call.args[0].elts if isinstance(call.args[0], ast.List | ast.Tuple) else ():
+            names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
+            for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
+                return at.text.edited(edits.instead(own, leaf))
+    return []
+
+
+def needs(at: Failure) -> Answer:
+    """Return what is said of a tensor whose gradient is asked for, and that requires none."""
+    owners = at.text.owners("retain_grad", "register_hook")
+    for x in map(at.value, owners):
+        if getattr(x, "_detached", None) is not None:
+            return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
+    reason = "gradients flow only through what requires one, or is computed from what does."
+    found = (c for own in owners if (c := mends.requiring(at.text, at.text.of(own))))
+    return mends.required(reason, next(found, []))
+
+
+def number(at: Failure, kind: str) -> Answer | None:
+    """Return what is said of a number, or a list, in the place of a tensor to go back from."""
+    if kind == "list":
+        own = at.text.owners("backward")[0]
+        changes = at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
+        return Answer("backward goes back from one tensor, and a list holds several.", "their sum", changes)
+    threads = Threads(at.text)
+    for cut in threads.cuts():
+        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
+        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
+    return None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from gradcli.guide.messages import find
 from gradcli.pytorch.session import Script
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.kinds import BY_KIND
-from gradcli.script.errors.messages import BY_TEXT
 from gradcli.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -43,8 +46,33 @@ def _answered(error: BaseException, at: Failure) -> Answer | None:
     kind = getattr(error, "kind", None)
     if kind in BY_KIND:
         return BY_KIND[kind](at, *error.subjects)  # type: ignore[attr-defined]
-    known = ((re.search(part, at.message), tell) for part, tell in BY_TEXT.items())
-    return next((tell(at, *match.groups()) for match, tell in known if match), None)
+    known = ((re.search(pattern, at.message), row) for pattern, row in _answers().items())
+    return next((_told(at, row, *match.groups()) for match, row in known if match), None)
+
+
+@cache
+def _answers() -> dict[str, dict[str, str]]:
+    """Return what answers errors that are known by their text alone: words and functions, by a pattern of the text."""
+    found = {}
+    for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").split("\n\n"):
+        pattern, _, rest = paragraph.strip().partition("\n")
+        lines = re.split(r"\n(?=(?:why|mend|change|tell): )", rest)
+        found[pattern] = {k: v.replace("\n", " ") for k, _, v in (line.partition(": ") for line in lines)}
+    return found
+
+
+def _told(at: Failure, row: dict[str, str], *given: str) -> Answer | None:
+    """Return the answer of a row, with the line, and the parts of the message, in it."""
+    if "tell" in row:
+        return _function(row["tell"])(at, *given)  # type: ignore[no-any-return]
+    reason, mend = (row[key].format(*given, line=at.code(at.line)) for key in ("why", "mend"))
+    name, _, text = row.get("change", "").partition(" ")  # which of the texts it changes, or else whatever it needs
+    return Answer(reason, mend, _function(name)(getattr(at, text) if text else at, *given) if name else [])
+
+
+def _function(path: str) -> Any:
+    file, name = path.split(".")
+    return getattr(import_module(f"gradcli.script.errors.{file}"), name)
 
 
 def _written(at: Failure, told: Answer) -> list[str]:

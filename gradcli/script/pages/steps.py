@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.notation.numbers import array_text
+from gradcli.script.naming import script_frames
 from gradcli.wrapping import in_words
 
 _FEW = 4  # elements of a parameter whose numbers are shown
@@ -51,10 +52,9 @@ def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
 def optimizers_of(frame: Any) -> list[Any]:
     """Return the optimizers that have names where the script is."""
     found: dict[int, Any] = {}
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith("gradcli."):
-        for value in (*frame.f_locals.values(), *frame.f_globals.values()):
+    for each in script_frames(frame):
+        for value in (*each.f_locals.values(), *each.f_globals.values()):
             found |= {id(value): value} if hasattr(value, "param_groups") else {}
-        frame = frame.f_back
     return list(found.values())
 
 

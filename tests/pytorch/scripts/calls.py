@@ -277,6 +277,11 @@ c.retain_grad()
 d = c - b
 print(torch.autograd.grad(d.sum(), b, retain_graph=True), c.grad, c.is_leaf)
 print(torch.autograd.grad(d.sum(), a), c.grad)
+
+# --- operands by their names
+x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 1.0])
+for f in (torch.maximum, torch.minimum, torch.atan2, torch.hypot, torch.logaddexp, torch.fmax):
+    print(f(x, other=y), f(input=x, other=y).grad_fn)
 # --- what few call and what they are given
 x = torch.zeros(3, 4)
 x.diagonal(1).fill_(2.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -22,8 +22,7 @@ def clip_grad_norm_(
     norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
     kind = own[0]._a.dtype if own else np.dtype(np.float32)
     total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
-    if error_if_nonfinite and not np.isfinite(total):
-        raise refusal("norm that is not finite", float(norm_type))
+    refuse_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", float(norm_type))
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
     for p in own:
         p._grad._a[...] *= scale

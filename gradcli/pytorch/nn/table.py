@@ -1,0 +1,58 @@
+"""What a module of `torch.nn` is called with, takes and shows, as `modules.txt` has it."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Mapping, Sequence
+from dataclasses import field, make_dataclass
+from functools import cache
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+REQUIRED = Parameter.empty  # in the place of a default
+
+
+class Row(NamedTuple):
+    """A module: PyTorch's file, the function that its forward calls with some attributes, and rows of arguments."""
+
+    home: str
+    calls: list[str]
+    takes: str | None = None
+    shows: str | None = None
+
+
+@cache
+def rows() -> dict[str, Row]:
+    """Return the row of each module by its name."""
+    found: dict[str, Row] = {}
+    for paragraph in Path(__file__).with_name("modules.txt").read_text("utf-8").split("\n\n")[1:]:
+        home, *modules = re.split(r"\n(?! )", paragraph.strip())
+        for module in modules:
+            (name, *calls), *more = map(str.split, module.split("\n"))
+            found[name] = Row(home, calls, **{word: " ".join(rest) for word, *rest in more})
+    return found
+
+
+def parameters(row: str) -> dict[str, Any]:
+    """Return the defaults of arguments by their names.
+
+    >>> parameters("start_dim=1 end_dim=-1")
+    {'start_dim': 1, 'end_dim': -1}
+    """
+    words = (word.partition("=") for word in row.split())
+    return {name: literal_eval(value) if value else REQUIRED for name, _, value in words}
+
+
+def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return what the constructor of a class of this name is given for each of its arguments, or the default.
+
+    Errors: Python's `TypeError` for what does not fit.
+    """
+    first = dict(zip(known, args, strict=False))
+    found = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
+    if found.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
+        fields: list[Any] = [k if v is REQUIRED else (k, Any, field(default=v)) for k, v in known.items()]
+        make_dataclass(name, fields)(*args, **kwargs)  # so that Python says what does not fit
+    return found
