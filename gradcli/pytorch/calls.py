@@ -218,9 +218,13 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     if name in _FACTORS:
         more, kwargs = in_order(name, args[1:], kwargs)
         args = (*args[:1], *more)
+    if name in _ALONG and "dtype" in kwargs:
+        more, kwargs = args[1:], dict(kwargs)
+        args = (args[0].to(kwargs.pop("dtype")), *more)
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
+    refuse_if(name == "roll" and not first.dim() and len(settings) > 2, "axes of a number to roll")
     refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = partial(call, "identity")

@@ -270,8 +270,10 @@ def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing:
     loss = _weighted(named("log_softmax", input, axis) * target, weight)
     if how == "none":
         return -loss.sum(axis)
+    if how == "mean" and not input.numel():
+        return -loss.sum().fill_(np.nan)
     whole = -loss.sum()
-    samples = max(1, input.numel() // max(1, classes))
+    samples = input.numel() // max(1, classes)
     return called(whole / samples, "DivBackward1") if how == "mean" else whole
 
 

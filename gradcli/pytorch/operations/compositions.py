@@ -100,6 +100,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "allclose": lambda input, other, *how, **settings: bool(np.all(_close(input, other, *how, **settings)._a)),
     "count_nonzero": lambda input, dim=None: input.ne(0).sum(dim),
     # Elements
+    "polygamma": lambda self, n: named("polygamma", n, self),
     "square": lambda input: input.pow(2),
     "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p=2: (input - other).norm(p),
@@ -129,6 +130,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "logdet": lambda input: named("det", check_square("logdet", input)).log(),
 }
 TORCH_ONLY: dict[str, Callable[..., Any]] = {
+    "polygamma": lambda n, input: named("polygamma", n, input),
     "is_tensor": lambda obj: isinstance(obj, Tensor),
     "broadcast_shapes": lambda *shapes: Size(np.broadcast_shapes(*shapes)),
     "can_cast": lambda from_, to: dtypes.KINDS[from_.name] <= dtypes.KINDS[to.name],

@@ -15,7 +15,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import MissingError, refuse_if, typename, warn, warn_once
 from gradcli.pytorch.names import TORCH, function, method, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
@@ -110,7 +110,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
-    refuse_if(not isinstance(array, np.ndarray), "no array", type(array).__name__)
+    kind = typename(array) if isinstance(array, np.generic) else type(array).__name__
+    refuse_if(not isinstance(array, np.ndarray), "no array", kind)
     return made(array)
 
 

@@ -67,6 +67,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return pointwise("div", input, other)
     if rounding_mode == "floor":
         return _quotient("floor_divide", "DivBackward2")(input, other)
+    refuse_if(rounding_mode != "trunc", "rounding mode", rounding_mode)
     _no_zeros(input, other)
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)

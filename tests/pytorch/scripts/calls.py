@@ -330,3 +330,20 @@ for call in (
         print(call())
     except (TypeError, RuntimeError) as error:
         print(type(error).__name__, error)
+# --- of no elements, and other ends
+a = torch.tensor([[1.5, -0.5], [0.25, 3.0]], requires_grad=True)
+print(F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0)), F.cross_entropy(torch.zeros(0, 2), torch.zeros(0, 2)))
+print(torch.zeros(0).median(), torch.zeros(0, requires_grad=True).median())
+print(torch.tensor([1.5, 2.0]).polygamma(1), torch.polygamma(2, torch.tensor([1.5])))
+print(torch.softmax(a, 1, dtype=torch.float64), a.cumsum(0, dtype=torch.float64))
+for call in (
+    lambda: torch.roll(torch.tensor(1.0), 1, 0),
+    lambda: torch.div(a, 2, rounding_mode="down"),
+    lambda: a[None, "first"],
+    lambda: nn.Parameter(3),
+    lambda: torch.utils.data.DataLoader([1], batch_size=0),
+):
+    try:
+        print(call())
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        print(type(error).__name__, error)
