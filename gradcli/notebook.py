@@ -71,8 +71,6 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     >>> print(jacobian_latex(symbolic_jacobian(parse("y = x**2"))))
     $\displaystyle J = \frac{\partial y}{\partial x} = 2 x$
     """
-    import numpy as np
-
     from gradcli.explain.sections import Equal, Listed, Math, Name, Page, Value
     from gradcli.report.latex_math import LatexWriter
 
@@ -82,16 +80,13 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     taken = frozenset(name.partition("[")[0] for name in (*rows, *columns))
     writer = LatexWriter(Page((), False, taken), None)
 
-    def value(formula: Any) -> Value:
-        return Value(np.asarray(formula, dtype=object))
-
-    cells = [[value(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
+    cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]
     above, below = (", ".join(map(writer.names, names)) for names in (rows, columns))
     if len(rows) * len(columns) > 1:
         above, below = f"({above})", f"({below})"
     where = "".join(
-        rf",\quad {writer.write(Equal((Name(name), value(formula))))}" for name, formula in found.where.items()
+        rf",\quad {writer.write(Equal((Name(name), Value.of(formula))))}" for name, formula in found.where.items()
     )
     return rf"$\displaystyle J = \frac{{\partial {above}}}{{\partial {below}}} = {writer.write(matrix)}{where}$"
 

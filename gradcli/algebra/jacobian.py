@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -32,12 +33,36 @@ Entries = dict[Place, sympy.Expr]
 
 @dataclass(frozen=True)
 class SymbolicJacobian:
-    """The non-zero entries by place, the names of rows and columns, and the intermediates that entries mention."""
+    """The non-zero entries by place, the names of rows and columns, and the intermediates that entries mention.
+
+    The formulas are worked out when they are first asked for.
+    """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    entries: Entries
-    where: dict[str, sympy.Expr] = field(default_factory=dict)
+    write: Callable[[], _Written]
+
+    @cached_property
+    def written(self) -> _Written:
+        """The entries, and the definitions that they need.
+
+        Errors: `InputError` for formulas that are too large together.
+        """
+        with distribute(False):  # 2*(x - z) stays as it is
+            return self.write()
+
+    @property
+    def entries(self) -> Entries:
+        """The entries that are not 0, by row and column."""
+        return self.written.entries
+
+    @property
+    def where(self) -> dict[str, sympy.Expr]:
+        """The definitions of the intermediates that entries mention."""
+        return self.written.where
+
+    def __repr__(self) -> str:
+        return f"SymbolicJacobian(rows={self.rows}, columns={self.columns}, entries={self.entries}, where={self.where})"
 
 
 def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> SymbolicJacobian:
@@ -46,25 +71,32 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     Rows are the elements of the outputs, columns those of the leaves.  The cost grows with the number of
     non-zero entries.
 
+    Errors: `InputError` for formulas that are too large together.
+
     >>> from gradcli.graph.node import leaf
     >>> x = leaf((2,))
     >>> symbolic_jacobian(Graph.of({"x": x}, {"y": 3 * x**2})).entries
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
-    leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
-    return symbolic_entries(graph, graph.outputs, leaves, entries(graph, leaves))
+    found = unwritten_jacobian(graph, graph.inputs if wrt is None else wrt)
+    assert found.written is not None  # what is wrong with it is told here
+    return found
+
+
+def unwritten_jacobian(graph: Graph, wrt: Iterable[str]) -> SymbolicJacobian:
+    """Return the Jacobian, whose formulas nobody may ask for."""
+    leaves = {name: graph.inputs[name] for name in wrt}
+    return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves))
 
 
 def symbolic_entries(
-    graph: Graph, rows: Mapping[str, Node], columns: Mapping[str, Node], found: Mapping[Place, Node]
+    graph: Graph, rows: Mapping[str, Node], columns: Mapping[str, Node], found: Callable[[], Mapping[Place, Node]]
 ) -> SymbolicJacobian:
-    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, by their places.
+    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by places.
 
     `rows` and `columns` are the nodes whose elements name the rows and the columns.
     """
-    with distribute(False):  # 2*(x - z) stays as it is
-        best = _best(graph, dict(sorted(found.items())))
-    return SymbolicJacobian(_names(rows), _names(columns), best.entries, best.where)
+    return SymbolicJacobian(_names(rows), _names(columns), lambda: _best(graph, dict(sorted(found().items()))))
 
 
 def _names(nodes: Mapping[str, Node]) -> tuple[str, ...]:

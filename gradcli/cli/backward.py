@@ -66,7 +66,8 @@ def backward(
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
-    from gradcli.report.render import render_data, render_pages
+    from gradcli.report.data_lines import data_lines
+    from gradcli.report.render import render_pages
 
     notes = Notes()
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
@@ -96,7 +97,7 @@ def backward(
         chosen = Choice(pages.only, pages.jacobian)
         show(render_pages(backward_pages(result, chosen), look), notes)
     else:
-        show(render_data(result, f"{asked.style}"), notes)
+        show(data_lines(result, f"{asked.style}"), notes)
 
 
 class Backward(NamedTuple):

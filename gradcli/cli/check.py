@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import Asked, Pages, SystemCommand, page_options
+from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -34,10 +34,7 @@ class Tolerance(click.FloatRange):
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @click.argument("statement", nargs=-1)
-@click.option(
-    "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
-    help="Read statements from FILE; - is standard input.",
-)  # fmt: skip
+@file_option
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
 @click.option(
     "--points", metavar="FILE", type=click.Path(allow_dash=True),

@@ -74,36 +74,23 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
     x = _found(claim, quantity, scope, "in the system")
     ends = {name: scope[name] for name in outputs}
     read = {n.id for n in claim.expression.names}
-    cotangents: dict[str, Node] = {}
-    single = len(ends) == 1
+    cotangents: dict[str, Node] = {}  # by what the claim calls them
+    shown: dict[str, Node] = {}
+    base: Node | None = None
     for name, y in ends.items():
-        alias = claim.aliases.get(f"{name}.v")
-        own = "v" if single and "v" not in scope and "v" in read else alias
-        if own is None and single and y.size == 1:
-            continue  # y.backward(): the cotangent is 1
-        cotangents[own or f"{name}.v"] = leaf(y.shape)
-    by_output = dict(zip([n for n in ends if not (single and not cotangents)], cotangents, strict=False))
-    terms = [_total(y * cotangents[by_output[name]] if name in by_output else y) for name, y in ends.items()]
-    base = sum(terms[1:], terms[0])
-    shown = {
-        _shown(name, by_output, alias): v
-        for alias, v in cotangents.items()
-        for name in ends
-        if by_output.get(name) == alias
-    }
+        single = len(ends) == 1
+        own = "v" if single and "v" not in scope and "v" in read else claim.aliases.get(f"{name}.v")
+        if own is not None or not single or y.size != 1:  # or it is y.backward(), whose cotangent is 1
+            v = cotangents[own or f"{name}.v"] = shown["v" if own == "v" else f"{name}.v"] = leaf(y.shape)
+            y = y * v
+        base = _total(y) if base is None else base + _total(y)
+    assert base is not None
     whole = Graph.of({**graph.inputs, **shown}, {"": base}, names=graph.names)
     keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
     found = derivative(whole, base, x)
     truth = index(found, keys) if keys else found
-    unread = [f"{name}.v" for name in ends if f"{name}.v" in claim.aliases and name not in by_output]
-    if unread:
-        raise InputError(f"`{unread[0]}` is not a cotangent here", claim.span)
     yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
     return Case(claim.text, claim.said, whole, base, x, keys, truth, yours, tuple(shown))
-
-
-def _shown(name: str, by_output: Mapping[str, str], alias: str) -> str:
-    return "v" if alias == "v" else f"{name}.v"
 
 
 def _total(y: Node) -> Node:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from gradcli.cli.options import Asked, SystemCommand
+from gradcli.cli.options import Asked, SystemCommand, file_option
+
+if TYPE_CHECKING:
+    from gradcli.graph.graph import Graph
 
 TARGETS = ("numpy", "torch", "jax", "c", "javascript")
 EXAMPLES = """\b
@@ -19,10 +24,7 @@ Examples:
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @click.argument("expr", nargs=-1)
-@click.option(
-    "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
-    help="Read statements from FILE; - is standard input.",
-)  # fmt: skip
+@file_option
 @click.option("--to", type=click.Choice(TARGETS), required=True, help="The language, or the library.")
 @click.option(
     "--what", metavar="NAMES", default="value,vjp,jacobian", show_default=True,
@@ -47,7 +49,7 @@ def export(
     """
     from importlib import import_module
 
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.errors import InputError, Notes
     from gradcli.export.kinds import KINDS, check, mostly_zero
@@ -76,11 +78,7 @@ def export(
     for kind in () if sparse else matrices:
         if told := mostly_zero(kind, graph, situation.wrt):
             notes.add("note", told)
-    if output in (None, "-"):
-        show(text, notes)
-    else:
-        _write(output or "", text)
-        tell_notes(notes)
+    deliver(text, output, notes)
 
 
 def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
@@ -94,11 +92,8 @@ def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
     return kinds
 
 
-def _statements(graph: object) -> list[str]:
+def _statements(graph: Graph) -> list[str]:
     """Return the system as the user wrote it, for a comment."""
-    from gradcli.graph.graph import Graph
-
-    assert isinstance(graph, Graph)
     spans = graph.spans
     shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
     lines = [f"{name} = {' '.join(spans[n].text.split())}" for name, n in graph.names.items() if n in spans]
@@ -108,16 +103,3 @@ def _statements(graph: object) -> list[str]:
 def _plain(line: str) -> str:
     """Return a line that ends no comment and no docstring, and has no escapes."""
     return line.replace("\\", "").replace('"""', "'''").replace('"', "'")
-
-
-def _write(path: str, text: str) -> None:
-    from gradcli.data.replacement import Replacement, writing
-
-    with writing(path):
-        replacement = Replacement(path)
-        try:
-            replacement.file.write(text.encode())
-        except BaseException:
-            replacement.discard()
-            raise
-        replacement.commit()

@@ -56,9 +56,8 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
     local derivative.  Long chains, and parts that are alike, are drawn once.
     """
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import columns, read_asked, read_situation
-    from gradcli.data.replacement import write_whole
     from gradcli.errors import InputError, Notes
     from gradcli.explain.picture import View, picture
     from gradcli.report.pictures.render import render_picture
@@ -79,11 +78,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
         )
     drawn = render_picture(found, style, rounded)
-    if output is None or output == "-":
-        show(drawn, notes)
-    else:
-        write_whole(output, drawn.encode())
-        tell_notes(notes)
+    deliver(drawn, output, notes)
 
 
 def _check_size(graph: Graph, fold: bool) -> None:

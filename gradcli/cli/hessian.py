@@ -38,7 +38,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.explain.hessian import hvp
     from gradcli.explain.hessian_page import hessian_pages, hvp_pages
     from gradcli.graph.hessian import scalar_output
-    from gradcli.report.data_lines import render_lines
+    from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 
     notes = Notes()
@@ -62,11 +62,11 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     if not tangent:
         result = explained(graph, situation.wrt, points, notes)
         page = asked.page and render_pages(hessian_pages(result, pages.only), look)
-        show(page or render_lines(result, f"{asked.style}"), notes)
+        show(page or data_lines(result, f"{asked.style}"), notes)
         return
     if not points:
         raise InputError("H·u is worked out at points", hint="add one: --at x=1")
     u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
     product = hvp(graph, situation.wrt, points, [u] * len(points), notes)
     page = asked.page and render_pages(hvp_pages(product, pages.only), look)
-    show(page or render_lines(product, f"{asked.style}"), notes)
+    show(page or data_lines(product, f"{asked.style}"), notes)

@@ -36,7 +36,8 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
-    from gradcli.report.render import render_data, render_pages
+    from gradcli.report.data_lines import data_lines
+    from gradcli.report.render import render_pages
 
     notes = Notes()
     system = read_asked(asked, ["--points"] * (many.points == "-"))
@@ -54,10 +55,9 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     situation = read_situation(system, asked)
     if order is not None:
         from gradcli.explain.taylor import taylor
-        from gradcli.report.data_lines import render_lines
 
         found = taylor(situation.graph, situation.wrt, situation.points, order)
-        show(render_pages(found.pages(), look) if asked.page else render_lines(found, f"{asked.style}"), notes)
+        show(render_pages(found.pages(), look) if asked.page else data_lines(found, f"{asked.style}"), notes)
         return
     page = asked.page is not None
     wanted = Wanted(page and (steps or "steps" in pages.only), page)
@@ -67,4 +67,4 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
 
         show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
     else:
-        show(render_data(result, f"{asked.style}"), notes)
+        show(data_lines(result, f"{asked.style}"), notes)

@@ -42,7 +42,7 @@ def jvp(
     from gradcli.explain.corners import note_all_corners
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
-    from gradcli.report.data_lines import render_lines
+    from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 
     notes = Notes()
@@ -75,4 +75,4 @@ def jvp(
     if asked.page:
         show(render_pages(jvp_pages(result, pages.only), look), notes)
     else:
-        show(render_lines(result, f"{asked.style}"), notes)
+        show(data_lines(result, f"{asked.style}"), notes)

@@ -18,7 +18,7 @@ from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
-from gradcli.report.render import render_data
+from gradcli.report.data_lines import json_lines
 
 if TYPE_CHECKING:
     from gradcli.cli.backward import Backward
@@ -43,7 +43,7 @@ def backward_at_points(run: ManyPoints, files: Files, style: str | None, asked: 
         own = [calls or [{n: p[f"{n}.v"] for n in run.graph.outputs}] for p in points]
         result = backward(run.graph, run.wrt, [run.inputs(p) for p in points], own, wanted, notes)
         grads = [{f"{n}.grad": g for n, g in (p.grad | p.retained).items()} for p in result.points]
-        return Printed(iter(render_data(result, "json")), [p.value for p in result.points], grads)
+        return Printed(json_lines(result), [p.value for p in result.points], grads)
 
     def origin(point: Named, found: Named) -> str:
         at = {name: value[..., None] for name, value in point.items()}

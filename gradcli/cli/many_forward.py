@@ -19,7 +19,7 @@ from gradcli.explain.jvp import jvp
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.jvp import push
-from gradcli.report.data_lines import json_lines
+from gradcli.report.data_lines import json_lines, row_of
 
 if TYPE_CHECKING:
     from gradcli.report.data_lines import Data
@@ -91,7 +91,7 @@ def _printer(
     def printed(points: Sequence[Named]) -> Printed:
         tangents = [{n: p[f"{n}.u"] for n in run.wrt if f"{n}.u" in p} for p in points]
         result = explained([run.inputs(p) for p in points], tangents)
-        rows = [dict(row) for row in result.rows()]
+        rows = [row_of(row) for row in result.rows()]
         known = {*run.graph.inputs, *run.graph.outputs}
         values = [{n: row[n] for n in run.graph.outputs} for row in rows]
         found = [{n: value for n, value in row.items() if n not in known} for row in rows]

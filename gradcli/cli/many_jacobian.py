@@ -16,7 +16,7 @@ from gradcli.explain.columns import Columns, check_rows, jacobian_columns, spars
 from gradcli.explain.jacobian import Wanted, jacobian
 from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.shared import check_entries
-from gradcli.report.render import render_data
+from gradcli.report.data_lines import json_lines
 
 
 def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse: bool, notes: Notes) -> None:
@@ -36,7 +36,7 @@ def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse:
     def printed(points: Sequence[Named]) -> Printed:
         result = jacobian(run.graph, run.wrt, [run.inputs(p) for p in points], notes, Wanted(warn=False))
         matrices = [{"J": p.jacobian} for p in result.points]
-        return Printed(iter(render_data(result, "json")), [p.value for p in result.points], matrices)
+        return Printed(json_lines(result), [p.value for p in result.points], matrices)
 
     def origin(point: Named, found: Named) -> str:
         matrix = numeric_jacobian(run.graph, run.wrt, point)

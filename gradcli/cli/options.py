@@ -40,6 +40,46 @@ class Asked(NamedTuple):
         return style if style in PAGES else None
 
 
+file_option = click.option(
+    "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
+    help="Read statements from FILE; - is standard input.",
+)  # fmt: skip
+
+
+_SYSTEM = (
+    click.argument("expr", nargs=-1),
+    file_option,
+    click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."),
+    click.option(
+        "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
+        help="Shapes of the inputs when there is no point: x=3,M=2x2.",
+    ),
+    click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."),
+    click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
+)  # fmt: skip
+_FILES = (
+    click.option(
+        "--points", "points", metavar="FILE", type=click.Path(allow_dash=True),
+        help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
+    ),
+    click.option(
+        "--output", metavar="FILE", type=click.Path(allow_dash=True),
+        help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
+    ),
+    click.option(
+        "--engine", type=click.Choice(ENGINES), default="numpy", show_default=True,
+        help="What computes many points: NumPy, Numba or JAX (compiled), Dask (Parquet data, on a cluster).",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS",
+        help="The running Dask cluster, such as tcp://10.0.0.1:8786, in place of a local one.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="All processor cores by default."
+    ),
+)  # fmt: skip
+
+
 def system_options(command: Command) -> Command:
     """Add the options that say what the system is, where and how it is shown; the command gets them as `asked`."""
     return asking(FORMATS, "How the result is written.  [default: table; csv with --points]")(command)
@@ -56,35 +96,8 @@ def _asking(command: Command, formats: Sequence[str], told: str) -> Command:
         return command(asked=asked, **options)
 
     wrapped: Any = update_wrapper(with_asked, command)
-    for decorate in reversed(
-        (
-            click.argument("expr", nargs=-1),
-            click.option(
-                "-F",
-                "--file",
-                "files",
-                metavar="FILE",
-                multiple=True,
-                type=click.Path(allow_dash=True),
-                help="Read statements from FILE; - is standard input.",
-            ),
-            click.option(
-                "--at", "at", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."
-            ),
-            click.option(
-                "--shape",
-                "shapes",
-                metavar="NAME=SIZE,…",
-                multiple=True,
-                help="Shapes of the inputs when there is no point: x=3,M=2x2.",
-            ),
-            click.option(
-                "--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."
-            ),
-            click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
-            click.option("-f", "--format", "style", type=click.Choice(formats), help=told),
-        )
-    ):
+    style = click.option("-f", "--format", "style", type=click.Choice(formats), help=told)
+    for decorate in reversed((*_SYSTEM, style)):
         wrapped = decorate(wrapped)
     return cast(Command, wrapped)
 
@@ -198,38 +211,7 @@ def file_options(command: Command) -> Command:
         return command(**options, many=many)
 
     wrapped: Any = update_wrapper(with_files, command)
-    for decorate in reversed(
-        (
-            click.option(
-                "--points",
-                "points",
-                metavar="FILE",
-                type=click.Path(allow_dash=True),
-                help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
-            ),
-            click.option(
-                "--output",
-                metavar="FILE",
-                type=click.Path(allow_dash=True),
-                help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
-            ),
-            click.option(
-                "--engine",
-                type=click.Choice(ENGINES),
-                default="numpy",
-                show_default=True,
-                help="What computes many points: NumPy, Numba or JAX (compiled), Dask (Parquet data, on a cluster).",
-            ),
-            click.option(
-                "--scheduler",
-                metavar="ADDRESS",
-                help="The running Dask cluster, such as tcp://10.0.0.1:8786, in place of a local one.",
-            ),
-            click.option(
-                "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="All processor cores by default."
-            ),
-        )
-    ):
+    for decorate in reversed(_FILES):
         wrapped = decorate(wrapped)
     return cast(Command, wrapped)
 

@@ -98,6 +98,20 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     tell_notes(notes)
 
 
+def deliver(text: str, output: str | None, notes: Notes) -> None:
+    """Write a text to a file, or print it where there is none, or `-`; and print the notes.
+
+    Errors: `InputError` for a file that cannot be written.
+    """
+    if output is None or output == "-":
+        show(text, notes)
+        return
+    from gradcli.data.replacement import write_whole
+
+    write_whole(output, text.encode())
+    tell_notes(notes)
+
+
 def tell_notes(notes: Notes) -> None:
     """Print the notes to standard error, after all that standard output has."""
     flush()

@@ -63,6 +63,19 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
     return {n: results[simpler[n]] for n in wanted}
 
 
+def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
+    """Return the values of the wanted nodes at one point, as float64; here and in `at` each has its own shape.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> y = 3 * x
+    >>> at_point(Graph.of({"x": x}, {"y": y}), {"x": np.array([1.0, 2.0])}, [y])[y]
+    array([3., 6.])
+    """
+    found = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
+    return {node: value[..., 0].astype(float) for node, value in found.items()}
+
+
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
     read = set(kept)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.substitute import rewritten
 
 _SIGNED = frozenset(["add", "sub", "mul", "div"])
 _COMPOSITE = {op: row.for_engines for op, row in OPERATIONS.items() if row.for_engines is not None}
@@ -47,11 +48,8 @@ def _lowered(node: Node) -> Node:
     if simpler is None or simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
         return node
     # Simplification may have taken the definition to an argument's argument: -(-x) is x.
-    new = {n: n for arg in node.args for n in (arg, *arg.args)}
-    for n in scheduled([simpler], new):
-        if n not in new:
-            new[n] = _lowered(n.with_args(tuple(new[a] for a in n.args))) if n.args else n
-    return new[simpler]
+    known = {n: n for arg in node.args for n in (arg, *arg.args)}
+    return rewritten(scheduled([simpler], known), lambda n: _lowered(n) if n.args else n, known)[simpler]
 
 
 def _signs(node: Node, a: Node, b: Node) -> Node:

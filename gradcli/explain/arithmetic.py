@@ -73,7 +73,7 @@ class _Numbers:
 
 
 def _product(weight: float, entry: Array) -> Math:
-    return Product((Value(np.asarray(weight)), Value(entry)))
+    return Product((Value.of(weight), Value(entry)))
 
 
 def _written(leaf: Node, elements: Sequence[list[Math]]) -> Iterator[Math]:

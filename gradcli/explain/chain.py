@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.sections import Computed, Math, Name, Value
+from gradcli.explain.sections import Math, Value, quantity
 from gradcli.explain.trace import Edge, Trace
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
@@ -46,7 +46,7 @@ def factors(passes: list[Pass], names: Mapping[Node, str]) -> list[Math] | None:
     nodes = [n for n in map(_local, passes) if n.value != 1]
     if len(nodes) < 2 or sum(written_size(n, names) for n in nodes) > _MEDIUM:
         return None
-    return [Name(names[n]) if n in names else Computed(n, names, implicit=True) for n in nodes]
+    return [quantity(n, names) for n in nodes]
 
 
 def numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:

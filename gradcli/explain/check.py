@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
 from gradcli.explain.proof import Proof, entry_name, prover
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Named, Row, Shown
 from gradcli.explain.shared import style
 from gradcli.explain.trials import Tally, drawn, given
 from gradcli.explain.witness import difference
@@ -95,7 +95,7 @@ class CheckResult(Shown):
         for v in self.verdicts:
             yield v.data()
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield nothing: a verdict is no row of numbers."""
         yield from ()
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from gradcli.explain.check import WHY, CheckResult, Verdict
-from gradcli.explain.sections import Formula, Math, Name, Page, Section, Text, Value
+from gradcli.explain.sections import Formula, Math, Page, Section, Text, Value, assigned
 
 _EXACT = 1e-6  # an error of a finite difference that nobody sees
 
 
 def check_page(result: CheckResult) -> Page:
     """Return the verdicts, one after the other; of a wrong claim, what is right and a point that shows it."""
-    return Page(tuple(_sections(result)), result.decimals, result.taken)
+    return Page.of(result, _sections(result))
 
 
 def _sections(result: CheckResult) -> Iterator[Section]:
@@ -45,13 +43,11 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
     if v.formula:
         yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
     parts: list[Math] = [] if v.formula else [entry]
-    before = f"at point {v.place:,}, " if v.place else "at "
-    for k, (name, value) in enumerate(v.at.items()):
-        parts += [", " if k else before, Name(name), " = ", Value(value)]
+    parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
     told = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
-    parts += [part for word, number in told for part in (word, Value(np.asarray(number)))]
+    parts += [part for word, number in told for part in (word, Value.of(number))]
     if v.error > _EXACT * max(1.0, abs(v.difference)):
-        parts += [" ± ", Value(np.asarray(float(f"{v.error:.1g}")))]
+        parts += [" ± ", Value.of(float(f"{v.error:.1g}"))]
     yield Text(tuple(parts))
     if v.wrong < v.counted or source:
         yield Text((f"wrong at {v.wrong:,} of {_points(v, source)}{_without(v)}",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph
@@ -80,8 +80,7 @@ def note_corners(graph: Graph, at: Named, notes: Notes) -> None:
     """Add a note for each operation whose corner the point lies on."""
     if len(graph.nodes) > _NODES or not any(n.op in CORNERS for n in graph.nodes):
         return
-    values = values_of(graph, {name: v[..., None] for name, v in at.items()}, graph.nodes)
-    for text in _corners(graph, {n: v[..., 0] for n, v in values.items()}):
+    for text in _corners(graph, at_point(graph, at, graph.nodes)):
         notes.add("note", text)
 
 

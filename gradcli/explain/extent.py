@@ -7,11 +7,9 @@ from enum import Enum
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
-from gradcli.explain.product import cell, heading, jacobian_sections, zeros
+from gradcli.explain.product import cell, definitions, heading, jacobian_sections, zeros
 from gradcli.explain.results import Array, Shown
-from gradcli.explain.sections import Equations, Line, Math, Name, Partial, Section, Text, Value
+from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Text, Value
 
 SCREEN = 48  # lines of J that a page has room for
 _WIDTH = 60  # columns of the narrowest page
@@ -65,21 +63,17 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
     defined = _needed(result, list(first.values()))
     if len(defined) > _DEFINITIONS and matrix is None:
         first, defined = {}, []
-    shown: dict[tuple[int, int], Math] = {place: _formula(entry) for place, entry in first.items()}
+    shown: dict[tuple[int, int], Math] = {place: Value.of(entry) for place, entry in first.items()}
     if matrix is not None:
-        number = {place: Value(np.asarray(float(matrix[place]))) for place in first}
+        number = {place: Value.of(float(matrix[place])) for place in first}
         shown = {place: cell(first[place], matrix[place]) if not defined else number[place] for place in first}
         defined = []
     lines = [Line((Partial(symbolic.rows[i], symbolic.columns[j]), math)) for (i, j), math in shown.items()]
     begins = Text((*heading(result), said, ". It begins" if lines else ""))
-    where = Equations(tuple(Line((Name(name), _formula(symbolic.where[name]))) for name in defined))
     more = Text(("--only jacobian shows all of it; -f json and -f csv write it.",))
     found = [Section("jacobian", (begins, *([Equations(tuple(lines))] if lines else [])))]
-    return [*found, *([Section("jacobian", (where,), ("where",))] if defined else []), Section("jacobian", (more,))]
-
-
-def _formula(expr: Any) -> Value:
-    return Value(np.asarray(expr, dtype=object))
+    where = definitions({name: symbolic.where[name] for name in defined})
+    return [*found, *where, Section("jacobian", (more,))]
 
 
 def _needed(result: Shown, exprs: list[Any]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.explain.matrix_form import matrix_form
 from gradcli.explain.results import Array, BackwardResult, Named
-from gradcli.explain.sections import Computed, Math, Name
+from gradcli.explain.sections import Math, quantity
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import bar
 from gradcli.graph.node import Exact, Node
@@ -102,8 +102,8 @@ class _Writer:
         }
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
         return Forms(
-            {name: _math(form, self.all_names) for name, form in shown.items()},
-            {self.bars[n]: _math(form, others[n]) for n, form in self.adjoints(shown.values()).items()},
+            {name: quantity(form, self.all_names) for name, form in shown.items()},
+            {self.bars[n]: quantity(form, others[n]) for n, form in self.adjoints(shown.values()).items()},
         )
 
     def picks(self, form: Node) -> bool:
@@ -168,7 +168,3 @@ def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
     """Tell whether a formula can be typed, and is not too long."""
     untold = any(n.op in _UNTOLD for n in scheduled([node], names) if n not in names)
     return not untold and written_size(node, names) <= _LONG
-
-
-def _math(node: Node, names: Mapping[Node, str]) -> Math:
-    return Name(names[node]) if node in names else Computed(node, names, implicit=True)

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries
 from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
@@ -45,41 +46,28 @@ class HessianResult(Shown):
         """The elements of the leaves."""
         return [e for name, x in self.leaves.items() for e in element_names(name, x.shape)]
 
-    def entry(self, i: int, j: int) -> str:
-        """Return an entry as a formula; H is symmetric."""
-        assert self.symbolic is not None
-        found = self.symbolic.entries.get((max(i, j), min(i, j)))
-        return "0" if found is None else self.formula(found)
+    def texts(self) -> list[list[str]]:
+        """Return the entries as formulas, row after row; H is symmetric."""
+        lower = super().texts()
+        return [[lower[max(i, j)][min(i, j)] for j in range(len(lower))] for i in range(len(lower))]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; a single one without a point."""
-        columns = self.columns
-        common: dict[str, Any] = {"columns": columns}
+        common: dict[str, Any] = {"columns": self.columns}
         if self.symbolic is not None:
-            common["symbolic"] = [[self.entry(i, j) for j in range(len(columns))] for i in range(len(columns))]
-            if self.symbolic.where:
-                common["where"] = {name: self.formula(e) for name, e in self.symbolic.where.items()}
+            common |= {"symbolic": self.texts(), **self.where_object}
         for p in self.points:
             yield common | {"at": p.at, "value": p.value, "gradient": p.gradient, "hessian": p.hessian}
         if not self.points:
             yield common
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point: the point, the output, then `d2y/dx0/dx1` for each entry; without a point formulas."""
-        columns = self.columns
-        pairs = [(i, j) for i in range(len(columns)) for j in range(len(columns))]
-        names = [f"d2{self.output}/d{columns[i]}/d{columns[j]}" for i, j in pairs]
+        names = tuple(f"d2{self.output}/d{a}/d{b}" for a in self.columns for b in self.columns)
         for p in self.points:
-            numbers = [np.asarray(p.hessian[i, j]) for i, j in pairs]
-            yield [*p.at.items(), *p.value.items(), *zip(names, numbers, strict=True)]
+            yield [*p.at.items(), *p.value.items(), (names, p.hessian)]
         if not self.points and self.symbolic is not None:
-            import sympy
-
-            cells = []
-            for i, j in pairs:
-                cells.append(np.empty((), dtype=object))
-                cells[-1][()] = self.symbolic.entries.get((max(i, j), min(i, j)), sympy.S.Zero)
-            yield [*zip(names, cells, strict=True)]
+            yield [(names, np.array(self.texts()))]
 
 
 @dataclass(frozen=True)
@@ -103,7 +91,7 @@ class HvpResult(Shown):
         for p in self.points:
             yield {"at": p.at, "value": p.value, "u": p.u, "hvp": p.hvp}
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point."""
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), *((f"{name}.hvp", value) for name, value in p.hvp.items())]
@@ -128,11 +116,7 @@ def hessian(
     for at in points:
         assert matrix is not None
         whole = matrix(at)
-        inputs = {name: value[..., None] for name, value in at.items()}
-        values = {
-            n: a[..., 0].astype(float)
-            for n, a in values_of(slopes, inputs, [*graph.outputs.values(), *slopes.outputs.values()]).items()
-        }
+        values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
         value = {name: values[y] for name, y in graph.outputs.items()}
         if warn:
             warn_of_values(graph, at, value, notes)
@@ -168,10 +152,8 @@ def hvp(
     product = second.hvp(graph, wrt)
     found = []
     for at, u in zip(points, directions, strict=True):
-        inputs = {name: value[..., None] for name, value in at.items()}
-        inputs |= {f"{name}.u": value[..., None] for name, value in u.items()}
         wanted = [*graph.outputs.values(), *product.outputs.values()]
-        values = {n: a[..., 0].astype(float) for n, a in values_of(product, inputs, wanted).items()}
+        values = at_point(product, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
         value = {name: values[y] for name, y in graph.outputs.items()}
         results = {name.removesuffix(".hvp"): values[n] for name, n in product.outputs.items()}
         if warn:
@@ -195,10 +177,14 @@ def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJac
             hint="formulas need smaller shapes; with --at, H is worked out in numbers",
         )
     leaves = {name: slopes.inputs[name] for name in wrt}
-    lower = {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
+    found = symbolic_entries(slopes, leaves, leaves, lambda: _lower(slopes, wrt))
     try:
-        return symbolic_entries(slopes, leaves, leaves, lower)
+        return found if found.written else None
     except InputError:
         if at_points:
             return None
         raise
+
+
+def _lower(slopes: Graph, wrt: Sequence[str]) -> dict[tuple[int, int], Node]:
+    return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gradcli.explain.hessian import HessianPoint, HessianResult, HvpPoint, HvpResult
+from gradcli.explain.product import definitions
 from gradcli.explain.results import Array
-from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Name, Page, Partial, Section, Text, Value
-from gradcli.explain.system import system_section
-from gradcli.graph.names import dot
+from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Page, Partial, Section, Text, Value, chosen
+from gradcli.explain.system import rates, system_section
 
 _ENTRIES = 400  # of a Hessian that is shown
 _EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
@@ -20,18 +20,15 @@ _NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
 def hessian_pages(result: HessianResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, a single one without a point, with the sections `only`, or with all."""
     points: Sequence[HessianPoint | None] = result.points or (None,)
-    return [Page(tuple(_sections(result, p, only)), result.decimals, result.taken) for p in points]
+    return [Page.of(result, chosen(_sections(result, p), only)) for p in points]
 
 
-def _sections(result: HessianResult, p: HessianPoint | None, only: tuple[str, ...]) -> Iterator[Section]:
-    build: dict[str, Callable[[], Sequence[Section]]] = {
+def _sections(result: HessianResult, p: HessianPoint | None) -> dict[str, Callable[[], Sequence[Section]]]:
+    return {
         "system": lambda: [system_section(result, p.at if p else None, p.value if p else {})],
         "hessian": lambda: _matrix(result, p),
         "curvature": lambda: [] if p is None else [_curvature(p)],
     }
-    for name, make in build.items():
-        if name in (only or build):
-            yield from make()
 
 
 def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
@@ -44,16 +41,15 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
     title = (f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all",)
     found = [Section("hessian", (Matrix("H", heads, heads, cells),), title)]
     where = result.symbolic.where if result.symbolic is not None else {}
-    defined = tuple(Line((Name(name), Value(np.asarray(e, dtype=object)))) for name, e in where.items())
-    return [*found, Section("hessian", (Equations(defined),), ("where",))] if defined else found
+    return [*found, *definitions(where, "hessian")]
 
 
 def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:
-    number: tuple[Math, ...] = () if p is None else (Value(np.asarray(p.hessian[i, j])),)
+    number: tuple[Math, ...] = () if p is None else (Value.of(p.hessian[i, j]),)
     entry = None if result.symbolic is None else result.symbolic.entries.get((i, j))
     if entry is None:
-        return number[0] if number else Value(np.asarray(0.0))
-    return Equal((Value(np.asarray(entry, dtype=object)), *number))
+        return number[0] if number else Value.of(0.0)
+    return Equal((Value.of(entry), *number))
 
 
 def _curvature(p: HessianPoint) -> Section:
@@ -97,18 +93,13 @@ def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
 
 def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, with the sections `only`, or with all."""
-    return [Page(tuple(_product_sections(result, p, only)), result.decimals, result.taken) for p in result.points]
+    return [Page.of(result, chosen(_product_sections(result, p), only)) for p in result.points]
 
 
-def _product_sections(result: HvpResult, p: HvpPoint, only: tuple[str, ...]) -> Iterator[Section]:
-    if "system" in (only or ("system",)):
-        yield system_section(result, p.at, p.value)
-    if "hessian" in (only or ("hessian",)):
-        parts: list[Math] = []
-        for name, value in p.u.items():
-            if value.any() or len(p.u) == 1:
-                parts += [", " if parts else "u: the inputs change at the rates ", Name(dot(name)), " = ", Value(value)]
-        said = Text(("H·u: the gradient changes with them, each part of it at the rate below",))
-        lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
-        yield Section("hessian", (Text(tuple(parts) or ("u: no input changes",)), said))
-        yield Section("hessian", (Equations(lines),))
+def _product_sections(result: HvpResult, p: HvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:
+    said = Text(("H·u: the gradient changes with them, each part of it at the rate below",))
+    lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
+    return {
+        "system": lambda: [system_section(result, p.at, p.value)],
+        "hessian": lambda: [Section("hessian", (rates(p.u), said)), Section("hessian", (Equations(lines),))],
+    }

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.explain.origin import warn_of_values
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import Push, push, structural
@@ -100,16 +100,15 @@ class JvpResult(Shown):
             if p.steps:
                 notation = Notation(node_names(self.graph), times="*")
                 found["steps"] = {"forward": [_step_object(s, notation) for s in p.steps]}
-            if not p.at and self.symbolic is not None and self.symbolic.where:
-                found["where"] = {name: np.array(e, dtype=object) for name, e in self.symbolic.where.items()}
-            yield found
+            yield found if p.at else found | self.where_object
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point: names of arrays, whose elements are columns, with the arrays."""
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), *((f"{name}.jvp", value) for name, value in p.jvp.items())]
 
 
+@np.errstate(all="ignore")  # inf times 0 is nan
 def pairing(v: Named, jvp: Named) -> float:
     """Return vᵀ(Ju)."""
     return float(sum(np.sum(v[name] * jvp[name]) for name in v))
@@ -149,12 +148,10 @@ def jvp(
 
 
 def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:
-    inputs = {name: value[..., None] for name, value in at.items()}
-    inputs |= {f"{name}.u": value[..., None] for name, value in u.items()}
     wanted = [*graph.names.values(), *pushed.graph.outputs.values()]
     if steps:
         wanted += [*graph.nodes, *pushed.tangents.values()]
-    found = {n: a[..., 0].astype(float) for n, a in values_of(pushed.graph, inputs, wanted).items()}
+    found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
     value = {name: found[y] for name, y in graph.outputs.items()}
     warn_of_values(graph, at, value, notes)
     product = {name: found[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
@@ -168,10 +165,8 @@ def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: boo
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
     swept = vjp(graph, wrt)
-    inputs = {name: value[..., None] for name, value in at.items()}
-    inputs |= {f"{name}.v": value[..., None] for name, value in v.items()}
-    found = values_of(swept, inputs, swept.outputs.values())
-    return {name.removesuffix(".grad"): found[n][..., 0].astype(float) for name, n in swept.outputs.items()}
+    found = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
+    return {name.removesuffix(".grad"): found[n] for name, n in swept.outputs.items()}
 
 
 def _in_formulas(graph: Graph, pushed: Push, entries: Any, u: Named, steps: bool) -> JvpPoint:

@@ -23,8 +23,10 @@ from gradcli.explain.sections import (
     Sum,
     Text,
     Value,
+    chosen,
+    quantity,
 )
-from gradcli.explain.system import system_section
+from gradcli.explain.system import rates, system_section
 from gradcli.graph.names import bar, dot, element_names
 from gradcli.graph.node import Node, is_const
 from gradcli.notation.nodes import node_names
@@ -35,11 +37,11 @@ _STEPS = 200  # nodes that are shown with their tangents
 
 def jvp_pages(result: JvpResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, with the sections `only`, or with all."""
-    return [Page(tuple(_sections(result, p, only)), result.decimals, result.taken) for p in result.points]
+    return [Page.of(result, chosen(_sections(result, p), only)) for p in result.points]
 
 
-def _sections(result: JvpResult, p: JvpPoint, only: tuple[str, ...]) -> Iterator[Section]:
-    build: dict[str, Callable[[], Sequence[Section]]] = {
+def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:
+    return {
         "system": lambda: [system_section(result, p.at or None, p.value)],
         "u": lambda: [_tangents(p)],
         "jacobian": lambda: [] if result.symbolic is None else jacobian_sections(result, p.jacobian),
@@ -47,19 +49,11 @@ def _sections(result: JvpResult, p: JvpPoint, only: tuple[str, ...]) -> Iterator
         "jvp": lambda: [Section("jvp", (Equations(tuple(_products(result, p))),))],
         "pairing": lambda: _pairing(p),
     }
-    for name, make in build.items():
-        if name in (only or build):
-            yield from make()
 
 
 def _tangents(p: JvpPoint) -> Section:
     """Say how fast the inputs change."""
-    parts: list[Math] = []
-    for name, value in p.u.items():
-        if value.any() or len(p.u) == 1:
-            parts += [", " if parts else "u: the inputs change at the rates ", Name(dot(name)), " = ", Value(value)]
-    parts = parts or ["u: no input changes"]
-    return Section("u", (Text(tuple(parts)), Text(("J·u: the outputs change with them, each at the rate below",))))
+    return Section("u", (rates(p.u), Text(("J·u: the outputs change with them, each at the rate below",))))
 
 
 def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
@@ -73,12 +67,12 @@ def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
     names = [f"{dot(name)}{e}" for name, value in p.jvp.items() for e in element_names("", value.shape)]
     for i, (name, total) in enumerate(zip(names, _flat(p.jvp), strict=True)):
         terms = [
-            Product((_number(cells[i, j]), Value(np.asarray(weights[j]))))
+            Product((_number(cells[i, j]), Value.of(weights[j])))
             for j in range(len(weights))
             if (i, j) in cells and weights[j] != 0
         ]
         sides: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
-        yield Line((Name(name), *sides, Value(np.asarray(total))), strong=True)
+        yield Line((Name(name), *sides, Value.of(total)), strong=True)
 
 
 def _number(cell: Math) -> Math:
@@ -98,12 +92,12 @@ def _pairing(p: JvpPoint) -> list[Section]:
     sides = []
     for left, right, sign in ((p.v, p.jvp, "v"), (p.grad, p.u, "")):
         pairs = [(w, e) for name in left for w, e in zip(left[name].flat, right[name].flat, strict=True) if w and e]
-        terms = [Product((Value(np.asarray(w)), Value(np.asarray(e)))) for w, e in pairs]
+        terms = [Product((Value.of(w), Value.of(e))) for w, e in pairs]
         names = [Product((Name(sign or bar(name)), Name(dot(name)))) for name in left]
         if sign and len(left) > 1:
             names = [Product((Name(f"v_{name}"), Name(dot(name)))) for name in left]
         written: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
-        sides.append(Line((Sum(tuple(names)), *written, Value(np.asarray(pairing(left, right))))))
+        sides.append(Line((Sum(tuple(names)), *written, Value.of(pairing(left, right)))))
     return [Section("pairing", (Equations(tuple(sides)),), title)]
 
 
@@ -136,7 +130,6 @@ def _rule(rule: TangentRule) -> Math:
         if is_const(slope, 1):
             terms.append(Name(tangent))
         else:
-            local: Math = Value(np.asarray(-1.0)) if is_const(slope, -1) else Computed(slope, rule.names, implicit=True)
-            local = Name(rule.names[slope]) if slope in rule.names else local
+            local = Value.of(-1.0) if is_const(slope, -1) else quantity(slope, rule.names)
             terms.append(Product((local, Name(tangent))))
     return Sum(tuple(terms))

@@ -11,7 +11,20 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.explain.repeats import repeats
 from gradcli.explain.results import Named
-from gradcli.explain.sections import Block, Code, Computed, Equal, Equations, Line, Math, Name, Section, Text, Value
+from gradcli.explain.sections import (
+    Block,
+    Code,
+    Computed,
+    Equal,
+    Equations,
+    Line,
+    Math,
+    Name,
+    Section,
+    Text,
+    Value,
+    quantity,
+)
 from gradcli.explain.system import point_parts
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import fresh_names
@@ -129,10 +142,9 @@ def _told(loop: Loop, names: Mapping[Node, str], values: Named) -> Block:
     chain = _chain(loop, names)
     if chain:
         ((start, end),) = loop.carried
-        begin: Math = Name(names[start]) if start in names else Computed(start, names, implicit=True)
         sides = [*_closed(loop, names), *([Value(values[names[end]])] if names[end] in values else [])]
         so = ("   so ", Equal((Name(names[end]), *sides))) if sides else ()
-        return Text((begin, f" → {chain}, {said} → ", Name(names[end]), *so))
+        return Text((quantity(start, names), f" → {chain}, {said} → ", Name(names[end]), *so))
     return Code(loop.written.code[:_CODE] + ("…",) * (len(loop.written.code) > _CODE), said)
 
 
@@ -192,7 +204,7 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
     expr = expr.xreplace(long)
     if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
-        yield Value(np.asarray(expr, dtype=object))
+        yield Value.of(expr)
 
 
 def mentions(math: Any, hidden: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point, values_of
 from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph
@@ -70,8 +70,8 @@ def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
 
 def not_finite_values(graph: Graph, at: Named) -> list[str]:
     """Return what to tell of outputs that are not finite at a point, with the operations where that arose."""
-    values = values_of(graph, {n: a[..., None] for n, a in at.items()}, graph.nodes)
-    told = [(_first_not_finite(name, values[y][..., 0]), y) for name, y in graph.outputs.items()]
+    values = at_point(graph, at, graph.nodes)
+    told = [(_first_not_finite(name, values[y]), y) for name, y in graph.outputs.items()]
     return [f"{what}: {_value_origin(graph, y, values)}" for what, y in told if what]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,10 +14,10 @@ from gradcli.explain.extent import shown_sections
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
-from gradcli.explain.product import LONG, heading, jacobian_sections, zeros
+from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
-from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult, Shown
-from gradcli.explain.sections import Code, Page, Section, Text
+from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
+from gradcli.explain.sections import Code, Page, Section, Text, chosen
 from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
@@ -36,20 +36,16 @@ class Choice:
 @np.errstate(all="ignore")  # a product may overflow
 def backward_pages(result: BackwardResult, choice: Choice) -> list[Page]:
     """Return a page for each point."""
-    return [_page(result, _backward(result, point, choice)) for point in result.points]
+    return [Page.of(result, _backward(result, point, choice)) for point in result.points]
 
 
 @np.errstate(all="ignore")
 def jacobian_pages(result: JacobianResult, choice: Choice) -> list[Page]:
     """Return a page for each point; a single one without a point."""
-    return [_page(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
+    return [Page.of(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
 
 
-def _page(result: Shown, sections: Sequence[Section]) -> Page:
-    return Page(tuple(sections), result.decimals, result.taken)
-
-
-def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> list[Section]:
+def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Iterator[Section]:
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.intermediates, **point.value}
     written = forms(result, point.calls[0].v) if single else Forms({}, {})
@@ -65,7 +61,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> l
     unwanted = {"system"} if result.steps else set()
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
-    return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+    return chosen(build, choice.only, unwanted)
 
 
 def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:
@@ -87,13 +83,12 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
         return False
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
     formulas = written.gradients.keys() == set(result.wrt)
-    long = any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
     if rows > 1 or len(point.calls) > 1:
-        return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and long))
+        return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and is_long(result)))
     if all(not n.shape for n in result.leaves.values()):
         return True
     same = bool((flat(point.calls[0].v) == 1).all()) and formulas
-    return same or (result.numeric and (long or bool(result.symbolic.where)))
+    return same or (result.numeric and (is_long(result) or bool(result.symbolic.where)))
 
 
 def _too_large(result: BackwardResult) -> Section:
@@ -118,7 +113,7 @@ def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     return steps_sections(point.trace, [call.v for call in point.calls])
 
 
-def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> list[Section]:
+def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> Iterator[Section]:
     at, values = (None, {}) if point is None else (point.at, point.value)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
@@ -126,7 +121,7 @@ def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choic
         "steps": lambda: _rows(result, result.trace if point is None else point.trace),
     }
     unwanted = {"system"} if point is not None and point.trace is not None else set()
-    return [s for name, make in build.items() if name in (choice.only or build.keys() - unwanted) for s in make()]
+    return chosen(build, choice.only, unwanted)
 
 
 def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> list[Section]:

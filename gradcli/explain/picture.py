@@ -309,7 +309,7 @@ class _Drawing:
         """Return the derivative of a chain of numbers: the product of its slopes."""
         slopes = [self.trace.calls[0].slopes.get(Edge(n, 0)) for n in nodes]
         known = [s for s in slopes if s is not None and not s.shape and s.dtype != object]
-        return Value(np.asarray(np.prod(known))) if len(known) == len(slopes) else None
+        return Value.of(np.prod(known)) if len(known) == len(slopes) else None
 
 
 def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _LISTED = 36  # derivatives of one output that are listed with those that are 0
-LONG = 40  # characters of a derivative that is not shown for each element
+_LONG = 40  # characters of a derivative that is not shown for each element
 _PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
-_ZERO = Value(np.asarray(0.0))
+_ZERO = Value.of(0.0)
 
 
 def jacobian_sections(
@@ -29,8 +29,9 @@ def jacobian_sections(
     """
     symbolic = result.symbolic
     assert symbolic is not None
-    where = _where(result, () if call is None else result.graph.names)
-    if brief and matrix is not None and (call is None or where or _is_long(result)):
+    told = () if call is None else result.graph.names
+    where = definitions({name: e for name, e in symbolic.where.items() if name.partition("[")[0] not in told})
+    if brief and matrix is not None and (call is None or where or is_long(result)):
         cells: Mapping[tuple[int, int], Math] = _numbers(matrix)
         where = []
     else:
@@ -42,20 +43,21 @@ def jacobian_sections(
         tuple(map(Name, symbolic.rows)),
         tuple(Partial("", column) for column in symbolic.columns),
         cells,
-        () if call is None else tuple(Value(np.asarray(w)) for w in flat(call.v)),
-        () if total is None else tuple(Value(np.asarray(g)) for g in flat(total)),
+        () if call is None else tuple(Value.of(w) for w in flat(call.v)),
+        () if total is None else tuple(Value.of(g) for g in flat(total)),
     )
     said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
     return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
 
 
 def _numbers(matrix: Array) -> dict[tuple[int, int], Math]:
-    return {(int(i), int(j)): Value(np.asarray(matrix[i, j])) for i, j in np.argwhere(matrix != 0)}
+    return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
-def _is_long(result: Shown) -> bool:
+def is_long(result: Shown) -> bool:
+    """Tell whether J has a derivative that is too long to be shown for each element."""
     assert result.symbolic is not None
-    return any(len(result.formula(entry)) > LONG for entry in result.symbolic.entries.values())
+    return any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
 
 
 def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
@@ -68,16 +70,10 @@ def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     return [Equations(lines), *(left_out if len(shown) < len(columns) else [])]
 
 
-def _where(result: Shown, known: Iterable[str]) -> list[Section]:
-    """Return the definitions that formulas mention, but for the elements of what is `known`."""
-    assert result.symbolic is not None
-    told = set(known)
-    defined = tuple(
-        Line((Name(name), Value(np.asarray(e, dtype=object))))
-        for name, e in result.symbolic.where.items()
-        if name.partition("[")[0] not in told
-    )
-    return [Section("jacobian", (Equations(defined),), ("where",))] if defined else []
+def definitions(where: Mapping[str, Any], section: str = "jacobian") -> list[Section]:
+    """Return what the names mean that formulas mention, as a part of a section; nothing where they mention none."""
+    lines = tuple(Line((Name(name), Value.of(e))) for name, e in where.items())
+    return [Section(section, (Equations(lines),), ("where",))] if lines else []
 
 
 def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Math]:
@@ -85,18 +81,18 @@ def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Ma
     assert result.symbolic is not None
     entries = result.symbolic.entries
     if matrix is None:
-        return {place: Value(np.asarray(e, dtype=object)) for place, e in entries.items()}
+        return {place: Value.of(e) for place, e in entries.items()}
     places = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
     return {(i, j): cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(places)}
 
 
 def cell(entry: Any, number: float) -> Math:
     """Return an entry of J: its formula with its number."""
-    value = Value(np.asarray(float(number)))
+    value = Value.of(float(number))
     if entry is None:  # terms cancel in the formula, and not in numbers
         return Equal((_ZERO, value))
     # A formula that leaves the real numbers is written nan; the number says more.
-    return Equal((Value(np.asarray(entry, dtype=object)), value)) if _is_real(entry) else value
+    return Equal((Value.of(entry), value)) if _is_real(entry) else value
 
 
 def _is_real(entry: Any) -> bool:

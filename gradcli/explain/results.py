@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Named = dict[str, Array]
+Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its name, or with one for each element
 
 
 class Call(NamedTuple):
@@ -79,6 +81,23 @@ class Shown:
         """The leaves that gradients are taken by, in the order wanted."""
         return {name: self.graph.inputs[name] for name in self.wrt}
 
+    @property
+    def where(self) -> dict[str, str]:
+        """The definitions of the intermediates that formulas mention."""
+        return {} if self.symbolic is None else {name: self.formula(e) for name, e in self.symbolic.where.items()}
+
+    @property
+    def where_object(self) -> dict[str, dict[str, str]]:
+        """The definitions under their name in JSON; nothing where there are none."""
+        return {"where": where} if (where := self.where) else {}
+
+    def texts(self) -> list[list[str]]:
+        """Return the entries of J as formulas, row after row."""
+        assert self.symbolic is not None
+        found = {place: self.formula(entry) for place, entry in self.symbolic.entries.items()}
+        columns = range(len(self.symbolic.columns))
+        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.symbolic.rows))]
+
 
 @dataclass(frozen=True)
 class JacobianResult(Shown):
@@ -86,6 +105,25 @@ class JacobianResult(Shown):
 
     points: tuple[JacobianPoint, ...] = ()
     trace: Trace | None = None
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a point; a single one without a point."""
+        assert self.symbolic is not None
+        common: dict[str, Any] = {"rows": self.symbolic.rows, "columns": self.symbolic.columns}
+        common |= {"symbolic": self.texts(), **self.where_object}
+        for p in self.points:
+            yield common | {"at": p.at, "value": p.value, "jacobian": p.jacobian}
+        if not self.points:
+            yield common
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row a point: the point, the outputs, then `dy0/dx0`, …; without a point formulas."""
+        assert self.symbolic is not None
+        names = tuple(f"d{r}/d{c}" for r in self.symbolic.rows for c in self.symbolic.columns)
+        for p in self.points:
+            yield [*p.at.items(), *p.value.items(), (names, p.jacobian)]
+        if not self.points:
+            yield [(names, np.array(self.texts())), *defined(self.where)]
 
 
 @dataclass(frozen=True)
@@ -102,3 +140,26 @@ class BackwardResult(Shown):
     retained: tuple[str, ...] = ()
     implicit: bool = False
     forgotten: tuple[str, ...] = ()
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a point; without a point, one whose gradients are formulas."""
+        for p in self.points:
+            found: dict[str, Any] = {"at": p.at, "value": p.value} if self.numeric else {}
+            found |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
+            found |= {"retained": p.retained} if self.retained else {}
+            if self.steps and p.trace is not None:
+                from gradcli.explain.steps import steps_objects
+
+                found["steps"] = steps_objects(p.trace)
+            yield found if self.numeric else found | self.where_object
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row a point: the point, the outputs, `x0.grad`, …; without a point formulas."""
+        for p in self.points:
+            grads = [(f"{name}.grad", grad) for name, grad in (*p.grad.items(), *p.retained.items())]
+            yield [*p.at.items(), *p.value.items(), *grads, *(() if self.numeric else defined(self.where))]
+
+
+def defined(where: dict[str, str]) -> Row:
+    """Return definitions as cells of CSV."""
+    return [(name, np.array(text)) for name, text in where.items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gradcli.explain.sections import Added, Computed, Equal, Math, Name, Partial, Words
+from gradcli.explain.sections import Added, Equal, Math, Name, Partial, Words, quantity
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -53,11 +53,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
 
 def _slope(slope: Node, known: Mapping[Node, str], node: str, argument: str) -> Rule:
     text = Notation(known, times="*", implicit=True).name(slope)
-    return Rule(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), _math(slope, known))))
-
-
-def _math(node: Node, known: Mapping[Node, str]) -> Math:
-    return Name(known[node]) if node in known else Computed(node, known, implicit=True)
+    return Rule(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
 
 
 def _contribution(
@@ -72,5 +68,5 @@ def _contribution(
         text = f"{adjoint} {before}{argument if after else ''}{after}"
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
-        text, what = Notation(known, times="*", implicit=True).name(passed), _math(passed, known)
+        text, what = Notation(known, times="*", implicit=True).name(passed), quantity(passed, known)
     return Rule(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

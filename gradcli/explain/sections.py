@@ -5,11 +5,14 @@ A page format renders each kind below and knows nothing else; a command puts its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from gradcli.explain.results import Array
+import numpy as np
+
+from gradcli.explain.results import Array, Shown
 from gradcli.graph.node import Node
 
 # Mathematics: a format writes it in its own notation, and rounds its numbers.  A `str` is words, as they stand.
@@ -47,6 +50,11 @@ class Value:
 
     array: Array
     given: bool = False
+
+    @classmethod
+    def of(cls, number: Any) -> Value:
+        """Return a single number, or a single formula."""
+        return cls(np.asarray(number))
 
 
 @dataclass(frozen=True)
@@ -221,6 +229,29 @@ class Page:
     decimals: bool = False
     taken: frozenset[str] = frozenset()
 
-    def only(self, names: tuple[str, ...]) -> Page:
-        """Return the page with the named sections alone."""
-        return Page(tuple(s for s in self.sections if s.name in names), self.decimals, self.taken)
+    @classmethod
+    def of(cls, result: Shown, sections: Iterable[Section]) -> Page:
+        """Return the page of a result."""
+        return cls(tuple(sections), result.decimals, result.taken)
+
+
+def chosen(
+    build: Mapping[str, Callable[[], Iterable[Section]]], only: Collection[str], unasked: Collection[str] = ()
+) -> Iterator[Section]:
+    """Yield the sections that are called `only` so, or all but those that are not shown `unasked`."""
+    for name, make in build.items():
+        if name in only if only else name not in unasked:
+            yield from make()
+
+
+def quantity(node: Node, names: Mapping[Node, str]) -> Math:
+    """Return a node by its name, or what it computes where it has none."""
+    return Name(names[node]) if node in names else Computed(node, names, implicit=True)
+
+
+def assigned(lead: str, values: Iterable[tuple[str, Array]], given: bool = False) -> list[Math]:
+    """Return behind the word that they begin with what has which value: at x0 = 1, x1 = 2."""
+    parts: list[Math] = []
+    for name, value in values:
+        parts += [", " if parts else lead, Name(name), " = ", Value(value, given)]
+    return parts

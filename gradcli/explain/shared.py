@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
 from gradcli.graph.einsum import products
@@ -31,14 +31,14 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
 
 def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
     """Return the symbolic Jacobian, unless it would take minutes."""
-    from gradcli.algebra.jacobian import symbolic_jacobian
+    from gradcli.algebra.jacobian import unwritten_jacobian
 
     if (count := formulas_of(graph)) > MAX_FORMULAS:
         raise InputError(
             f"the formulas of {count:,} elements are too many to work out",
             hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
         )
-    return symbolic_jacobian(graph, wrt)
+    return unwritten_jacobian(graph, wrt)
 
 
 def formulas_of(graph: Graph) -> int:
@@ -71,5 +71,5 @@ def style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[st
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
     """Return the values of the outputs at one point, in their own shapes."""
-    found = evaluate(graph, {n: v[..., None] for n, v in at.items()})
-    return {name: v[..., 0].astype(float) for name, v in found.items()}
+    found = at_point(graph, at, graph.outputs.values())
+    return {name: found[y] for name, y in graph.outputs.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
@@ -24,10 +25,16 @@ class ForwardStep:
     expression: str
     value: Array | None
 
-    @property
-    def operation(self) -> str:
-        """The operation's name, or `leaf`."""
-        return "leaf" if self.node.op == "input" else self.node.op
+    def data(self) -> dict[str, Any]:
+        """Return what JSON says of it."""
+        found = {
+            "node": self.name,
+            "operation": "leaf" if self.node.op == "input" else self.node.op,
+            "arguments": self.arguments,
+            "expression": self.expression,
+            "shape": self.node.shape,
+        }
+        return found if self.value is None else found | {"value": self.value}
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,13 @@ class ReverseStep:
     slope: Array | None
     contribution: Array
     total: Array
+
+    def data(self) -> dict[str, Any]:
+        """Return what JSON says of it."""
+        found: dict[str, Any] = {"call": self.call, "node": self.node, "adjoint": self.adjoint}
+        found |= {"passes_to": self.argument, "rule": self.rule.text}
+        found |= {} if self.slope is None else {"local_derivative": self.slope}
+        return found | {"contribution": self.contribution, "adjoint_so_far": self.total}
 
 
 def forward_steps(trace: Trace) -> Iterator[ForwardStep]:
@@ -78,6 +92,12 @@ def reverse_step(trace: Trace, call: int, edge: Edge, adjoint: str) -> ReverseSt
         found.contributions[edge],
         found.totals[edge],
     )
+
+
+def steps_objects(trace: Trace) -> dict[str, Any]:
+    """Return what JSON says of the forward pass, and of the reverse passes."""
+    reverse = [step.data() for call in range(len(trace.calls)) for step in reverse_steps(trace, call)]
+    return {"forward": [step.data() for step in forward_steps(trace)], "reverse": reverse}
 
 
 def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:

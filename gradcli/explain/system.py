@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from gradcli.explain.results import Named, Shown
-from gradcli.explain.sections import Block, Computed, Equations, Line, Math, Name, Section, Text, Value
+from gradcli.explain.sections import Block, Computed, Equations, Line, Math, Name, Section, Text, Value, assigned
 from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.names import dot
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import readable_names
 
@@ -43,10 +44,14 @@ def shown_names(graph: Graph) -> list[str]:
 
 def point_parts(at: Named) -> tuple[Math, ...]:
     """Return a point as words: at x0 = 1, x1 = 2."""
-    parts: list[Math] = []
-    for name, value in list(at.items())[:_LEAVES]:
-        parts += [", " if parts else "at ", Name(name), " = ", Value(value, given=True)]
+    parts = assigned("at ", list(at.items())[:_LEAVES], given=True)
     return (*parts, f", … ({len(at):,} inputs)") if len(at) > _LEAVES else tuple(parts)
+
+
+def rates(u: Named) -> Text:
+    """Say at which rates the inputs change."""
+    moving = ((dot(name), value) for name, value in u.items() if value.any() or len(u) == 1)
+    return Text(tuple(assigned("u: the inputs change at the rates ", moving)) or ("u: no input changes",))
 
 
 def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.sections import (
     Equations,
     Formula,
@@ -72,7 +72,7 @@ class TaylorResult(Shown):
         if not self.points:
             yield common
 
-    def rows(self) -> Iterator[list[tuple[str, Array]]]:
+    def rows(self) -> Iterator[Row]:
         """Yield a row a point; a row of formulas without a point."""
         for at, found in zip(self.points, self.values, strict=True):
             yield [*at.items(), (self.output, found[0]), *zip(self.names, found[1:], strict=True)]
@@ -83,7 +83,7 @@ class TaylorResult(Shown):
     def pages(self) -> list[Page]:
         """Return a page for each point."""
         points: list[int | None] = [*range(len(self.points))]
-        return [Page(tuple(self._sections(p)), self.decimals, self.taken) for p in points or [None]]
+        return [Page.of(self, self._sections(p)) for p in points or [None]]
 
     def _sections(self, p: int | None) -> Iterator[Section]:
         at, found = (None, None) if p is None else (self.points[p], self.values[p])
@@ -91,7 +91,7 @@ class TaylorResult(Shown):
         lines = []
         for k, name in zip(self._orders, self.names, strict=True):
             expr = self.derivatives[k - 1]
-            formula: Math = "too long to write" if expr is None else Value(np.asarray(expr, dtype=object))
+            formula: Math = "too long to write" if expr is None else Value.of(expr)
             number: tuple[Math, ...] = () if found is None else (Value(found[k]),)
             left = Formula(name, Partial(self.output, self.wrt[0], k))
             lines.append(Line((left, *(() if expr is None and number else (formula,)), *number)))
@@ -123,8 +123,8 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
     nodes = _nodes(graph, output, wrt[0], order)
     found = []
     for at in points:
-        numbers = values_of(graph, {name: value[..., None] for name, value in at.items()}, [y, *nodes])
-        found.append(np.array([float(numbers[n][..., 0]) for n in (y, *nodes)]) + 0.0)
+        numbers = at_point(graph, at, [y, *nodes])
+        found.append(np.array([float(numbers[n]) for n in (y, *nodes)]) + 0.0)
     formulas = tuple(_formula(graph, n) for n in (y, *nodes))
     exact = tuple(tuple(_coefficients(formulas, at, v)) for at, v in zip(points, found, strict=True))
     return TaylorResult(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from gradcli.export.torch import LANGUAGE
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.substitute import rewritten
 
 
 def _numbers(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -87,7 +87,7 @@ def _leaf(result: BackwardResult, point: BackwardPoint, name: str, written: str)
 
 def _function(graph: Graph) -> Function:
     """Return the system as steps that PyTorch has, under the names that the user gave."""
-    new = _steps(graph.nodes)
+    new = rewritten(graph.nodes, _spelled)
     results = {identifier(name): new[y] for name, y in graph.outputs.items()}
     names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if n.op != "const"}
     nodes = scheduled(results.values())
@@ -97,15 +97,6 @@ def _function(graph: Graph) -> Function:
     return Function("system", "", arguments, results, nodes, names, readers, None)
 
 
-def _steps(nodes: Sequence[Node]) -> Mapping[Node, Node]:
-    """Return for each node one in operations that PyTorch has."""
-    new: dict[Node, Node] = {}
-    for node in nodes:
-        own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
-        new[node] = _spelled(own)
-    return new
-
-
 def _spelled(node: Node) -> Node:
     """Return a node, or what it is by its definition where PyTorch lacks it."""
     if not node.args or _LANGUAGE.rules.get(node.op, "refused") != "refused":
@@ -113,11 +104,7 @@ def _spelled(node: Node) -> Node:
     simpler = next(_definitions(node), None)
     if simpler is None:
         return node
-    known = {a: a for a in node.args}
-    for n in scheduled([simpler], known):
-        if n not in known:
-            known[n] = _spelled(replace(n, args=tuple(known[a] for a in n.args)) if n.args else n)
-    return known[simpler]
+    return rewritten(scheduled([simpler], node.args), _spelled, {a: a for a in node.args})[simpler]
 
 
 def _definitions(node: Node) -> Iterator[Node]:

@@ -72,7 +72,7 @@ def _meaning(v: Named) -> tuple[Math, ...]:
 def loss(outputs: Outputs, v: Named, name: str) -> Math:
     """Return L = Σ v_i·y_i, without what is 0, and as sum(v*y) where y is an array."""
     terms = [
-        Product((Value(np.asarray(weight)), Name(element)))
+        Product((Value.of(weight), Name(element)))
         for output, y in outputs.items()
         for weight, element in zip(v[output].reshape(-1), element_names(output, y.shape), strict=True)
         if weight != 0
@@ -80,7 +80,7 @@ def loss(outputs: Outputs, v: Named, name: str) -> Math:
     short = _as_sum(outputs)
     sides: list[Math] = [Name(name), *short]
     if len(terms) <= (_ELEMENTS if short else _TERMS) or not short:
-        sides.append(Sum(tuple(terms[:_TERMS])) if terms else Value(np.asarray(0.0)))
+        sides.append(Sum(tuple(terms[:_TERMS])) if terms else Value.of(0.0))
         if len(terms) > _TERMS:
             sides[-1] = Sum((*terms[: _TERMS - 2], "…", terms[-1]))
     return Equal(tuple(sides))

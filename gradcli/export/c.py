@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from gradcli.export.helpers import HELPERS, needed
 from gradcli.export.layout import filled
@@ -137,11 +134,11 @@ def _tested(f: Function) -> list[str]:
     given = []
     for k, (name, node) in enumerate(f.arguments.items()):
         if node.shape:
-            lines += filled(f"        const double in{k}[{node.size}] = {{", "};", _numbers(arguments[name]))
+            lines += filled(f"        const double in{k}[{node.size}] = {{", "};", LANGUAGE.numbers(arguments[name]))
         given.append(f"in{k}" if node.shape else number(float(arguments[name])))
     for k, (name, node) in enumerate(f.results.items()):
         lines.append(f"        double out{k}[{node.size}];")
-        lines += filled(f"        const double right{k}[{node.size}] = {{", "};", _numbers(expected[name]))
+        lines += filled(f"        const double right{k}[{node.size}] = {{", "};", LANGUAGE.numbers(expected[name]))
         given.append(f"out{k}")
     lines += filled(f"        {f.name}(", ");", given)
     for k, (name, node) in enumerate(f.results.items()):
@@ -149,7 +146,3 @@ def _tested(f: Function) -> list[str]:
             "        wrong |= !close_to(", ");", [f'"{f.name}: {name}"', f"out{k}", f"right{k}", str(node.size)]
         )
     return [*lines, "    }"]
-
-
-def _numbers(values: Any) -> list[str]:
-    return [number(float(v)) for v in np.asarray(values).reshape(-1)]

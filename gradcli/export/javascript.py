@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
-
-import numpy as np
 
 from gradcli.export.helpers import HELPERS_OF_JAVASCRIPT as HELPERS
 from gradcli.export.helpers import camel, needed
@@ -149,18 +146,14 @@ def _tested(f: Function) -> list[str]:
     lines = ["  {"]
     given = []
     for k, (name, n) in enumerate(f.arguments.items()):
-        numbers = _numbers(arguments[name])
+        numbers = LANGUAGE.numbers(arguments[name])
         if n.shape:
             lines += filled(f"    const in{k} = [", "];", numbers, "  ")
         given.append(f"in{k}" if n.shape else numbers[0])
     several = len(f.results) > 1
     lines += filled(f"    const found = {f.name}(", ");", given, "  ")
     for k, name in enumerate(f.results):
-        lines += filled(f"    const right{k} = [", "];", _numbers(expected[name]), "  ")
+        lines += filled(f"    const right{k} = [", "];", LANGUAGE.numbers(expected[name]), "  ")
         one = f"found[{k}]" if several else "found"
         lines.append(f"    check({json.dumps(f'{f.name}: {name}')}, {one}, right{k});")
     return [*lines, "  }"]
-
-
-def _numbers(values: Any) -> list[str]:
-    return [number(float(v)) for v in np.asarray(values).reshape(-1)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
-from gradcli.export.numpy import einsum_text, index_text, inserted, numbers_text, recurrence, untouched
+from gradcli.export.numpy import einsum, index_text, inserted, numbered, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -48,22 +48,15 @@ def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
 
 
-def _mask(op: str) -> Rule:
+def _mask(place: str) -> Rule:
+    """Return the rule of a mask, true where the `place` of `x` along the axis is."""
+
     def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         (axis,) = node.settings
-        place = w.named(f"jnp.{op}({args[0]}, axis={axis}, keepdims=True)").text
-        rest = (1,) * (len(node.shape) - axis - 1)
-        return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
+        found = w.named(place.format(x=args[0], axis=axis, middle=(node.shape[axis] - 1) // 2)).text
+        return f"{numbered('jnp', node, axis)} == {found}"
 
     return rule
-
-
-def _median_mask(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    (axis,) = node.settings
-    middle = (node.shape[axis] - 1) // 2
-    place = w.named(f"jnp.take(jnp.argsort({args[0]}, axis={axis}), jnp.array([{middle}]), axis={axis})").text
-    rest = (1,) * (len(node.shape) - axis - 1)
-    return f"jnp.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
 
 
 def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -111,11 +104,11 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,
     "argsort": _argsort,
-    "argmax_mask": _mask("argmax"),
-    "argmin_mask": _mask("argmin"),
-    "argmedian_mask": _median_mask,
+    "argmax_mask": _mask("jnp.argmax({x}, axis={axis}, keepdims=True)"),
+    "argmin_mask": _mask("jnp.argmin({x}, axis={axis}, keepdims=True)"),
+    "argmedian_mask": _mask("jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
     "matmul": "jnp.matmul({}, {})",
-    "einsum": lambda w, node, args: f'jnp.einsum("{einsum_text(node)}", {args[0]}, {args[1]})',
+    "einsum": einsum("jnp"),
     "det": "jnp.linalg.det({})",
     "inv": "jnp.linalg.inv({})",
     "solve": "jnp.linalg.solve({}, {})",

@@ -78,6 +78,10 @@ class NumberLanguage:
     indent: str
     zeroed: bool  # whether the arrays of results are zeros at first
 
+    def numbers(self, values: Array) -> list[str]:
+        """Return the elements of an array as text, row after row."""
+        return [self.number(float(v)) for v in values.reshape(-1)]
+
 
 @dataclass
 class LoopWriter:

@@ -221,6 +221,17 @@ def einsum_text(node: Node) -> str:
     return f"{first},{second}->{result}"
 
 
+def einsum(library: str) -> Rule:
+    """Return the rule of a contraction in a library that knows no points."""
+    return lambda w, node, args: f'{library}.einsum("{einsum_text(node)}", {args[0]}, {args[1]})'
+
+
+def numbered(library: str, node: Node, axis: int) -> str:
+    """Return the numbers of the places along an axis, in a shape that broadcasts with the node's."""
+    rest = (1,) * (len(node.shape) - axis - 1)
+    return f"{library}.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
+
+
 def _einsum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     subscripts = einsum_text(node).replace(",", "...,").replace("->", "...->") + "..."
     return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'

@@ -28,26 +28,7 @@ def _linear(function, points, *matrices):
         return found
     return np.moveaxis(found, (-2, -1), (-2 - k, -1 - k))
 ''',
-    """
-@np.vectorize
-def _erf(x):
-    return math.erf(x)
-""",
-    """
-@np.vectorize
-def _erfc(x):
-    return math.erfc(x)
-""",
-    """
-@np.vectorize
-def _gamma(x):
-    return math.gamma(x)
-""",
-    """
-@np.vectorize
-def _lgamma(x):
-    return math.lgamma(x)
-""",
+    *(f"@np.vectorize\ndef _{name}(x):\n    return math.{name}(x)\n" for name in ("erf", "erfc", "gamma", "lgamma")),
     '''
 @np.vectorize
 def _digamma(x):

@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
 from gradcli.export.elements import in_elements
@@ -26,7 +26,7 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
-from gradcli.graph.shapes import Shape
+from gradcli.graph.substitute import rewritten
 
 Array = np.ndarray[Any, Any]
 
@@ -157,9 +157,9 @@ def _tested(
 ) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
-    found = evaluate(graph, {name: value[..., None] for name, value in values.items()})
+    found = at_point(graph, values, graph.outputs.values())
     given = {names[graph.inputs[name]]: value for name, value in values.items()}
-    return given, {called[name]: np.asarray(v[..., 0], dtype=float) for name, v in found.items()}
+    return given, {called[name]: found[y] for name, y in graph.outputs.items()}
 
 
 def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
@@ -180,37 +180,28 @@ def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
 
 def _worked_out(nodes: Iterable[Node]) -> dict[Node, Node]:
     """Return for each node one in which functions of given numbers are numbers, as log(2) is."""
-    new: dict[Node, Node] = {}
-    for node in nodes:
-        own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
-        if own.args and not own.shape and own.dtype == "float64" and all(a.op == "const" for a in own.args):
-            value = float(evaluate(Graph.of({}, {"y": own}), {})["y"][0])
-            own = const(Decimal(repr(value)) if isfinite(value) else value)
-        new[node] = own
-    return new
+
+    def number(node: Node) -> Node:
+        if not node.args or node.shape or node.dtype != "float64" or any(a.op != "const" for a in node.args):
+            return node
+        value = float(at_point(Graph.of({}, {}), {}, [node])[node])
+        return const(Decimal(repr(value)) if isfinite(value) else value)
+
+    return rewritten(nodes, number)
 
 
 def _written_out(nodes: Iterable[Node], matrices: bool) -> dict[Node, Node]:
     """Return for each node one in which what libraries lack is written out, and small matrices if they are to be."""
-    new: dict[Node, Node] = {}
-    for node in nodes:
-        own = replace(node, args=tuple(new[a] for a in node.args)) if node.args else node
-        new[node] = _in_elements(own, matrices) if _is_written(own, matrices) else own
-    return new
 
+    def in_elements(node: Node) -> Node:
+        """Return what a node is by its formula, in which there may be others that have one."""
+        formula = OPERATIONS[node.op].formula if _is_written(node, matrices) else None
+        simpler = formula(*node.settings, *node.args) if formula is not None else None
+        if simpler is None:
+            return node
+        return rewritten(scheduled([simpler], node.args), in_elements, {a: a for a in node.args})[simpler]
 
-def _in_elements(node: Node, matrices: bool) -> Node:
-    """Return what a node is by its formula, in which there may be others that have one."""
-    formula = OPERATIONS[node.op].formula
-    simpler = formula(*node.settings, *node.args) if formula is not None else None
-    if simpler is None:
-        return node
-    known = {a: a for a in node.args}
-    for n in scheduled([simpler], known):
-        if n not in known:
-            inner = replace(n, args=tuple(known[a] for a in n.args)) if n.args else n
-            known[n] = _in_elements(inner, matrices) if _is_written(inner, matrices) else inner
-    return known[simpler]
+    return rewritten(nodes, in_elements)
 
 
 def _is_written(node: Node, matrices: bool) -> bool:
@@ -271,19 +262,18 @@ def _names(
     return found
 
 
-def size_text(shape: Shape) -> str:
-    """Return a shape in a comment: nothing for a scalar."""
-    return " × ".join(map(str, shape))
+def shape_words(function: Function) -> list[str]:
+    """Return the shapes of arguments and results that are arrays as words of a sentence: `x: 3,` and `M: 3 × 4.`."""
+    both = {**function.arguments, **function.results}
+    shapes = [f"{name}: {' × '.join(map(str, n.shape))}" for name, n in both.items() if n.shape]
+    return [*(f"{shape}," for shape in shapes[:-1]), *(f"{shape}." for shape in shapes[-1:])]
 
 
 def about_lines(function: Function) -> list[str]:
     """Return what a function returns, and the shapes of arrays, in sentences for a comment."""
     about = f"{function.about[:1].upper()}{function.about[1:]}."
-    both = {**function.arguments, **function.results}
-    shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
-    if not shapes:
-        return [about]
-    return [about, *wrapped("Arrays, row after row: ", [*(f"{s}," for s in shapes[:-1]), f"{shapes[-1]}."], 76)]
+    words = shape_words(function)
+    return [about, *(wrapped("Arrays, row after row: ", words, 76) if words else [])]
 
 
 def pattern_lines(function: Function, comment: str, table: str, times: str, indent: str) -> list[str]:

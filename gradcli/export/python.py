@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.export.arrays import ArrayLanguage, ArrayWriter, number_text
 from gradcli.export.layout import wrapped
 from gradcli.export.lines import WIDTH, Tree, bracketed, broken, listed
-from gradcli.export.program import Function, Program, size_text
+from gradcli.export.program import Function, Program, shape_words
 
 # What a function's names must not be: words of Python's, and what the files use.
 _WORDS = """
@@ -55,13 +55,11 @@ def _points(function: Function) -> str:
 
 def _docstring(function: Function) -> list[str]:
     about = f"Return {function.about}."
-    both = {**function.arguments, **function.results}
-    shapes = [f"{name}: {size_text(n.shape)}" for name, n in both.items() if n.shape]
     lines = wrapped('    """', about.split(), WIDTH - 3)
     lines[1:] = [f"    {line}" for line in lines[1:]]
-    if not shapes:
+    words = shape_words(function)
+    if not words:
         return [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, '    """']
-    words = [*(f"{shape}," for shape in shapes[:-1]), f"{shapes[-1]}."]
     told = wrapped("Shapes: ", words, WIDTH - 4)
     return [*lines, "", *(f"    {line}" for line in told), '    """']
 

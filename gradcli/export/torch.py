@@ -8,7 +8,7 @@ from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, refused
 from gradcli.export.lines import listed
-from gradcli.export.numpy import einsum_text, index_text, numbers_text, recurrence, scattered
+from gradcli.export.numpy import einsum, index_text, numbered, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -94,9 +94,8 @@ def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 def _mask(op: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         (axis,) = node.settings
-        rest = (1,) * (len(node.shape) - axis - 1)
         place = w.named(f"torch.{op}({args[0]}, dim={axis}, keepdim=True){'[1]' * (op == 'median')}").text
-        return f"torch.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)}) == {place}"
+        return f"{numbered('torch', node, axis)} == {place}"
 
     return rule
 
@@ -173,7 +172,7 @@ RULES: dict[str, Rule | str] = {
     "take_along": lambda w, node, args: f"torch.take_along_dim({args[0]}, {args[1]}, dim={node.settings[0]})",
     "put_along": lambda w, node, args: f"torch.zeros_like({args[0]}).scatter({node.settings[0]}, {args[1]}, {args[0]})",
     "matmul": "torch.matmul({}, {})",
-    "einsum": lambda w, node, args: f'torch.einsum("{einsum_text(node)}", {args[0]}, {args[1]})',
+    "einsum": einsum("torch"),
     "det": "torch.linalg.det({})",
     "inv": "torch.linalg.inv({})",
     "solve": "torch.linalg.solve({}, {})",

@@ -1,8 +1,8 @@
-"""Nodes with others in the place of some that they are computed from."""
+"""Nodes rewritten: with others in the place of some that they are computed from, or by a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
@@ -18,9 +18,27 @@ def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterab
     True
     """
     wanted = list(wanted)
-    new = dict(meant) | {n: n for n in kept if n not in meant}
-    for n in scheduled(wanted, new):
-        if n not in new:
-            args = tuple(new[a] for a in n.args)
-            new[n] = n if args == n.args else n.with_args(args)
+    known = dict(meant) | {n: n for n in kept if n not in meant}
+    new = rewritten(scheduled(wanted, known), lambda n: n, known)
     return [new[n] for n in wanted]
+
+
+def rewritten(
+    nodes: Iterable[Node], rule: Callable[[Node], Node], known: Mapping[Node, Node] | None = None
+) -> dict[Node, Node]:
+    """Return for each node, in the order of computation, what a rule makes of it, its arguments being rewritten.
+
+    Those in `known` are rewritten already.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf()
+    >>> nodes = scheduled([y := elementwise("sin", -x)])
+    >>> rewritten(nodes, lambda n: n.args[0] if n.op == "neg" else n)[y].args[0] is x
+    True
+    """
+    new = dict(known or {})
+    for n in nodes:
+        if n not in new:
+            args = tuple([new[a] for a in n.args])
+            new[n] = rule(n if args == n.args else n.with_args(args))
+    return new

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,43 +35,28 @@ class Given(tuple[tuple[str, Any], ...]):
     """What a function was given, by its parameters' names: each with its kind, and its value last."""
 
 
-@dataclass(frozen=True)
-class Own:
-    """What an operation reads, of inputs and the `RESULT`, to pass on to inputs at some places, and what that is.
+class Kernels(NamedTuple):
+    """What computes an operation, and what it passes on to inputs at some places; nothing where the graph tells.
 
-    A rule is given the inputs, the result and its gradient.
+    What it passes on is told for the places that are asked for, and is given the inputs, the result and its gradient,
+    of which it reads inputs, and the `RESULT`.
     """
 
-    reads: Collection[int]
-    places: Collection[int]
-    passed: Callable[[Sequence[int], Sequence[Any]], dict[int, Array]]
-
-
-class Kernels(NamedTuple):
-    """What computes an operation, and what it passes on; None where the graph tells."""
-
     forward: Kernel | None = None
-    own: Own | None = None
+    reads: Collection[int] = ()
+    places: Collection[int] = ()
+    passed: Callable[[Sequence[int], Sequence[Any]], dict[int, Array]] = lambda places, arrays: {}
 
 
-def kernel(op: str, settings: Any, inputs: Sequence[Node], output: Node) -> Kernel | None:
-    """Return what computes an operation on floating-point numbers, or None where the graph's nodes do."""
-    return _kernels(op, settings, inputs).forward if inputs[0].dtype == output.dtype else None
-
-
-def own_rules(op: str, settings: Any, inputs: Sequence[Node]) -> Own | None:
-    """Return the rules of an operation on float32 or float64, or None where the graph's own do."""
-    return _kernels(op, settings, inputs).own if len({n.dtype for n in inputs}) == 1 else None
-
-
-def _kernels(op: str, settings: Any, inputs: Sequence[Node]) -> Kernels:
+def kernels(op: str, settings: Any, inputs: Sequence[Node]) -> Kernels:
+    """Return what computes an operation on float32 or float64, and what it passes on."""
     make = _OPERATIONS.get(op) if inputs[0].dtype in ("float32", "float64") else None
     return make(settings, [n.shape for n in inputs]) if make else Kernels()
 
 
-def _rules(reads: Collection[int], rules: dict[int, Kernel]) -> Own:
-    """Return rules for inputs by their places."""
-    return Own(reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
+def _ruled(reads: Collection[int], rules: dict[int, Kernel], forward: Kernel | None = None) -> Kernels:
+    """Return kernels with a rule for each input by its place."""
+    return Kernels(forward, reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
 
 
 def _given(settings: Any) -> dict[str, Any]:
@@ -92,26 +76,25 @@ def _value(encoded: Any) -> Any:
 
 
 def _elementwise(read: int, rule: Kernel) -> Callable[[Any, Shapes], Kernels]:
-    return lambda settings, shapes: Kernels(own=_rules((read,), {0: rule}))
+    return lambda settings, shapes: _ruled((read,), {0: rule})
 
 
 def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     if len(shapes) > 1 or (op == "gelu" and settings != "tanh"):
         return Kernels()
     forward, passed = (partial(in_loop, partial(k, **_given(settings))) for k in ACTIVATIONS[op])
-    return Kernels(forward, _rules((0,), {0: lambda x, y, g: passed(x, g)}))
+    return _ruled((0,), {0: lambda x, y, g: passed(x, g)}, forward)
 
 
 def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
     """Return a sum or a difference whose second operand is multiplied by a number, with one rounding."""
-    if not isinstance(settings, tuple) or len(shapes) != 2 or not isinstance(settings[-1], str):
+    if not isinstance(settings, tuple):
         return Kernels()
     return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b.astype(a.dtype), a))
 
 
 def _quotient(settings: Any, shapes: Shapes) -> Kernels:
-    is_plain = len(shapes) == 2 and shapes[0] == shapes[1]
-    return Kernels(own=_rules((1, RESULT), {1: lambda a, b, y, g: -g * (y / b)}) if is_plain else None)
+    return _ruled((1, RESULT), {1: lambda a, b, y, g: -g * (y / b)}) if shapes[0] == shapes[1] else Kernels()
 
 
 def _softsign(x: Array, y: Array, g: Array) -> Array:
@@ -133,12 +116,12 @@ def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
             return y * (g - np.expand_dims(total, axis))
         return y * (g - (sum_along(axis, g * y, VECTOR) if y.itemsize == 8 else sum_along(axis, g, VECTOR, y)))
 
-    return Kernels(own=_rules((RESULT,), {0: passed}))
+    return _ruled((RESULT,), {0: passed})
 
 
 def _spread(is_root: bool, settings: Any, shapes: Shapes) -> Kernels:
     """Return a variance or its root."""
-    axes, keepdim, less = settings if len(settings) == 3 else ((), False, 1)
+    axes, keepdim, less = settings
     count = math.prod(shapes[0][a] for a in axes)
     if count <= less:
         return Kernels()
@@ -154,20 +137,20 @@ def _spread(is_root: bool, settings: Any, shapes: Shapes) -> Kernels:
         g = np.where(y == 0, y, g / (y * 2)) if is_root else g
         return 2 / (count - less) * g * (x - mean)  # type: ignore[no-any-return]
 
-    return Kernels(spread if math.prod(shapes[0]) else None, _rules((0, RESULT), {0: passed}))
+    return _ruled((0, RESULT), {0: passed}, spread if math.prod(shapes[0]) else None)
 
 
 def _norm(settings: Any, shapes: Shapes) -> Kernels:
     """Return the rule of a norm: no gradient flows where it is 0."""
-    if len(settings) != 3 or settings[2] != 2:
+    axes, keepdim, p = settings
+    if p != 2:
         return Kernels()
-    axes, keepdim, _ = settings
 
     def passed(x: Array, y: Array, g: Array) -> Array:
         y, g = (a if keepdim else np.expand_dims(a, axes) for a in (y, g))
         return g * np.divide(x, y, out=np.zeros_like(x), where=y != 0)
 
-    return Kernels(own=_rules((0, RESULT), {0: passed}))
+    return _ruled((0, RESULT), {0: passed})
 
 
 # Products and layers
@@ -175,7 +158,7 @@ def _norm(settings: Any, shapes: Shapes) -> Kernels:
 
 def _product(settings: Any, shapes: Shapes) -> Kernels:
     """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned."""
-    *added, a_shape, b_shape = shapes if len(shapes) > 1 else ((), ())
+    *added, a_shape, b_shape = shapes
     if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]:
         return Kernels()
 
@@ -188,7 +171,7 @@ def _product(settings: Any, shapes: Shapes) -> Kernels:
         return (product(g.T, a).T if turned(b) else product(a.swapaxes(-1, -2), g))[..., None]
 
     first = len(added)
-    return Kernels(_addmm if added else None, _rules((first, first + 1), {first: left, first + 1: right}))
+    return _ruled((first, first + 1), {first: left, first + 1: right}, _addmm if added else None)
 
 
 def _addmm(*given: Array) -> Array:
@@ -202,7 +185,7 @@ def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shap
         return Kernels()
     layer = kind(given, shapes)
     reads, passes = ([i for i in own if i is not None] for own in (layer.reads, layer.passes))
-    return Kernels(layer.forward, Own(reads, passes, lambda places, arrays: layer.backward(*arrays)))
+    return Kernels(layer.forward, reads, passes, lambda places, arrays: layer.backward(*arrays))
 
 
 # Losses
@@ -224,7 +207,7 @@ def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: An
         found = one if how == "none" else sums(tuple(range(x.ndim - 1)), one)
         return found / x.dtype.type(x.size) if how == "mean" else found
 
-    return Kernels(loss if each else None, _rules((0, 1), rules))
+    return _ruled((0, 1), rules, loss if each else None)
 
 
 def _near(name: str, settings: Any, shapes: Shapes) -> Kernels:
@@ -246,7 +229,7 @@ def _of_probabilities(p: Array, y: Array) -> Array:
 
 def _classes(settings: Any, shapes: Shapes) -> Kernels:
     """Return the loss of classes: of logarithms of probabilities, as many samples in rows."""
-    if len(settings) != 4 or settings[0] == "none" or len(shapes[0]) != 2 or not shapes[0][0]:
+    if settings[0] == "none" or len(shapes[0]) != 2 or not shapes[0][0]:
         return Kernels()
     how, total, _, ignored = settings
 

@@ -39,7 +39,7 @@ class Change:
 class Call:
     """One call of `backward` or `grad`: what it flows from, what comes of it, and what explanations need of both."""
 
-    roots: list[tuple[Tensor, Any]]  # what it flows from, with v
+    roots: list[tuple[Tensor, Tensor]]  # what it flows from, with v
     inputs: list[Tensor] | None = None  # what gradients are asked for; None: all leaves
     returns: bool = False  # what it finds, and leaves every .grad as it is
     freed: bool = True
@@ -52,9 +52,9 @@ class Call:
     own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
     arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
 
-    def run(self, vs: Sequence[Tensor]) -> None:
+    def run(self) -> None:
         """Pass the gradients on that flow into the roots."""
-        seeds = [(edge_of(y), v if self.create else v._a) for (y, _), v in zip(self.roots, vs, strict=True)]
+        seeds = [(edge_of(y), v if self.create else Make.tensor(v._a)) for y, v in self.roots]
         self.wanted = {edge_of(x): None for x in self.inputs or ()}
         if Recorder.before is not None:
             Recorder.before(self)
@@ -68,7 +68,7 @@ class Call:
         active = {*waiting} if self.inputs is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         for edge, g in seeds:
-            _add(pending, edge, g)
+            self.add(pending, edge, g)
         number = count()
         ready = [(-edge.seq, next(number), edge) for edge in pending if not waiting[edge]]
         heapq.heapify(ready)
@@ -79,10 +79,16 @@ class Call:
                 if other is None:
                     continue
                 if g is not None:
-                    _add(pending, other, g)
+                    self.add(pending, other, g)
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, (-other.seq, next(number), other))
+
+    def add(self, pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
+        """Add a gradient to what has arrived at an edge."""
+        before = pending.get(edge)
+        is_plain = not self.create and not isinstance(g, dict)
+        pending[edge] = g if before is None else Make.tensor(before._a + g._a) if is_plain else before + g
 
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
@@ -104,24 +110,22 @@ class Call:
     def hooked(self, edge: Edge, g: Any) -> Any:
         """Return a gradient as the hooks of an edge leave it; its tensor keeps it where that is asked for."""
         for hook in list(edge._pres or ()):
-            own = as_tensor(g)
-            if (found := hook(own)) is not None:
-                _check_returned(hook, own, found)
-                self.changes.append(Change(edge, hook, own, found))
-                g = _like(g, found)
+            if (found := hook(g)) is not None:
+                _check_returned(hook, g, found)
+                self.changes.append(Change(edge, hook, g, found))
+                g = found
         if edge.retained is not None and (x := edge.retained()) is not None:
-            own, before = as_tensor(g), x._grad
-            x._grad = own.clone() if before is None else before + own
+            before = x._grad
+            x._grad = g.clone() if before is None else before + g
             if edge in self.wanted and not self.returns:
-                self.leaves.append((x, None if before is None else before._a, own, x._grad))
+                self.leaves.append((x, None if before is None else before._a, g, x._grad))
         return g
 
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:
         """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
         check_kept(step, step.checks)
-        if not step.is_own and (g if isinstance(g, np.ndarray) else g._a).shape[:-1] != step.shape:
-            # Of a tensor that was turned in place where nothing was recorded.
-            g = g.reshape(*step.shape, 1) if isinstance(g, np.ndarray) else g.reshape(step.shape)
+        if not step.is_own and g._a.shape[:-1] != step.shape:
+            g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         passed: Sequence[Any] = step.passed(g, self.create)
@@ -130,7 +134,7 @@ class Call:
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
             self.arose = step
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
-            if p is not None and np.isnan(p if isinstance(p, np.ndarray) else p._a).any():
+            if p is not None and np.isnan(p._a).any():
                 text = f"Function '{step.name()}' returned nan values in its {i}th output."
                 raise about(text, "nan", self.arose or step)
         if step._posts:
@@ -141,9 +145,9 @@ class Call:
 
     def hooked_after(self, step: Step, passed: Sequence[Any], g: Any) -> Sequence[Any]:
         """Return what a step passes on as its hooks leave it."""
-        given = tuple(None if p is None else as_tensor(p) for p in passed)
+        given = tuple(passed)
         for hook in list(step._posts or ()):
-            if (found := hook(given, (as_tensor(g),))) is not None:
+            if (found := hook(given, (g,))) is not None:
                 if not isinstance(found, tuple):
                     raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
                 if len(found) != len(given):
@@ -151,33 +155,33 @@ class Call:
                 changed = zip(step.edges, given, found, strict=True)
                 self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 given = found
-        return [None if p is None else _like(g, p) for p in given]
+        return given
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`; what flows into a view that was made under no_grad is lost."""
         x = leaf.variable
         if self.returns or not x._requires:
             return
-        own, before = as_tensor(g), x._grad
+        before = x._grad
         kept = before._a.copy() if before is not None and Recorder.explains else None
-        if before is None and own.requires_grad and self.create:
-            x._grad = called(own.clone(), "torch::autograd::CopyBackwards")
+        if before is None and g.requires_grad and self.create:
+            x._grad = called(g.clone(), "torch::autograd::CopyBackwards")
         elif before is None:
-            x._grad = Make.tensor(own._a if own._a.flags.owndata and own._a.flags.writeable else own._a.copy())
+            x._grad = Make.tensor(g._a if g._a.flags.owndata and g._a.flags.writeable else g._a.copy())
         elif self.create:
-            x._grad = before + own
+            x._grad = before + g
         else:
-            before._a[...] = before._a + own._a
+            before._a[...] = before._a + g._a
             before._memory.version += 1
         x._reached = self.line
-        self.leaves.append((x, kept, own, x._grad))
+        self.leaves.append((x, kept, g, x._grad))
         for hook in list(leaf._posts or ()):
             hook(x)
 
 
 def by_hand(edge: Edge, g: Any) -> Any:
     """Return what an edge passes on of a gradient, in PyTorch's order."""
-    call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else g._a
+    call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else Make.tensor(g._a)
     if not isinstance(edge, Step):
         return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
     hooks, edge._posts = edge._posts, None
@@ -185,8 +189,7 @@ def by_hand(edge: Edge, g: Any) -> Any:
         passed = call.pulled(edge, g)
     finally:
         edge._posts = hooks
-    found = tuple(None if p is None else as_tensor(p) for p in passed)
-    shown = tuple(found[i] if i < len(found) else None for i in edge.order())
+    shown = tuple(passed[i] if i < len(passed) else None for i in edge.order())
     return shown[0] if len(shown) == 1 else shown
 
 
@@ -204,7 +207,7 @@ def _check_returned(hook: Any, before: Any, found: Any) -> None:
 def _finite(g: Any) -> bool:
     if isinstance(g, dict):
         return all(map(_finite, g.values()))
-    return g is None or finite(g if isinstance(g, np.ndarray) else g._a)
+    return g is None or finite(g._a)
 
 
 def check_kept(step: Step, checks: Any) -> None:
@@ -228,20 +231,6 @@ def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
         if any(e in wanted or e in found for e in edge.edges):
             found.add(edge)
     return found
-
-
-def _add(pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
-    before = pending.get(edge)
-    pending[edge] = g if before is None else before + g
-
-
-def as_tensor(g: Any) -> Tensor:
-    """Return a gradient as a tensor."""
-    return Make.tensor(g) if isinstance(g, np.ndarray) else g
-
-
-def _like(g: Any, found: Tensor) -> Any:
-    return found._a if isinstance(g, np.ndarray) else found
 
 
 def about(text: str, kind: str, *subjects: Any) -> RuntimeError:

@@ -265,12 +265,7 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
         refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
     refuse_if(kernel, "no kernel", kernel, first.dtype.word)
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
-        raise RuntimeError(f"expected dtype {spelled(first)} for `end` but got dtype {spelled(others[0])}")
-
-
-def spelled(x: Tensor) -> str:
-    """Return what PyTorch's C++ calls a tensor's dtype."""
-    return {"int64": "long int", "int32": "int", "uint8": "unsigned char"}.get(x.dtype.name, x.dtype.word.lower())
+        raise RuntimeError(f"expected dtype {first.dtype.in_c} for `end` but got dtype {others[0].dtype.in_c}")
 
 
 def _axes(value: Any, rank: int) -> Any:

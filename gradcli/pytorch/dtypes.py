@@ -12,6 +12,8 @@ import numpy as np
 from gradcli.graph.dtypes import FLOATING, DType, promoted
 from gradcli.pytorch.messages import MissingError, refuse_if
 
+_IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
+
 
 class dtype:
     """The type of a tensor's numbers; there is one object for each."""
@@ -20,6 +22,7 @@ class dtype:
         self.name: DType = name
         self.word = word  # as PyTorch's messages call it
         self.tensor = f"{word}Tensor"
+        self.in_c = _IN_C.get(word, word.lower())
         self.numpy = np.dtype(name)
 
     @property

@@ -21,7 +21,7 @@ from gradcli.pytorch.autograd.functional import (
 )
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind
@@ -63,13 +63,23 @@ def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
     return filled(found, map(one, leaves(found)))
 
 
+def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function that is transformed; it may not ask for gradients as scripts do."""
+    with _Switch(transforms=Mode.transforms + 1, grad=True):
+        return func(*args, **kwargs)
+
+
+def _with_aux(found: Any, has_aux: bool) -> tuple[Any, Any]:
+    """Return what is differentiated of a function's result, and what stands beside it."""
+    return found if has_aux else (found, None)
+
+
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     @functools.wraps(func)
     @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
         given, xs = _chosen(func, args, argnums)
-        found = func(*given, **kwargs)
-        y, aux = found if has_aux else (found, None)
+        y, aux = _with_aux(_applied(func, given, kwargs), has_aux)
         refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y))
         refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
         own, value, aux = _cut((_arranged(gradients(y, xs), given, argnums), y, aux), xs)
@@ -92,38 +102,36 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     own = filled(primals, map(variable, leaves(primals)))
     xs = leaves(own)
-    with enable_grad():
-        found = func(*own)
-    y, aux = found if has_aux else (found, None)
+    y, aux = _with_aux(_applied(func, own, {}), has_aux)
 
     def pull(*v: Any) -> tuple[Any, ...]:
         with enable_grad():
             grads = _grad(leaves(y), xs, leaves(v), True, True, materialize_grads=True)
         return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
-    return (_cut(y, xs), pull, aux) if has_aux else (_cut(y, xs), pull)
+    return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
 
 @enable_grad()
-def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
     own = filled(tuple(primals), map(variable, leaves(primals)))
     xs = tuple(leaves(own))
-    found = func(*own)
-    own = filled(found, (y[...] for y in leaves(found)))
-    return _cut((own, filled(found, (pushed(y, xs, leaves(tangents)) for y in leaves(found)))), xs)
+    y, aux = _with_aux(_applied(func, own, {}), has_aux)
+    found = filled(y, (own[...] for own in leaves(y))), filled(y, (pushed(o, xs, leaves(tangents)) for o in leaves(y)))
+    return _cut((*found, aux) if has_aux else found, xs)
 
 
 def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
     """Return `jacrev` or `jacfwd`, from what gives the Jacobians of one tensor by several."""
 
-    def of(func: Callable[..., Any], argnums: Any = 0, **_: Any) -> Callable[..., Any]:
+    def of(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **_: Any) -> Callable[..., Any]:
         @functools.wraps(func)
         @enable_grad()
         def call(*args: Any, **kwargs: Any) -> Any:
             given, xs = _chosen(func, args, argnums)
-            y = func(*given, **kwargs)
-            found = [_arranged(derive(own, xs), given, argnums) for own in leaves(y)]
-            return _cut(filled(y, iter(found)), xs)
+            y, aux = _with_aux(_applied(func, given, kwargs), has_aux)
+            found = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
+            return _cut((found, aux) if has_aux else found, xs)
 
         return call
 
@@ -155,6 +163,25 @@ def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
     return lanes
 
 
+def _spread(dims: Any, tree: Any) -> list[Any]:
+    """Return the axis to map over of each tensor in lists, tuples and dicts, from one for all or from such a form."""
+    if isinstance(dims, dict | list | tuple):
+        if type(dims) is not type(tree) or len(dims) != len(tree):
+            raise ValueError("another form")
+        inner = [(dims[k], tree[k]) for k in tree] if isinstance(dims, dict) else zip(dims, tree, strict=True)
+        return [d for own, x in inner for d in _spread(own, x)]
+    return [dims] * len(leaves(tree))
+
+
+def _form(tree: Any, indent: int = 2) -> str:
+    """Return what PyTorch calls the form of lists, tuples and dicts."""
+    if not isinstance(tree, dict | list | tuple):
+        return "*"
+    keys, own = ([*tree], [*tree.values()]) if isinstance(tree, dict) else (None, tree)
+    inner, separator = (_form(x, indent + 2) for x in own), ",\n" + " " * indent
+    return f"TreeSpec({type(tree).__name__}, {keys}, [{separator.join(inner)}])"
+
+
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
@@ -176,24 +203,34 @@ def vmap(
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        dims = (in_dims,) * len(args) if isinstance(in_dims, int) else tuple(in_dims)
         name = getattr(func, "__name__", repr(func))
         what = f"vmap({name}, in_dims={in_dims}, ...)"
-        parts = [d if d is None else [_lanes(x, d, what) for x in leaves(a)] for a, d in zip(args, dims, strict=True)]
-        sizes = [len(lanes) for p in parts if p is not None for lanes in p]
+        refuse_if(not isinstance(in_dims, int | tuple), "axes to map over", what, type(in_dims))
+        try:
+            dims = _spread(in_dims, args)
+        except (ValueError, KeyError):
+            raise refusal("form of the axes to map over", what, _form(in_dims), _form(args)) from None
+        parts = [x if d is None else _lanes(x, d, what) for x, d in zip(leaves(args), dims, strict=True)]
+        sizes = [len(p) for p, d in zip(parts, dims, strict=True) if d is not None]
         refuse_if(len({*sizes}) > 1, "sizes to map over", sizes)
         missing_if(not sizes[0], "vmap over an axis of no elements")
         found: list[Any] = []
         random = DEFAULT.get_state()
         for i in range(sizes[0]):
-            own = [a if p is None else filled(a, (x[i] for x in p)) for a, p in zip(args, parts, strict=True)]
+            own = filled(args, (p if d is None else p[i] for p, d in zip(parts, dims, strict=True)))
             if randomness == "same":
                 DEFAULT.set_state(random)
-            with _Switch(mapped=Mode.mapped or i + 1 < sizes[0], maps=Mode.maps + 1, randomness=randomness):
+            with _Switch(
+                mapped=Mode.mapped or i + 1 < sizes[0],
+                maps=Mode.maps + 1,
+                randomness=randomness,
+                transforms=Mode.transforms + 1,
+            ):
                 found.append(func(*own, **kwargs))
             for y in leaves(found[-1]):
                 refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
-        return filled(found[0], (_stacked(column, out_dims) for column in zip(*map(leaves, found), strict=True)))
+        columns = zip(zip(*map(leaves, found), strict=True), _spread(out_dims, found[0]), strict=True)
+        return filled(found[0], (_stacked(column, d) for column, d in columns))
 
     return call
 

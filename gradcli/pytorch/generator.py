@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from gradcli.kernels.rounding import fused
+from gradcli.kernels.vector_functions import polynomial
 from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.modes import Mode
 
@@ -149,17 +149,13 @@ _SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _f = np.float32
 
 
-def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
-    return reduce(lambda found, c: fused(found, x, _f(c)), coefficients[1:], np.full_like(x, coefficients[0]))
-
-
 def _log(x: Array) -> Array:
     m, e = np.frexp(x)
     low = m < _f(0.707106781186547524)
     e = (e - low).astype(np.float32)
     t = np.where(low, (m - _f(1)) + m, m - _f(1))
     z = t * t
-    y = _polynomial(t, _LOG) * t
+    y = polynomial(t, *_LOG) * t
     y = fused(y, z, e * _f(-2.12194440e-4))
     y = fused(-z, _f(0.5), y)
     return fused(e, _f(0.693359375), t + y)
@@ -171,9 +167,9 @@ def _sine_cosine(x: Array) -> tuple[Array, Array]:
     for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8):
         x = fused(y, _f(part), x)
     z = x * x
-    p = _polynomial(z, _COSINE) * z
+    p = polynomial(z, *_COSINE) * z
     p = fused(p, z, -(z * _f(0.5))) + _f(1)
-    q = fused(_polynomial(z, _SINE) * z, x, x)
+    q = fused(polynomial(z, *_SINE) * z, x, x)
     swapped = (j & 2) != 0
     sine, cosine = np.where(swapped, p, q), np.where(swapped, q, p)
     return np.where(j & 4, -sine, sine), np.where(~(j - 2) & 4, -cosine, cosine)

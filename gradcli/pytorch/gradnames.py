@@ -16,7 +16,7 @@ def _tables() -> dict[str, dict[str, str]]:
     found = {}
     for paragraph in Path(__file__).with_name("steps.txt").read_text("utf-8").split("\n\n"):
         name, *lines = [line for line in paragraph.strip().splitlines() if line[0] != "#"]
-        rows = [line.partition(": ") for line in lines]
+        rows = [line.rpartition(": ") for line in lines]
         found[name] = {word: key for key, _, words in rows for word in words.split()}
     return found
 

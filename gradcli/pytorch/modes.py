@@ -16,6 +16,7 @@ class _Mode(threading.local):
     anomaly = False
     check_nan = True
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
+    transforms = 0  # how many functions of `torch.func` call what runs
     maps = 0  # how many `vmap` stand around what runs
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it

@@ -28,13 +28,9 @@ _PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4,
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: Any = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
+    precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None,
     sci_mode: bool | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Set how tensors are printed."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     usual = dict(zip(given, _PROFILES[profile], strict=True)) if profile is not None else {}

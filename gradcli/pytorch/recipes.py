@@ -23,7 +23,7 @@ from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.kernels.nodes import function_of, is_whole
-from gradcli.kernels.operations import RESULT, Own, kernel, own_rules
+from gradcli.kernels.operations import RESULT, Kernels, kernels
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
@@ -102,8 +102,8 @@ class Pull:
         count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
         self.program: Callable[[Sequence[Any]], list[Array]] = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
-        own = own_rules(recipe.op, recipe.settings, recipe.inputs)
-        if own is not None and (places := [i for i in active if i in own.places]):
+        own = recipe.own
+        if len({n.dtype for n in recipe.inputs}) == 1 and (places := [i for i in active if i in own.places]):
             rest = [n for i, n in zip(active, self.passed, strict=True) if i not in own.places]
             self.program = _joined(own, places, Program(self.inputs, rest), active)
             reads |= {count if i == RESULT else i for i in own.reads}
@@ -111,7 +111,7 @@ class Pull:
         self.reads = reads - {count + 1}
 
 
-def _joined(own: Own, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
+def _joined(own: Kernels, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
     """Return what computes by rules what they are for, and the rest by a program."""
 
     def run(arrays: Sequence[Any]) -> list[Array]:
@@ -134,9 +134,10 @@ class Recipe:
         self.is_dense = not self.is_view and any(
             n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
         )
-        own = kernel(op, settings, inputs, output)
+        self.own = kernels(op, settings, inputs)
+        compute = self.own.forward if inputs[0].dtype == output.dtype else None
         self.program: Callable[[Sequence[Any]], list[Array]] = (
-            Program(inputs, [output], op) if own is None else lambda arrays: [own(*arrays)]
+            Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
         )
         self.pulls: dict[tuple[int, ...], Pull] = {}
 

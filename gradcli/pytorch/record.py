@@ -219,7 +219,7 @@ class Step(Edge):
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     def passed(self, g: Any, create: bool) -> list[Any]:
-        """Return what goes to each edge for a gradient `g`: arrays, or tensors that are recorded themselves."""
+        """Return what goes to each edge for a gradient `g`: tensors, which may be recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
         kept = self.kept or [*found, None]
         if self.packed:
@@ -233,7 +233,7 @@ class Step(Edge):
             places = zip(kept, (*self.edges, self), strict=True)
             own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
         else:
-            own = self.pull.program([*kept, g])
+            own = map(Make.tensor, self.pull.program([*kept, g._a]))
         for i, p in zip(self.pull.active, own, strict=True):
             found[i] = p
         return found
@@ -305,9 +305,7 @@ def apply(
         (result,) = recipe.program(arrays)
     if recipe.is_dense and not result.flags.c_contiguous:
         result = np.ascontiguousarray(result)
-    out = Make.tensor(result)
-    if Mode.maps:
-        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
+    out = mapped(Make.tensor(result), operands)
     if recipe.is_view:
         _show(out, operands, recipe)
     if Mode.grad:
@@ -319,6 +317,13 @@ def apply(
         from gradcli.pytorch.cuts import note_lost
 
         note_lost(out, operands, op)
+    return out
+
+
+def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
+    """Return a result, which is an element of the outermost `vmap` of which one of its operands is."""
+    if Mode.maps:
+        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
     return out
 
 

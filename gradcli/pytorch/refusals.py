@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import Number, spelled
+from gradcli.pytorch.calls import Number
 from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
 
@@ -73,24 +73,28 @@ def _by(sizes: Sequence[int]) -> str:
 
 
 def check_convolution(
-    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int
-) -> None:
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int,
+    transposed: bool = False,
+) -> None:  # fmt: skip
     """Refuse what a convolution over so many axes does not take; `settings` are stride, padding and dilation.
 
     Errors: `RuntimeError`.
     """
     rank, shape = input.dim(), list(weight.shape)
     wrong = rank not in (axes + 1, axes + 2)
-    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, axes, list(input.shape))
+    name = f"_transpose{axes}" if transposed else axes
+    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, name, list(input.shape))
     check_settings(len(shape) - 2, settings)
-    check_types(input, weight, bias)
-    refuse_if(shape[0] % groups, "groups of a weight", groups, shape)
+    check_types(input, weight, None if transposed else bias)
+    refuse_if(not transposed and shape[0] % groups, "groups of a weight", groups, shape)
     whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
-    wanted = shape[1] * groups
-    refuse_if(whole[1] != wanted, "channels of a convolution", f"groups={groups}", shape, whole, wanted, whole[1])
-    own = shape[:1] if bias is None else list(bias.shape)
-    refuse_if(own != shape[:1], "size of a convolution's bias", "", shape, shape[0], own)
-    if not isinstance(settings["padding"], str):
+    count, wanted, how = shape[0], shape[1] * groups, f"groups={groups}"
+    if transposed:
+        count, wanted, how = wanted, count, "transposed=1"
+    refuse_if(whole[1] != wanted, "channels of a convolution", how, shape, whole, wanted, whole[1])
+    own = [count] if bias is None else list(bias.shape)
+    refuse_if(own != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, own)
+    if not transposed and not isinstance(settings["padding"], str):
         reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], several(settings["dilation"], axes), strict=True)]
         room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
         small = any(n < r for n, r in zip(room, reach, strict=True))
@@ -112,7 +116,7 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Refuse a weight and a bias of other types than the input's."""
     own = input if bias is None else bias
-    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", spelled(input), spelled(own))
+    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, own.dtype.in_c)
     other = input._a.dtype != weight._a.dtype
     single = other and input._a.dtype == "float32"
     refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)

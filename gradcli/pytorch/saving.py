@@ -19,7 +19,8 @@ import numpy as np
 from gradcli.pytorch.dtypes import ALL
 from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.nn.module import Parameter
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.operations.creation import rebuilt
+from gradcli.pytorch.tensor import Tensor
 
 _STRUCTURE = "gradcli.json"
 _CONTAINERS = {"ordered": OrderedDict, "dict": dict, "list": list, "tuple": tuple}
@@ -83,13 +84,7 @@ def _read(node: Any, archive: zipfile.ZipFile) -> Any:
     if kind in _CONTAINERS:
         return _CONTAINERS[kind](_read(v, archive) for v in value)
     array = np.load(io.BytesIO(archive.read(f"{value}.npy")), allow_pickle=False)
-    return _tensor(array, node["grad"], node["parameter"]) if "grad" in node else array
-
-
-def _tensor(array: Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
-    found = of_array(array)
-    found._requires = requires_grad
-    return Parameter(found, requires_grad) if is_parameter else found
+    return rebuilt(node["parameter"], array, node["grad"]) if "grad" in node else array
 
 
 class _Reader(pickle.Unpickler):
@@ -111,7 +106,7 @@ class _Reader(pickle.Unpickler):
 
 def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, *_: Any) -> Tensor:
     strides = tuple(n * storage.itemsize for n in stride)
-    return _tensor(np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
+    return rebuilt(False, np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
 
 
 _KNOWN: dict[str, Any] = {

@@ -192,10 +192,9 @@ def fresh() -> None:
     set_default_dtype(float32)
     set_printoptions(profile="default")
     Mode.warned.clear()
+    vars(Mode).clear()
     CUTS.clear()
     Recorder.swept = None
-    Mode.grad, Mode.inference, Mode.anomaly, Mode.check_nan = True, False, False, True
-    Mode.hooks = None
     DEFAULT.seed()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
-from gradcli.pytorch.messages import refusal, warn, warn_once
+from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Handle, Leaf, Line, Memory, Step, edge_of, shown
@@ -141,6 +141,7 @@ class Tensor(metaclass=_Methods):
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
+        refuse_if(Mode.transforms, "requires_grad_ in a transform")
         if requires_grad and self._a.dtype.kind != "f":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
@@ -171,6 +172,7 @@ class Tensor(metaclass=_Methods):
         self._grad = None
 
     def retain_grad(self) -> None:
+        refuse_if(Mode.transforms, "retain_grad in a transform")
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if (step := self._step) is not None:

@@ -14,9 +14,8 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
 from gradcli.pytorch.gradnames import TABLES, grad_name
-from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Recipe
-from gradcli.pytorch.record import Make, Step, leading, record
+from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -30,9 +29,7 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
             continue
         name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
-        out = Make.tensor(own)
-        if Mode.maps:
-            out._map = min((x._map for x in operands), default=out._map)
+        out = mapped(Make.tensor(own), operands)
         if recorded := tuple([i for i in active if operands[i].requires_grad]):
             record(out, name, recipe, operands, recorded)
         found.append(out)

@@ -1,4 +1,4 @@
-"""JSON and CSV of results that say themselves what is in them."""
+"""Results as data: JSON Lines, an object a point, and CSV, a row a point, with the full precision of float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.explain.results import Array
+from gradcli.explain.results import Array, Row
 from gradcli.graph.names import element_names
 
 
@@ -24,8 +24,8 @@ class Data(Protocol):
     def objects(self) -> Iterable[Mapping[str, Any]]:
         """Return an object for each line of JSON."""
 
-    def rows(self) -> Iterable[Sequence[tuple[str, Array]]]:
-        """Return the arrays of each row of CSV, with the names that their elements' columns begin with."""
+    def rows(self) -> Iterable[Row]:
+        """Return the arrays of each row of CSV, with the names that their elements' columns begin with, or have."""
 
 
 def json_lines(result: Data) -> Iterator[str]:
@@ -39,7 +39,8 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(inner, formula) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), formula)
+        whole = value.dtype == float and np.isfinite(value).all()
+        return value.tolist() if whole else plain(value.tolist(), formula)
     if isinstance(value, list | tuple):
         return [plain(inner, formula) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -50,15 +51,24 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
 def csv_lines(result: Data) -> Iterator[str]:
     """Yield a header, and a row a point."""
     for k, row in enumerate(result.rows()):
-        cells = [
-            (column(name, element), result.formula(value) if array.dtype == object else repr(float(value)))
-            for name, array in row
-            for element, value in zip(element_names("", array.shape), array.reshape(-1), strict=True)
-        ]
-        for line in ([name for name, _ in cells],) * (k == 0) + ([cell for _, cell in cells],):
+        header = [name for names, array in row for name in _columns(names, array)]
+        cells = [_cell(result, value) for _, array in row for value in array.reshape(-1).tolist()]
+        for line in [header, cells] if k == 0 else [cells]:
             buffer = io.StringIO()
             csv.writer(buffer, lineterminator="").writerow(line)
             yield buffer.getvalue()
+
+
+def _cell(result: Data, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return repr(float(value)) if isinstance(value, int | float) else result.formula(value)
+
+
+def _columns(names: str | tuple[str, ...], array: Array) -> Sequence[str]:
+    if not isinstance(names, str):
+        return names
+    return [column(names, element) for element in element_names("", array.shape)]
 
 
 def column(name: str, element: str) -> str:
@@ -71,6 +81,14 @@ def column(name: str, element: str) -> str:
     return f"{stem}{element}{point}{kind}"
 
 
-def render_lines(result: Data, style: str) -> Iterator[str]:
+def data_lines(result: Data, style: str) -> Iterator[str]:
     """Return the lines of a result as `json` or `csv`."""
     return json_lines(result) if style == "json" else csv_lines(result)
+
+
+def row_of(cells: Row) -> dict[str, Array]:
+    """Return the arrays of a row by their names; where elements have names of their own, each by its own."""
+    found: dict[str, Array] = {}
+    for names, array in cells:
+        found |= {names: array} if isinstance(names, str) else dict(zip(names, array.reshape(-1), strict=True))
+    return found

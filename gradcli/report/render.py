@@ -1,4 +1,4 @@
-"""The one place that knows the formats: a result and the name of a format in, text or lines out."""
+"""The one place that knows the formats of pages: pages and the name of a format in, text out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradcli.explain.results import BackwardResult, JacobianResult
-
 if TYPE_CHECKING:
     from gradcli.explain.sections import Page
 
 DIGITS = 6  # significant ones on a page
 
-_DATA = {"json": "gradcli.report.json_lines", "csv": "gradcli.report.csv_rows"}
 _PAGES = {"table": "gradcli.report.table", "latex": "gradcli.report.latex", "markdown": "gradcli.report.markdown"}
 
 
@@ -23,13 +20,6 @@ class Look(NamedTuple):
     style: str = "table"
     digits: int | None = DIGITS
     standalone: bool = False
-
-
-def render_data(result: JacobianResult | BackwardResult, style: str) -> Iterable[str]:
-    """Return the lines of a result as data: in `json` or `csv`, a function `backward` and one `jacobian` each."""
-    module = import_module(_DATA[style])
-    lines: Iterable[str] = module.backward(result) if isinstance(result, BackwardResult) else module.jacobian(result)
-    return lines
 
 
 def render_pages(pages: Iterable[Page], look: Look) -> str:

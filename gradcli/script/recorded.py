@@ -270,7 +270,7 @@ class _Maker(Recorded):
                 name = self.fresh(_nameless((*self.names.values(), *outputs, *self.targets.values())))
             outputs[name] = node
             self.roots.append(name)
-            own = decimal(np.asarray(v)[..., 0])
+            own = decimal(v._a[..., 0])
             self.v[name] = self.v[name] + own if name in self.v else own
         return outputs
 
@@ -286,7 +286,7 @@ class _Maker(Recorded):
                 continue
             sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
             shared = readers[node] > 1 and sizes[node] > 1
-            pooled = node in self.calls and "pool" in self.calls[node].function  # it is no formula to read
+            pooled = node in self.calls and self.calls[node].is_pool
             if node in known:
                 found[known[node]] = node
             elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:

@@ -95,7 +95,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
     traced = [(name, g) for name, g in found.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
     names = Names(called | {id(y): f"\0{k}" for k, y in enumerate(whole)})
-    system = recorded(Call([(y, np.zeros_like(y._a)) for y in whole]), names)
+    system = recorded(Call([(y, new(np.zeros_like(y._a))) for y in whole]), names)
     if system.functions:
         return None
     nodes = [system.graph.outputs[f"\0{k}"] for k in range(len(whole))]

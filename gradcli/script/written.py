@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from itertools import islice
+from operator import add, mul, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,8 @@ Array = np.ndarray[Any, Any]
 Meaning = Callable[[str], Node | None]  # the node of a name
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Node, Node], Node]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.Pow: lambda a, b: a**b,
-    ast.MatMult: matmul,
-}
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow, ast.MatMult: matmul,
+}  # fmt: skip
 _MANY = 4  # operations of what is rather written as its call
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 
@@ -131,6 +127,11 @@ class CallOf(NamedTuple):
         return f"{self.function}({', '.join(parts)})"
 
     @property
+    def is_pool(self) -> bool:
+        """Whether it takes windows together: what it computes is no formula to read."""
+        return "pool" in self.function
+
+    @property
     def can_be_typed(self) -> bool:
         """Whether it is a call of a function of the vocabulary, with more than an operand."""
         return self.function in FUNCTIONS and isinstance(self.settings, Given)
@@ -179,7 +180,8 @@ def _written(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
     writer = Notation(names)
     if call.function == "nll_loss":
         return _loss_of_classes(call, writer)
-    if not call.can_be_typed or written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names)) < _MANY:
+    size = written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names))
+    if not call.can_be_typed or (size < _MANY and not call.is_pool):
         return None
     return call.typed([writer.name(n) for n in call.operands])
 

@@ -73,13 +73,13 @@ def test_a_file_without_rows_decides_nothing(cli):
 
 def test_memory_does_not_grow_with_the_points(cli, tmp_path):
     peaks = []
-    for count in (20_000, 100_000):
+    for count in (12_000, 48_000):
         path = tmp_path / f"{count}.npz"
         np.savez(path, x=np.random.default_rng(0).normal(size=count), y=np.ones(count))
         if not peaks:
-            cli("check", "f=sin(x)*y", "df/dx=cos(x)", "--points", str(path))  # what is loaded once
+            cli("check", "f=sin(x)*y", "df/dx=cos(x)*y", "--points", str(path))  # what is loaded once
         tracemalloc.start()
-        assert cli("check", "f=sin(x)*y", "df/dx=cos(x)", "--points", str(path)).status == 0
+        assert cli("check", "f=sin(x)*y", "df/dx=cos(x)*y", "--points", str(path)).status == 0
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]

@@ -301,7 +301,7 @@ DERIVATIONS = [
     Derivation(
         "Backpropagation through a layer: Rumelhart, Hinton and Williams (1986)",
         "Z = X @ W + b; A = tanh(Z); L = sum((A - T)**2)/2",
-        {"X": (3, 3), "W": (3, 3), "b": (3,), "T": (3, 3)},
+        {"X": (2, 3), "W": (3, 2), "b": (2,), "T": (2, 2)},
         ("dL/dW = X.T @ ((A - T)*(1 - A**2))", "dL/db = sum((A - T)*(1 - A**2), axis=0)"),
         (
             ("dL/dW = X.T @ (A - T)", "the derivative of A is forgotten: A - T should be (A - T)*"),

@@ -1,4 +1,6 @@
-"""Each message of PyTorch's that the table has is told somewhere, with a value for each of its places."""
+"""Each message of PyTorch's that the table has is told somewhere, with a value for each of its places; each module of
+the table of modules is there.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import re
 from pathlib import Path
 
 import gradcli.pytorch
+from gradcli.pytorch import nn
 from gradcli.pytorch.messages import refusal, told
+from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
 PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
@@ -51,3 +55,9 @@ def test_a_message_is_one_line_unless_it_says_where_another_begins():
     assert type(error) is RuntimeError
     assert str(error).endswith("at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]")
     assert "\n\tadd(Number alpha, Tensor other)\n" in told("factor in front", "add", "alpha", "Tensor other")
+
+
+def test_every_module_of_the_table_is_there_where_pytorch_has_it():
+    for name, row in rows().items():
+        if not name.startswith("_"):
+            assert getattr(nn, name).__module__ == f"torch.nn.modules.{row.home}"

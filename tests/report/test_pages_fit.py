@@ -190,7 +190,7 @@ LONG = ["bundle_adjustment", "gaussian_mixture"]  # of 50 operations and more, w
 @pytest.fixture
 def one_calculus(monkeypatch):
     """The formulas of a system are worked out once for all of its pages."""
-    found, worked_out = {}, jacobian.symbolic_jacobian
+    found, worked_out = {}, jacobian.unwritten_jacobian
 
     def once(graph, wrt):
         key = (tuple(wrt), *graph.outputs)
@@ -198,7 +198,7 @@ def one_calculus(monkeypatch):
             found[key] = worked_out(graph, wrt)
         return found[key]
 
-    monkeypatch.setattr(jacobian, "symbolic_jacobian", once)
+    monkeypatch.setattr(jacobian, "unwritten_jacobian", once)
 
 
 @pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)

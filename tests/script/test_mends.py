@@ -14,7 +14,7 @@ from lost_threads import LOST, SLIPS
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script, run
 from gradcli.script.errors.source import Change, changed
-from gradcli.script.errors.why import answer, why
+from gradcli.script.errors.why import _answers, _function, answer, why
 
 RECORDED = json.loads(ERRORS.read_text("utf-8"))
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -42,6 +42,12 @@ def line_of(error):
 def test_there_are_enough():
     assert len(BROKEN) >= 50
     assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys() | SLIPS.keys()
+
+
+def test_what_the_table_of_answers_names_is_there():
+    rows = [line for row in _answers().values() for line in row]
+    assert {word for word, _ in rows} == {"why", "mend", "change", "tell"}
+    assert all(callable(_function(text.partition(" ")[0])) for word, text in rows if word in ("change", "tell"))
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Call, about, as_tensor
+from gradcli.pytorch.backward import Call, about
 from gradcli.pytorch.messages import missing_if, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, edge_of
-from gradcli.pytorch.tensor import Tensor, alias
+from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Variable", "backward", "grad"]
 ELSEWHERE = {"Function": "autograd.function"} | dict.fromkeys(("gradcheck", "gradgradcheck"), "autograd.gradcheck")
@@ -34,44 +34,39 @@ def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
+    refuse_if(Mode.transforms, "backward in a transform")
     chosen = None if inputs is None else _chosen(inputs, "backward")
-    call, vs = _begun(tensors, grad_tensors, retain_graph, create_graph)
+    call = _begun(tensors, grad_tensors, retain_graph, create_graph)
     if create_graph:
         warn("backward with create_graph")
     for x in chosen or ():
         x.retain_grad()
     call.inputs = chosen
-    call.run(vs)
+    call.run()
     if Recorder.done is not None:
         Recorder.done(call)
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
-    call, vs = _begun(outputs, grad_outputs, retain_graph, create_graph)
+    call = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = wanted = _chosen(inputs, "grad")
     call.returns = True
     for x in wanted:
         if not x.requires_grad:
             raise about("One of the differentiated Tensors does not require grad", "no grad", x)
-    call.run(vs)
+    call.run()
     found: list[Tensor | None] = []
     for i, x in enumerate(wanted):
-        g = None if (own := call.wanted[edge_of(x)]) is None else as_tensor(own)
+        g = call.wanted[edge_of(x)]
         if g is not None:
             call.leaves.append((x, None, g, None))
         elif materialize_grads:
-            g = as_tensor(np.zeros_like(x._a))
+            g = new(np.zeros_like(x._a))
         elif not allow_unused:
             raise about(told("unused input", i), "unused", x, [y for y, _ in call.roots])
         found.append(g)
@@ -80,8 +75,8 @@ def grad(
     return tuple(found)
 
 
-def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple[Call, list[Tensor]]:
-    """Return a call, and what flows into each root.
+def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
+    """Return a call, with what flows into each root.
 
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
@@ -95,16 +90,15 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> tuple
     for i, y in enumerate(roots):
         if not y.requires_grad:
             raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
-    weighted = [(y, v._a) for y, v in zip(roots, vs, strict=True)]
     freed = not ((create if retain is None else retain) or Mode.mapped)
-    return Call(weighted, freed=freed, create=create, implicit=given is None), vs
+    return Call([*zip(roots, vs, strict=True)], freed=freed, create=create, implicit=given is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:
     if v is None:
         if y.requires_grad and y._a.size != 1:
             raise about("grad can be implicitly created only for scalar outputs", "scalar", y)
-        return as_tensor(np.ones(y._a.shape, y._a.dtype))
+        return new(np.ones(y._a.shape, y._a.dtype))
     if v.shape != y.shape:
         raise about(told("shape of v", i, v.shape, y.shape), "shape", y, v)
     return v.to(y.dtype)

@@ -117,8 +117,8 @@ class FunctionStep(Step):
         for i, (shape, dtype) in enumerate(self.outputs):
             own = parts.get(i)
             if own is None and self.context._materialize:
-                own = np.zeros(shape, dtype)
-            given.append(new(own) if isinstance(own, np.ndarray) else own)
+                own = new(np.zeros(shape, dtype))
+            given.append(own)
         found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
         return self._checked(list(found) if isinstance(found, tuple) else [found], create)
 
@@ -139,7 +139,7 @@ class FunctionStep(Step):
             refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
             own = own.sum_to_size(shape) if given != shape else own
             own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
-            passed.append(own if create else own._a)
+            passed.append(own if create else new(own._a))
         return passed
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.messages import refusal, refuse_if
-from gradcli.pytorch.modes import enable_grad
+from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.views import reshape
@@ -36,13 +36,17 @@ def filled(tree: Any, values: Iterator[Any]) -> Any:
 
 def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
     """Return a tensor to differentiate by: a view, where what stands outside may differentiate once more, or a leaf."""
-    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach().requires_grad_()
+    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach()
+    if not found.requires_grad:
+        with _Switch(transforms=0):
+            found.requires_grad_()
     found._called = name
     return found
 
 
 def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
     """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
+    refuse_if(Mode.transforms, "requires_grad_ in a transform")
     names = chain(parameters_of(func), repeat(""))
     return tuple(variable(x, name, create) for x, name in zip(leaves(inputs), names, strict=False))
 
@@ -139,7 +143,7 @@ hvp = vhp
 
 def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
-    w = zeros_like(y.detach()).requires_grad_()
+    w = zeros_like(y.detach(), requires_grad=True)
     return _of_gradients(y, xs, tangents, (w,), w, True)[0]
 
 

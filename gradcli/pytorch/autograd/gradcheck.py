@@ -26,15 +26,9 @@ GradcheckError.__module__ = "torch.autograd.gradcheck"
 
 
 def gradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    **_: Any,
-) -> bool:
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, **_: Any,
+) -> bool:  # fmt: skip
     """Tell whether a function's backward agrees with differences.
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.

@@ -14,7 +14,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_settings, check_types, several
+from gradcli.pytorch.refusals import check_convolution, several
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 
@@ -25,16 +25,17 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
     def convolve(input: Any, weight: Any, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
         settings = _SETTINGS | dict(zip(_SETTINGS, args, strict=False)) | kwargs
         groups = settings.pop("groups")
-        _check(axes, input, weight, bias, settings, groups)
+        own = {name: v for name, v in settings.items() if name != "output_padding"}
+        check_convolution(axes, input, weight, bias, own, groups, transposed=True)
+        _check_output_padding(axes, settings)
         x = input if input.dim() == axes + 2 else input.unsqueeze(0)
         rows = list(zip(x.shape[2:], weight.shape[2:], *(several(s, axes) for s in settings.values()), strict=True))
         sizes = [(n - 1) * step - 2 * ends + more + apart * (k - 1) + 1 for n, k, step, ends, more, apart in rows]
-        del settings["output_padding"]
 
         def build(x: Node, w: Node, *bias: Node) -> Node:
             """Return the gradient of a convolution's input, of which the input here is the cotangent."""
             y = leaf((x.shape[0], w.shape[1] * groups, *sizes), x.dtype)
-            spread = FUNCTIONS[f"conv{axes}d"](y, w, groups=groups, **settings)
+            spread = FUNCTIONS[f"conv{axes}d"](y, w, groups=groups, **own)
             back = sweep(Graph.of({"y": y, "w": w}, {"x": spread}), ["y"])
             (found,) = substituted([back.gradients["y"]], {back.cotangents["x"]: x})
             return found + reshape(bias[0], (*bias[0].shape, *(1,) * axes)) if bias else found
@@ -46,18 +47,7 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
     return convolve
 
 
-def _check(
-    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int
-) -> None:
-    wrong = input.dim() not in (axes + 1, axes + 2)
-    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, f"_transpose{axes}", list(input.shape))
-    check_settings(weight.dim() - 2, {name: v for name, v in settings.items() if name != "output_padding"})
-    check_types(input, weight, None)
-    shape, whole = list(weight.shape), list(input.shape) if input.dim() == axes + 2 else [1, *input.shape]
-    refuse_if(whole[1] != shape[0], "channels of a convolution", "transposed=1", shape, whole, shape[0], whole[1])
-    wanted = shape[1] * groups
-    own = [wanted] if bias is None else list(bias.shape)
-    refuse_if(own != [wanted], "size of a convolution's bias", "transposed=1, ", shape, wanted, own)
+def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
     rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
     if any(more >= max(others) for more, *others in zip(*rows, strict=True)):
         ends = [pair if axes == 2 else [least, *pair] for pair, least in zip(rows, (0, 1, 1), strict=True)]

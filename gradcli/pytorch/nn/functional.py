@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -17,7 +16,7 @@ from gradcli.graph.places import Places, take
 from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.names import functional_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
@@ -120,7 +119,7 @@ def prelu(input: Tensor, weight: Any) -> Tensor:
 def _along(name: str) -> Callable[..., Tensor]:
     def made(input: Tensor, dim: int | None = None, *, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
-            warnings.warn(_IMPLICIT.format(name), UserWarning, stacklevel=2)
+            warn("implicit axis", name)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = to(input, dtype)
         return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
@@ -129,7 +128,6 @@ def _along(name: str) -> Callable[..., Tensor]:
     return made
 
 
-_IMPLICIT = "Implicit dimension choice for {} has been deprecated. Change the call to include dim=X as an argument."
 softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"))
 
 
@@ -213,15 +211,9 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
 
 
 def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
     size = input.numel() // input.shape[1]
     refuse_if(training and size == 1, "single value in a batch", input.shape)
     own = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}

@@ -14,10 +14,11 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.gradnames import grad_name
-from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
+from gradcli.pytorch.refusals import check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.losses import IGNORED, at_classes
@@ -64,10 +65,9 @@ def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callab
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
                 return loss(**given, how=how) if is_told else _one(loss(**given), how)
-            except AttributeError:
-                for i, x in enumerate(operands):
-                    if inner and not isinstance(given[x], Tensor):
-                        raise refusal("no tensor for a loss", inner, x, i + 1, typename(given[x])) from None
+            except AttributeError as error:
+                if inner:
+                    check_tensors(loss, inner, [given[x] for x in operands], str(error))
                 raise
 
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -225,14 +225,9 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 
 @_reducing("margin", "p", "eps", "swap", *_OLD)
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
     return (margin + near - far).clamp_min(0)

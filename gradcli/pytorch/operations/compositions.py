@@ -14,8 +14,9 @@ from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.dtypes import Size, result_dtype
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import refuse_if, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
+from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.operations.products import einsum
 from gradcli.pytorch.operations.views import diagonal_by
@@ -35,12 +36,20 @@ def _close(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
 
 
 def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    parts = [x for x in (prepend, input, append) if x is not None]
-    input = TORCH["cat"](parts, dim) if len(parts) > 1 else input
-    for _ in range(n):
-        size = input.shape[dim] - 1
-        input = input.narrow(dim, 1, size) - input.narrow(dim, 0, size)
+    refuse_if(not input.dim(), "differences of a number")
+    if prepend is not None or append is not None:
+        input = cat([x for x in (prepend, input, append) if x is not None], dim)
+    for size in range(input.shape[dim] - 1, input.shape[dim] - 1 - n, -1)[: input.shape[dim]]:
+        a, b = input.narrow(dim, 1, size), input.narrow(dim, 0, size)
+        input = a.ne(b) if input.dtype.name == "bool" else a - b
     return input
+
+
+def _cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+    if dim is None:
+        warn_once("cross without dim")
+        dim = next((i for i, n in enumerate(input.shape) if n == 3), -1)
+    return named("cross", input, other, dim)
 
 
 def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
@@ -124,6 +133,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     ),
     "addmv": lambda input, mat, vec, *, beta=1, alpha=1: beta * input + alpha * mat.mv(vec),
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2),
+    "cross": _cross,
     "matrix_power": _power,
     "det": linalg.det,
     "inverse": linalg.inv,

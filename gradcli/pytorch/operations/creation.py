@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.dtypes import DType, promoted
+from gradcli.graph.dtypes import promoted
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number
@@ -26,8 +26,8 @@ def _values(data: Any, wanted: Any = None) -> Array:
     """Return numbers in lists as an array, of a dtype or the one that PyTorch gives them."""
     if isinstance(data, np.ndarray | np.generic | Tensor):
         return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
-    tensors: set[DType] = set()
-    found = np.asarray(_plain(data, tensors))
+    kinds: set[Any] = set()
+    found = np.asarray(_plain(data, kinds))
     kind = found.dtype.kind
     if kind == "c":
         raise MissingError("torch.complex64")
@@ -35,9 +35,8 @@ def _values(data: Any, wanted: Any = None) -> Array:
     for value in found.flat if kind == "O" else ():
         refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
     refuse_if(kind == "O", "whole number too large")
-    usual = default_dtype() if kind == "f" or not found.size else dtypes.bool_ if kind == "b" else dtypes.int64
-    if tensors:
-        usual = BY_NAME[promoted({*tensors, *_dtypes_of_numbers(data)})]
+    names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
+    usual = BY_NAME[promoted(names)] if names else default_dtype()
     return _fitting(found, chosen(wanted, usual).numpy)
 
 
@@ -50,17 +49,11 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
         return numbers.astype(kind)
 
 
-def _dtypes_of_numbers(data: Any) -> set[DType]:
-    if isinstance(data, list | tuple | range):
-        return set[DType]().union(*map(_dtypes_of_numbers, data))
-    return set() if isinstance(data, Tensor | np.ndarray | np.generic) else {dtypes.of_number(data).name}
-
-
-def _plain(data: Any, tensors: set[DType]) -> Any:
-    """Return numbers in lists, a tensor there as its only element; its dtype, and an array's, is noted."""
+def _plain(data: Any, kinds: set[Any]) -> Any:
+    """Return numbers in lists, a tensor there as its only element; its dtype, an array's, or a type is noted."""
     if isinstance(data, Tensor):
         refuse_if(data._a.size != 1, "array among numbers")
-        tensors.add(data.dtype.name)
+        kinds.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
         cut_all(data, "torch.tensor([…])")
@@ -69,12 +62,14 @@ def _plain(data: Any, tensors: set[DType]) -> Any:
         if any(isinstance(e, np.ndarray) for e in data):
             warn_once("list of arrays")
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
-        found = [_plain(e, tensors) for e in data]
+        found = [_plain(e, kinds) for e in data]
         for n in lengths:
             refuse_if(n != lengths[0], "ragged list", lengths[0], n)
         return found
-    if isinstance(data, np.ndarray | np.generic) and data.dtype in OF_NUMPY:
-        tensors.add(OF_NUMPY[data.dtype].name)
+    if not isinstance(data, np.ndarray | np.generic):
+        kinds.add(type(data))
+    else:
+        kinds.add(OF_NUMPY[data.dtype].name if data.dtype in OF_NUMPY else type(data.dtype.type().item()))
     return data
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, spelled, tensor_like
+from gradcli.pytorch.calls import called, in_order, tensor_like
 from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
@@ -71,7 +71,7 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     """Return a result in the dtype of the tensor that takes it, which has its shape."""
     found = result
     if found._a.dtype != x._a.dtype:
-        wanted = spelled(x) if name.startswith("clamp") else x.dtype.word
+        wanted = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
         fits = x._a.dtype != bool and (found._a.dtype.kind != "f" or x._a.dtype.kind == "f")
         refuse_if(not fits, "dtype of what is written", found.dtype.word, wanted)
         found = to(result, x.dtype)
@@ -155,9 +155,9 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     return change(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
 
 
-def copied_into(x: Tensor, value: Any) -> Tensor:
-    """Copy the numbers of another tensor into a tensor."""
-    return _replaced(x, value, "copy_", "torch::autograd::CopyBackwards")
+@method("copy_")
+def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    return _replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
 
 
 @method("fill_")
@@ -169,7 +169,6 @@ def fill(x: Tensor, value: Any) -> Tensor:
 
 
 method("zero_")(lambda self: _replaced(self, 0, "zero_", "ZeroBackward0"))
-method("copy_")(lambda self, src, non_blocking=False: copied_into(self, src))
 
 
 def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
@@ -208,7 +207,7 @@ def _set_part(part: Tensor, value: Any) -> None:
     own = tuple(value.shape)
     own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
     check_repeated(value, own, part.shape)
-    copied_into(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
+    copy(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
 
 
 def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:

@@ -89,7 +89,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @method("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     axis = _axis_of("narrow", input, dim)
-    refuse_if(start + length > input.shape[axis], "end of a narrow", start, length, input.shape[axis])
+    size, whole = input.shape[axis], not isinstance(start, Tensor) or not (start.dim() or start.is_floating_point())
+    refuse_if(length < 0, "negative length of a narrow")
+    refuse_if(not whole, "start of a narrow")
+    refuse_if(not -size <= start <= size, "start out of range", -size, size, int(start))
+    start = int(start) % size if start < 0 else int(start)
+    refuse_if(start + length > size, "end of a narrow", start, length, size)
     return _part(input, axis, range(start, start + length))
 
 

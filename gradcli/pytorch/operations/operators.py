@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, spelled, tensor_like, typed
+from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.names import function, method
@@ -72,7 +72,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
     given = operands(dtype, input, other)
-    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
+    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, (dtype.name, rounding_mode), "DivBackward2")
 
 
 def _no_zeros(a: Any, b: Any) -> None:
@@ -227,7 +227,7 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
     refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
-    refuse_if(not is_boolean(mask), "mask that is none", spelled(mask))
+    refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
     given = (input, mask, value if is_tensor else number(value, dtype))
     return apply(
         "masked_fill",

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
-from gradcli.pytorch.calls import called, exact
+from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.gradnames import capitals
 from gradcli.pytorch.messages import MissingError, refuse_if
 from gradcli.pytorch.names import found, function, method, return_type
@@ -121,6 +121,22 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
 }
 for _name, _made in _BOTH.items():
     method(_name)(_made)
+
+
+@method("repeat_interleave")
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
+    if repeats is None:
+        input, repeats = of_array(np.arange(len(input))), input
+    if dim is None:
+        input, dim = input.reshape(-1), 0  # type: ignore[attr-defined]
+    if not isinstance(repeats, Tensor):
+        refuse_if(repeats < 0, "negative repeats")
+        return named("repeat_interleave", input, repeats, dim)
+    refuse_if(repeats._a.dtype.kind != "i", "no kernel", "repeat_interleave_cpu", repeats.dtype.word)
+    size, own = input.shape[dim], repeats._a[..., 0]
+    refuse_if(own.size not in (1, size), "count of repeats", own.size, size)
+    refuse_if((own < 0).any(), "negative repeat")
+    return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))  # type: ignore[attr-defined,no-any-return]
 
 
 @function("one_hot")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from gradcli.graph import construct
@@ -26,9 +27,6 @@ _FACTORS = {
     "addmm": {"mat1": 2, "mat2": 2},
     "outer": {"self": 1, "vec2": 1},
 }
-
-# What C++ calls a dtype, where that is not what PyTorch does.
-_IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
 
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
@@ -57,7 +55,7 @@ def _of_different_dtypes(a: Tensor, b: Tensor, name: str) -> Exception:
     kind = {"DotBackward0": "dot", "MvBackward0": "mv", "BmmBackward0": "bmm"}.get(name, "mm")
     words = [a.dtype.word, b.dtype.word]
     refuse_if(kind == "bmm" and "Bool" in words, "no kernel", "bmm", "Bool")
-    return refusal(f"dtypes of {kind}", *([_IN_C.get(w, w.lower()) for w in words] if kind == "mm" else words))
+    return refusal(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
 
 
 def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
@@ -115,10 +113,37 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return input.reshape(-1, 1) * vec2  # type: ignore[attr-defined,no-any-return]
 
 
+def _in_letters(*given: Any) -> tuple[str, tuple[Any, ...]]:
+    """Return an equation with the operands, for operands that are followed by the numbers of their axes each."""
+    rows = given if len(given) % 2 else (*given, None)
+    refuse_if(any(n is not ... and not 0 <= n < 52 for row in given[1::2] for n in row), "number of an axis")
+    *terms, last = ["".join("..." if n is ... else _LETTERS[n] for n in row) for row in (*given[1::2], rows[-1] or ())]
+    return ",".join(terms) + ("" if rows[-1] is None else f"->{last}"), given[: len(terms) * 2 : 2]
+
+
+_LETTERS = ascii_uppercase + ascii_lowercase
+
+
+def _without_dots(equation: str, operands: Sequence[Any]) -> str:
+    """Return an equation with a letter for each of the axes for which dots stand."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    if "." not in left:
+        return left + arrow + right
+    terms = left.split(",")
+    counts = [x.dim() - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
+    own = [c for c in _LETTERS if c not in equation][: max(n for n, t in zip(counts, terms, strict=True) if "." in t)]
+    right = right if arrow else "..." + "".join(sorted(c for c in left if c not in ",." and left.count(c) == 1))
+    terms = [t.replace("...", "".join(own[len(own) - n :])) for n, t in zip(counts, terms, strict=True)]
+    return f"{','.join(terms)}->{right.replace('...', ''.join(own))}"
+
+
 @function("einsum")
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    left, _, right = equation.replace(" ", "").partition("->")
+    if isinstance(equation, Tensor):
+        equation, parts = _in_letters(equation, *operands)
+    equation = _without_dots(equation, parts)
+    left, _, right = equation.partition("->")
     name = "ViewBackward0"
     if len(parts) == 1:
         name = "PermuteBackward0" if len(right) == len(set(left)) else "SumBackward1"

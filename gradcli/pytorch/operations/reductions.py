@@ -47,15 +47,10 @@ def _node(name: str, n: Node, axes: Axes) -> Node:
 
 @methods("sum", "mean", "prod", "logsumexp", "amax", "amin")
 def reduced(
-    input: Tensor,
-    dim: Any = ...,  # not given, which has another name than None
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    keepdims: bool = False,
-    op: str,
-) -> Tensor:
+    input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+    keepdims: bool = False, op: str,
+) -> Tensor:  # fmt: skip
+    """Return a reduction; of all elements its step has another name where `dim` is not given than where it is None."""
     dim, keepdim = dim if axis is None else axis, keepdim or keepdims
     if isinstance(dim, dtypes.dtype):
         dim, dtype = ..., dim

@@ -1,8 +1,10 @@
-"""Errors that know what they are about: the steps and the tensors that PyTorch's message does not name."""
+"""Errors that know what they are about: the steps and the tensors that PyTorch's message does not name.
+
+A function is called as the kind of its errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from gradcli.script.errors import mends, updates
@@ -10,7 +12,8 @@ from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.threads import Threads, lost
 
 
-def _second(at: Failure, step: Any) -> Answer:
+def second(at: Failure, step: Any) -> Answer:
+    """Return what is said of a graph that is freed."""
     reason = (
         f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
         f"{at.code(step.line)} kept numbers, and they are gone."
@@ -33,7 +36,8 @@ def _carried(at: Failure, reason: str, how: str = "") -> Answer | None:
     return Answer(said, mend, changes) if changes else None
 
 
-def _in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
+def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
+    """Return what is said of numbers that were changed."""
     reason = f"{step.name()} of {at.code(step.line)} needs numbers for its backward, and "
     if not memory.changed:
         return Answer(f"{reason}they were changed since.", "the change out of place: y = y + 1 instead of y += 1")
@@ -51,7 +55,8 @@ def _in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     return Answer(reason, mend, updates.moved(text, at.line))
 
 
-def _no_root(at: Failure, y: Any) -> Answer:
+def no_root(at: Failure, y: Any) -> Answer:
+    """Return what is said of an output without a gradient."""
     name, threads = at.name(y, "the output"), Threads(at.text)
     if cuts := [c for c in (y._detached, *threads.cuts()) if c is not None]:
         return lost(at, name, cuts[0], threads)
@@ -68,7 +73,8 @@ def _no_root(at: Failure, y: Any) -> Answer:
     return mends.required(reason, mends.requiring(at.text, name, y))
 
 
-def _scalar(at: Failure, y: Any) -> Answer:
+def scalar(at: Failure, y: Any) -> Answer:
+    """Return what is said of several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
     reason = (
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
@@ -77,7 +83,8 @@ def _scalar(at: Failure, y: Any) -> Answer:
     return Answer(reason, mend, mends.summed(at.text, name))
 
 
-def _shape(at: Failure, y: Any, v: Any) -> Answer:
+def shape(at: Failure, y: Any, v: Any) -> Answer:
+    """Return what is said of a v of another shape."""
     name, weight = at.name(y, "y"), at.name(v, "v")
     wanted, given = tuple(y.shape), tuple(v.shape)
     reason = (
@@ -90,14 +97,16 @@ def _shape(at: Failure, y: Any, v: Any) -> Answer:
     return Answer(reason, mend, mends.other_weight(at.text, y, v))
 
 
-def _unused(at: Failure, x: Any, roots: Any) -> Answer:
+def unused(at: Failure, x: Any, roots: Any) -> Answer:
+    """Return what is said of an input that nothing came from."""
     name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
     mend = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
     return Answer(reason, mend, mends.with_argument(at.text, "allow_unused=True", "grad"))
 
 
-def _no_grad(at: Failure, x: Any) -> Answer:
+def no_grad(at: Failure, x: Any) -> Answer:
+    """Return what is said of an input without a gradient."""
     name = at.name(x, "it")
     if x._detached is not None:
         return lost(at, name, x._detached, Threads(at.text))
@@ -106,24 +115,8 @@ def _no_grad(at: Failure, x: Any) -> Answer:
     return Answer(reason, mend, mends.requiring(at.text, name, x))
 
 
-def _nan(at: Failure, step: Any) -> Answer:
+def nan(at: Failure, step: Any) -> Answer:
+    """Return what is said of a derivative that is not finite."""
     reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
     mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
     return Answer(reason, mend, mends.kept_away(at.text_at(step.line)))
-
-
-def _count(at: Failure) -> Answer:
-    return Answer("each output needs a weight of its own, and each weight an output.", "as many of one as of the other")
-
-
-BY_KIND: dict[Any, Callable[..., Answer]] = {
-    "second": _second,
-    "in place": _in_place,
-    "no root": _no_root,
-    "scalar": _scalar,
-    "shape": _shape,
-    "unused": _unused,
-    "no grad": _no_grad,
-    "nan": _nan,
-    "count": _count,
-}

@@ -39,30 +39,30 @@ def dtypes(at: Failure) -> Answer:
     return Answer(reason, "the same dtype for both: .float(), or .double()")
 
 
-def single(at: Failure) -> Answer | None:
-    """Return what is said of several numbers where Python wants one."""
-    reason = "a number of Python's is one number."
-    for call in _own(at, ast.Call):
-        if called(call) == "item" and isinstance(call.func, ast.Attribute):
-            changes = at.text.edited([(edits.dot(call.func), end(call), ".tolist()")])
-            return Answer(reason, "all of them, .tolist(); or their mean, .mean().item()", changes)
-        if called(call) in ("float", "int") and call.args:
-            return Answer(reason, "their mean", at.text.edited(edits.behind(call.args[0], ".mean()")))
-    return None
+def numbers(at: Failure) -> list[Change]:
+    """Return all numbers, in the place of one: x.tolist() for x.item()."""
+    calls = [c for c in _own(at, ast.Call) if called(c) == "item" and isinstance(c.func, ast.Attribute)]
+    return at.text.edited([(edits.dot(c.func), end(c), ".tolist()") for c in calls[:1]])  # type: ignore[arg-type]
 
 
-def truth(at: Failure) -> Answer:
-    """Return what is said of several numbers where Python asks whether something is true."""
-    reason = "Python asks for one answer, and each of the numbers has its own."
-    for call in _own(at, ast.Call):
-        if owner_of(call) is None and called(call) in ("max", "min"):
-            change = at.text.edited(edits.instead(call.func, f"torch.{called(call)}imum"))
-            return Answer(reason, "PyTorch's function, element by element", change)
+def mean(at: Failure) -> list[Change]:
+    """Return the mean of several numbers: float(x.mean())."""
+    calls = [c for c in _own(at, ast.Call) if called(c) in ("float", "int") and c.args]
+    return at.text.edited([e for c in calls[:1] for e in edits.behind(c.args[0], ".mean()")])
+
+
+def elementwise(at: Failure) -> list[Change]:
+    """Choose of two tensors element by element: torch.maximum for max."""
+    calls = [c for c in _own(at, ast.Call) if owner_of(c) is None and called(c) in ("max", "min")]
+    return at.text.edited([e for c in calls[:1] for e in edits.instead(c.func, f"torch.{called(c)}imum")])
+
+
+def all_of(at: Failure) -> list[Change]:
+    """Ask whether a comparison holds of all elements."""
     compared = _own(at, ast.Compare)
     direct = [node for node in compared if any(_is_long(at.value(n)) for n in (node.left, *node.comparators))]
     long = direct or [node for node in compared if any(_is_long(at.value(n)) for n in ast.walk(node))]
-    mend = "say which: .all() or .any(); torch.where chooses element by element"
-    return Answer(reason, mend, at.text.edited([e for node in long[:1] for e in edits.behind(node, ".all()")]))
+    return at.text.edited([e for node in long[:1] for e in edits.behind(node, ".all()")])
 
 
 def _is_long(x: Any) -> bool:
@@ -92,15 +92,12 @@ def whole(at: Failure) -> list[Change]:
     return at.text.edited(edits.behind(calls[0].args[1], ".long()")) if calls else []
 
 
-def parameter(at: Failure) -> Answer | None:
-    """Return what is said of a tensor in the place of a parameter."""
-    reason = "a module's parameter stays a leaf that optimizers know: a tensor cannot take its place."
-    if changes := updates.kept_leaves(at.text):
-        return Answer(reason, "change its numbers, where nothing is recorded", changes)
-    if not isinstance(at.text.statement, ast.Assign):
-        return None
-    changes = at.text.edited(edits.wrapped(at.text.statement.value, "torch.nn.Parameter("))
-    return Answer(reason, "a new parameter, before the optimizer is made", changes)
+def parameter(at: Failure) -> list[Change]:
+    """Make a parameter of what is assigned."""
+    match at.text.statement:
+        case ast.Assign(_, value):
+            return at.text.edited(edits.wrapped(value, "torch.nn.Parameter("))
+    return []
 
 
 def listed(at: Failure) -> list[Change]:
@@ -109,26 +106,21 @@ def listed(at: Failure) -> list[Change]:
     return at.text.edited(edits.wrapped(given[0], "[", "]")) if given else []
 
 
-def no_parameters(at: Failure) -> Answer:
-    """Return what is said of an optimizer without parameters: layers in a list are not a module's."""
-    reason = "a module knows the parameters and modules that are its attributes, not those in a list of Python's."
+def list_of_modules(at: Failure) -> list[Change]:
+    """Let a list of layers be a module's: torch.nn.ModuleList([…])."""
     for statement in at.text.statements():
         match statement:
             case ast.Assign([ast.Attribute(), *_], ast.List() | ast.ListComp() as value):
                 kind = "Parameter" if any(called(n) == "Parameter" for n in ast.walk(value)) else "Module"
-                changes = at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
-                return Answer(reason, "a list that is a module", changes)
-    return Answer(reason, "give the module its parameters: self.w = torch.nn.Parameter(…)")
+                return at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
+    return []
 
 
-def vector_result(at: Failure) -> Answer:
-    """Return what is said of torch.func.grad of a function that gives several numbers."""
-    reason = "a gradient is that of one number; of several there is a row for each, the Jacobian."
-    for call in parts(at.text.tree, ast.Call):
-        if called(call) == "grad" and call.lineno <= at.line and at.text.of(call.func) != "torch.autograd.grad":
-            change = at.text.edited(edits.instead(call.func, "torch.func.jacrev"))
-            return Answer(reason, "the Jacobian; or the gradient of a sum", change)
-    return Answer(reason, "the Jacobian, torch.func.jacrev; or the gradient of a sum")
+def jacobian(at: Failure) -> list[Change]:
+    """Take the Jacobian, in the place of torch.func.grad."""
+    calls = [c for c in parts(at.text.tree, ast.Call) if called(c) == "grad" and c.lineno <= at.line]
+    own = [c for c in calls if at.text.of(c.func) != "torch.autograd.grad"]
+    return at.text.edited([e for c in own[:1] for e in edits.instead(c.func, "torch.func.jacrev")])
 
 
 def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
@@ -181,18 +173,14 @@ def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:
 # Tensors that require no gradient, or are no leaves
 
 
-def optimizer(at: Failure) -> Answer:
-    """Return what is said of an optimizer that is given what is computed."""
-    reason = "an optimizer changes leaves: what is computed from them would be overwritten by the next computation."
+def made_a_leaf(at: Failure) -> list[Change]:
+    """Let what an optimizer is given require a gradient last, behind what makes it."""
     names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
-    for name in names:
-        if name in at.source(at.line) and (changes := updates.made_a_leaf(at.text, name)):
-            return Answer(reason, "let the parameter require a gradient last, behind what makes it", changes)
-    mend = "give it the tensor made with requires_grad=True, and compute the other one from it in each step"
-    return Answer(reason, mend, _given_leaves(at))
+    found = (updates.made_a_leaf(at.text, n) for n in names if n in at.source(at.line))
+    return next(filter(None, found), [])
 
 
-def _given_leaves(at: Failure) -> list[Change]:
+def given_leaves(at: Failure) -> list[Change]:
     """Give an optimizer the leaf that a tensor was computed from."""
     flow, tensors = Flow(at.text), at.names.tensors
     for call in [c for c in parts(at.text.statement, ast.Call) if c.args]:
@@ -214,12 +202,14 @@ def needs(at: Failure) -> Answer:
     return mends.required(reason, next(found, []))
 
 
-def number(at: Failure, kind: str) -> Answer | None:
-    """Return what is said of a number, or a list, in the place of a tensor to go back from."""
-    if kind == "list":
-        own = at.text.owners("backward")[0]
-        changes = at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
-        return Answer("backward goes back from one tensor, and a list holds several.", "their sum", changes)
+def summed(at: Failure) -> list[Change]:
+    """Go back from the sum of a list."""
+    own = at.text.owners("backward")[0]
+    return at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
+
+
+def number(at: Failure) -> Answer | None:
+    """Return what is said of a number in the place of a tensor to go back from."""
     threads = Threads(at.text)
     for cut in threads.cuts():
         reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."

@@ -145,7 +145,7 @@ class Text:
         for begin, until, text in sorted(edits, reverse=True):
             (i, a), (j, b) = (begin[0] - first, begin[1]), (until[0] - first, until[1])
             lines[i : j + 1] = [lines[i][:a] + text.encode() + lines[j][b:]]
-        return [Change(self.file, first, last, tuple(line.decode() for line in lines))]
+        return [Change(self.file, first, last, tuple(b"\n".join(lines).decode().split("\n")))]
 
     def lines_of(self, node: ast.stmt | ast.expr) -> list[str]:
         """Return the lines of a node."""
@@ -163,12 +163,9 @@ class Text:
 
     def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""
-        own = self.lines_of(statement)
-        head = own[0].encode()[: statement.col_offset].decode()
-        tail = own[-1].encode()[statement.end_col_offset :].decode()
-        indent = head if not head.strip() else ""
-        *most, end = [head + lines[0], *(indent + line for line in lines[1:])]
-        return [self.instead_of(statement, *most, end + tail)]
+        head = self.lines_of(statement)[0].encode()[: statement.col_offset].decode()
+        indent = "" if head.strip() else head
+        return self.edited([(start(statement), end(statement), f"\n{indent}".join(lines))])
 
     def added(self, statement: ast.stmt, line: str) -> list[Change]:
         """Return a statement with a line behind it."""

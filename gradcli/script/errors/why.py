@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 from gradcli.guide.messages import find
 from gradcli.pytorch.session import Script
+from gradcli.script.errors import kinds
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.kinds import BY_KIND
+from gradcli.script.errors.source import Change
 from gradcli.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -43,31 +45,43 @@ def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer
 
 
 def _answered(error: BaseException, at: Failure) -> Answer | None:
-    kind = getattr(error, "kind", None)
-    if kind in BY_KIND:
-        return BY_KIND[kind](at, *error.subjects)  # type: ignore[attr-defined]
+    subjects: Any = getattr(error, "subjects", None)  # errors of ours that know them have a kind
+    tell = None if subjects is None else getattr(kinds, error.kind.replace(" ", "_"), None)  # type: ignore[attr-defined]
+    if tell is not None:
+        return tell(at, *subjects)  # type: ignore[no-any-return]
     known = ((re.search(pattern, at.message), row) for pattern, row in _answers().items())
     return next((_told(at, row, *match.groups()) for match, row in known if match), None)
 
 
 @cache
-def _answers() -> dict[str, dict[str, str]]:
+def _answers() -> dict[str, list[tuple[str, str]]]:
     """Return what answers errors that are known by their text alone: words and functions, by a pattern of the text."""
     found = {}
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").split("\n\n"):
         pattern, _, rest = paragraph.strip().partition("\n")
         lines = re.split(r"\n(?=(?:why|mend|change|tell): )", rest)
-        found[pattern] = {k: v.replace("\n", " ") for k, _, v in (line.partition(": ") for line in lines)}
+        found[pattern] = [(k, v.replace("\n", " ")) for k, _, v in (line.partition(": ") for line in lines)]
     return found
 
 
-def _told(at: Failure, row: dict[str, str], *given: str) -> Answer | None:
-    """Return the answer of a row, with the line, and the parts of the message, in it."""
-    if "tell" in row:
-        return _function(row["tell"])(at, *given)  # type: ignore[no-any-return]
-    reason, mend = (row[key].format(*given, line=at.code(at.line)) for key in ("why", "mend"))
-    name, _, text = row.get("change", "").partition(" ")  # which of the texts it changes, or else whatever it needs
-    return Answer(reason, mend, _function(name)(getattr(at, text) if text else at, *given) if name else [])
+def _told(at: Failure, row: Sequence[tuple[str, str]], *given: str) -> Answer | None:
+    """Return the answer of a row, with the line, and the parts of the message, in it.
+
+    Of several mends it is the first that changes something, or else the last.
+    """
+    found: dict[str, str] = {}
+    changes: list[Change] = []
+    for word, text in row:
+        if word == "tell":
+            return _function(text)(at, *given)  # type: ignore[no-any-return]
+        if word == "change":
+            name, _, file = text.partition(" ")  # which of the texts it changes, or else whatever it needs
+            changes = _function(name)(getattr(at, file) if file else at, *given)
+            if changes:
+                break
+        else:
+            found[word] = text.format(*given, line=at.code(at.line))
+    return Answer(found["why"], found["mend"], changes)
 
 
 def _function(path: str) -> Any:

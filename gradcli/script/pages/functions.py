@@ -14,7 +14,7 @@ from gradcli.explain.backward import Wanted, backward
 from gradcli.explain.forms import forms
 from gradcli.explain.results import BackwardResult, Named
 from gradcli.explain.results import Call as Shown
-from gradcli.explain.sections import Computed, Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words
+from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
 from gradcli.explain.weights import weights_section
 from gradcli.graph.graph import Graph, appearance
@@ -34,7 +34,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
     sections = (_system(recorded, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
-    return Page(sections, result.decimals, result.taken)
+    return Page.of(result, sections)
 
 
 def _roots(recorded: Recorded) -> dict[str, str]:
@@ -60,7 +60,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
             own = passed[i] if i < len(passed) else None
             name = f"\0{k}.{i}"
             outputs[name] = node
-            v[name] = np.zeros(node.shape) if own is None else np.asarray(getattr(own, "_a", own))[..., 0].astype(float)
+            v[name] = np.zeros(node.shape) if own is None else own._a[..., 0].astype(float)
             called[name] = _backward(use, i, roots, len(recorded.v))
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 
@@ -90,16 +90,12 @@ def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]
 
 def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
     names = {n: own for n, own in graph.labels.items() if n is not node or own != name}
-    return Line((Name(name), _shown(node, names), *([Value(values[name])] if name in values else [])))
-
-
-def _shown(node: Node, names: Mapping[Node, str]) -> Math:
-    return Name(names[node]) if node in names else Computed(node, names, implicit=True)
+    return Line((Name(name), quantity(node, names), *([Value(values[name])] if name in values else [])))
 
 
 def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
     """Return a call of an own function: y = Square(x) = 4."""
-    given = [x if isinstance(x, str) else _shown(x, graph.labels) for x in use.written]
+    given = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
     made = [Name(roots.get(name, name)) for name in use.outputs.values()]
     value = [Value(at[name]) for name in use.outputs.values()] if len(made) == 1 else []
     left = made[0] if len(made) == 1 else Words(_listed(made))

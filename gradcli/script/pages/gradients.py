@@ -118,7 +118,7 @@ def not_finite(call: Call, told: Told) -> Iterator[str]:
 
 
 def _arose(call: Call, told: Told) -> str:
-    if not all(finite(v) for _, v in call.roots):
+    if not all(finite(v._a) for _, v in call.roots):
         return "v itself is not finite"
     step = call.arose
     if step is None:

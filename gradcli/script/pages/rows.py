@@ -14,7 +14,7 @@ def row(call: Call, told: Told) -> dict[str, Any]:
     """Return a call as a JSON object."""
     recorded = told.recorded
     roots = [told.name(y) for y, _ in call.roots] if recorded is None else recorded.roots
-    v = {name: a[..., 0] for name, (_, a) in zip(roots, call.roots, strict=True)}
+    v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
     leaves: dict[str, Any] = {}
     for x, before, own, after in call.leaves:
         leaves[fresh(told.name(x), leaves)] = {

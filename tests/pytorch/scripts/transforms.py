@@ -110,3 +110,35 @@ x = torch.tensor([[1.0, 3.0], [4.0, 2.0]])
 print(*torch.vmap(lambda r: r.min(0))(x))
 empty = torch.zeros(2, 0)
 print(torch.func.jacrev(torch.sin)(empty), torch.func.jacfwd(torch.sin)(empty))
+# --- functions that are transformed, and what they may not do
+from torch.func import grad, vmap, jacrev, jacfwd, hessian, vjp, jvp, grad_and_value
+def told(make):
+    try: print(make())
+    except Exception as error: print(type(error).__name__, error)
+x=torch.tensor([1.,2.])
+def aux(x): return x.sin(), (x.cos(), {'a': x.sum()})
+told(lambda: jacrev(aux,has_aux=True)(x)); told(lambda: jacfwd(aux,has_aux=True)(x)); told(lambda: jvp(aux,(x,),(x,),has_aux=True)); told(lambda: vjp(aux,x,has_aux=True)[2])
+told(lambda: vmap(grad(lambda x: (x**3).sum()))(torch.eye(2)))
+def f(x):
+    y=torch.ones(2).requires_grad_()
+    return (x*y).sum()
+told(lambda: grad(f)(x))
+def k(x):
+    (x*x).sum().backward(); return x.grad
+told(lambda: grad(k)(x)); told(lambda: vmap(k)(x))
+told(lambda: vmap(lambda x: torch.autograd.functional.jacobian(torch.sin,x))(x))
+told(lambda: torch.autograd.functional.jacobian(grad(lambda z: z.sin().sum()), x))
+x.requires_grad_(); print(x)
+d={'w':torch.eye(2),'b':torch.ones(2)}
+told(lambda: vmap(lambda p, x: p['w']@x+p['b'], in_dims=({'w':None,'b':None},0))(d, torch.eye(2)))
+told(lambda: vmap(lambda p, x: p['w']*x+p['b'], in_dims=({'w':0,'b':None},0))(d, torch.eye(2)))
+told(lambda: vmap(lambda p: p[0]*p[1], in_dims=((0,1),))((torch.eye(2),torch.arange(4.).view(2,2))))
+told(lambda: vmap(lambda p: p[0]*p[1], in_dims=([0,1],))((torch.eye(2),torch.arange(4.).view(2,2))))
+told(lambda: vmap(lambda a,b: (a,b), out_dims=(0,1))(torch.eye(2),torch.arange(6.).view(2,3)))
+told(lambda: vmap(lambda a,b: (a,b), in_dims=(0,))(torch.eye(2),torch.arange(6.).view(2,3)))
+told(lambda: vmap(lambda a: a, in_dims=None)(torch.eye(2)))
+told(lambda: vmap(lambda a: a, out_dims=1)(torch.eye(2)))
+told(lambda: vmap(lambda a, b: a*b, in_dims=(0,None))(torch.eye(2), 3.))
+told(lambda: vmap(lambda a: 3.)(torch.eye(2)))
+told(lambda: vmap(torch.dot, in_dims=(-1,0))(torch.arange(6.).view(2,3),torch.arange(6.).view(3,2)))
+told(lambda: jacrev(jacrev(lambda x: x.sin().sum()))(x))
