@@ -42,7 +42,8 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
-    tied = i if step.name().removesuffix("Backward0") in TABLES["tied"] else -1
+    is_power = i == 0 and step.recipe.op.startswith("pow") and node.op != "const"  # whose factor PyTorch takes to the 0
+    tied = i if is_power or step.name().removesuffix("Backward0") in TABLES["tied"] else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
     inputs = [pull.inputs[p] for p in places]
@@ -66,5 +67,6 @@ def _name(step: Step, i: int, node: Node) -> str:
         reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
         wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
     if not wanted:
-        return grad_name(f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op)
+        op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
+        return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
     return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"

@@ -245,7 +245,8 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
-    return named("pad", input, tuple(pad), mode, value or 0)
+    own = (value or 0) if input.is_floating_point() else int(value or 0)
+    return named("pad", input, tuple(pad), mode, own)
 
 
 ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}

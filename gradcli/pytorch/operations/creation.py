@@ -156,6 +156,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
+    refuse_if(value is None, "number to fill with")
     return sized(size, lambda n, kind: np.full(n, value, kind), dtypes.of_number(value), **options)
 
 

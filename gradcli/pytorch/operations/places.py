@@ -144,6 +144,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     own = tensor._a[..., 0]
     refuse_if(own.dtype != np.int64, "dtype of classes")
     refuse_if((own < 0).any(), "negative class")
+    refuse_if(num_classes < 1 and not own.size, "classes of no elements")
     count = num_classes if num_classes > 0 else int(own.max()) + 1
     refuse_if((own >= count).any(), "class outside")
     return of_array((own[..., None] == np.arange(count)).astype(np.int64))

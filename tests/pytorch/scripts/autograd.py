@@ -458,3 +458,10 @@ for f in (
     with torch.autograd.graph.saved_tensors_hooks(shown("pack"), shown("unpack")):
         z = f()
     z.sum().backward()
+# --- derivatives as long as there are any
+x = torch.tensor([0.5, 1.0], requires_grad=True)
+for f in (torch.sin, torch.tanh, torch.relu, lambda x: x**2, lambda x: (x - 1) ** 3, lambda x: 3 * x**2 + 2 * x):
+    g = f(x)
+    for _ in range(3):
+        (g,) = torch.autograd.grad(g.sum(), x, create_graph=True)
+        print(g)

@@ -347,3 +347,14 @@ for call in (
         print(call())
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
         print(type(error).__name__, error)
+for call in (
+    lambda: torch.einsum("ij,jk->ik", a, a[0]),
+    lambda: F.one_hot(torch.zeros(0, dtype=torch.int64)),
+    lambda: F.pad(torch.arange(2), (1, 0), value=0.5),
+    lambda: torch.tensor(1).movedim(0, -1),
+    lambda: torch.full((2,), None),
+):
+    try:
+        print(call())
+    except (RuntimeError, TypeError) as error:
+        print(type(error).__name__, error)
