@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -12,10 +11,9 @@ from gradcli.data.block import Block, Points
 from gradcli.data.result import Result
 from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.shapes import Shape, size_of
-
-Array = np.ndarray[Any, Any]
 
 _BLOCK = 2**22  # numbers that are read and written at a time
 _LONGEST = 2**18  # points

@@ -12,11 +12,11 @@ import numpy as np
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.files import read_stdin
+from gradcli.graph.array import Array
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
-Array = np.ndarray[Any, Any]
 Call = dict[str, Array]  # an array of its shape for each output
 Outputs = Mapping[str, Node]
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-
+from gradcli.graph.array import Array as Array
 from gradcli.graph.shapes import Shape
 
-Array = np.ndarray[Any, Any]
 # A float64 array for each variable, C-contiguous, with the points along the last axis. It may be read-only.
 Block = dict[str, Array]
 

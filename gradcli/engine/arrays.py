@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
 from gradcli.files import read_text, reason
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
-
-Array = np.ndarray[Any, Any]
 
 MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
 

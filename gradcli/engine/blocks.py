@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 
-Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Work = Callable[[list[Array], int, int], None]  # with a thread's buffers, at the points from one to another
 

@@ -16,9 +16,8 @@ from gradcli.engine.numpy_kernel import NumpyKernel
 from gradcli.engine.numpy_plan import CACHE_LINE
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
-
-Array = np.ndarray[Any, Any]
 
 _LINE = CACHE_LINE // 8  # points in a line of the cache
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
 from gradcli.engine.differences import Difference
 from gradcli.engine.lowering import lower
+from gradcli.graph.array import Array
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-
-Array = np.ndarray[Any, Any]
 
 _STEP = 1e-30
 _ROUNDING = 1e-13  # of the result, relative to it

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.graph.array import Array
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 _JUMP = 1e-4  # of the slope, between the two sides of a point, that makes it a corner

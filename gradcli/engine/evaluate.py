@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
+from gradcli.graph.array import Array
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Node
-
-Array = np.ndarray[Any, Any]
 
 _NAMED = {"pi": math.pi, "e": math.e}
 

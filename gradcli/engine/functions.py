@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.graph.array import Array
 
 _MAX_ORDER = 171  # of a derivative: its factorial is beyond float64
 

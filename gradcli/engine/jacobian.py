@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import jacobian
 from gradcli.graph.passes import optimise
-
-Array = np.ndarray[Any, Any]
 
 
 class NumericJacobian:

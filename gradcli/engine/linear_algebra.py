@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from gradcli.engine.products import prod_others
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
-
-Array = np.ndarray[Any, Any]
 
 _FAR = 2.0**250  # four such factors are a normal number
 

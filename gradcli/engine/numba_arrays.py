@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.blocks import are_rows
-
-Array = np.ndarray[Any, Any]
+from gradcli.graph.array import Array
 
 # How far behind what all objects begin with an array has what it is: see `PyArrayObject_fields`.
 _NUMBERS, _TYPE, _FLAGS = 0, 40, 48

@@ -24,10 +24,9 @@ from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_sinks import is_shifted, is_sink, sink
 from gradcli.engine.numba_writer import Writer
 from gradcli.engine.schedule import Schedule, dependents, is_view, owners
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
-
-Array = np.ndarray[Any, Any]
 
 _TILE_BYTES = 2**17  # of the rows of a tile
 _LONGEST = 8  # of a row, in units of 64 points: a few rows stay in the innermost cache

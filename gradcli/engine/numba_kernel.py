@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,10 @@ from gradcli.engine.numba_compiler import loaded, object_code
 from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule, is_view
 from gradcli.errors import Notes
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import products
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-
-Array = np.ndarray[Any, Any]
 
 _THREAD = 2**22  # additions whose time is worth a thread
 # Bytes of the outputs: from here on they do not fit in the inner caches, and in the outer one neither.

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gradcli.engine.numba_math import first, frexp, ldexp
-from gradcli.engine.numba_places import Array, Place, moved
+from gradcli.engine.numba_places import Place, moved
 from gradcli.engine.numba_writer import Counter, Writer
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape

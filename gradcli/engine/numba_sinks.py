@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.engine.numba_math import first
-from gradcli.engine.numba_places import Array, moved
+from gradcli.engine.numba_places import moved
 from gradcli.engine.numba_writer import Counter, Writer
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 
 _FEW = 16  # elements that are set to 0 one by one

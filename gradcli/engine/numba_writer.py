@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.numba_places import Array, Place, moved
+from gradcli.engine.numba_places import Place, moved
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, size_of
 

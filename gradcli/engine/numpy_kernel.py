@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
 from gradcli.engine.grouping import grouped
@@ -19,10 +16,9 @@ from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.numpy_rows import PlanOfRows
 from gradcli.engine.quicker import quicker
 from gradcli.engine.schedule import Schedule
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import products
 from gradcli.graph.operations import OPERATIONS
-
-Array = np.ndarray[Any, Any]
 
 _CACHE = 2**24  # bytes of buffers in which a thread works at best
 _PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way

@@ -11,11 +11,11 @@ import numpy as np
 
 from gradcli.engine.numpy_target import forward
 from gradcli.engine.schedule import Schedule, is_view, owners
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 
-Array = np.ndarray[Any, Any]
 Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its elements
 # A function, what gets its arguments from the list of all arrays, and the place of its result in that list.
 Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]

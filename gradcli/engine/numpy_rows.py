@@ -7,10 +7,11 @@ from operator import is_
 
 import numpy as np
 
-from gradcli.engine.blocks import Array, Arrays, Work, on_views
+from gradcli.engine.blocks import Arrays, Work, on_views
 from gradcli.engine.grouping import is_row
 from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.schedule import Schedule
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 
 

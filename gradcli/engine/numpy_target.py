@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from gradcli.engine import functions, linear_algebra, products, sorting
 from gradcli.engine.linear_algebra import into
+from gradcli.graph.array import Array
 from gradcli.graph.construct import Index
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node
@@ -22,8 +22,6 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.operations.movement import basic, grouped, same_points
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
-
-Array = np.ndarray[Any, Any]
 
 
 def forward(node: Node) -> Callable[..., Array]:

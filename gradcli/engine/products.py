@@ -7,15 +7,12 @@ multiplied, exponents added, and only the result is a float64 again. So `1e200·
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes, inverse
 from gradcli.graph.operations.products import in_front
 from gradcli.graph.shapes import size_of
-
-Array = np.ndarray[Any, Any]
 
 _SAFE = 1000  # bits that a product may lose or gain without leaving the normal numbers
 _BLOCK = 32  # factors that are multiplied one after the other

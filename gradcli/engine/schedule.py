@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
-
-import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import optimise
 from gradcli.graph.shapes import Shape
-
-Array = np.ndarray[Any, Any]
 
 _CALL = 2**14  # elements at least of a call that is worth a thread
 
@@ -40,6 +36,7 @@ class Schedule:
     def of(cls, graph: Graph, same: Mapping[str, Array]) -> Schedule:
         """Return the schedule of a graph; `same` holds the inputs that have one value, with a last axis of length 1.
 
+        >>> import numpy as np
         >>> from gradcli.graph.node import leaf
         >>> x, w = leaf(), leaf()
         >>> schedule = Schedule.of(Graph.of({"x": x, "w": w}, {"y": x * (3 * w)}), {"w": np.array([3.0])})

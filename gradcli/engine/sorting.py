@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradcli.engine.linear_algebra import into
+from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes
-
-Array = np.ndarray[Any, Any]
 
 
 def places(axis: int, descending: bool, x: Array) -> Array:

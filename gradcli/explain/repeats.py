@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 
@@ -14,7 +15,6 @@ PERIOD = 64  # operations of the longest part that is looked for
 TIMES = 3  # fewer are no repetition
 LEAST = 10  # operations that are worth folding, all repetitions together
 
-Array = np.ndarray[Any, Any]
 Places = Mapping[Node, int]
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
 from gradcli.graph.einsum import labels, products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, fold, is_const
 from gradcli.graph.operations import OPERATIONS
-
-Array = np.ndarray[Any, Any]
 
 SMALL = 32  # elements of an array that is written out
 MAX_UNROLLED = 20_000  # steps that are looked at, and

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,6 @@ from gradcli.export.loop_rules import StructuralRule
 from gradcli.export.loops import LoopWriter, Place
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

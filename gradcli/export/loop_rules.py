@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from gradcli.export.loops import LEVELS, LoopWriter, Place
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.operations.movement import basic
 from gradcli.graph.shapes import Shape, size_of
-
-Array = np.ndarray[Any, Any]
 
 StructuralRule = Callable[[LoopWriter, Node, Sequence[Place]], Place]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from gradcli.errors import InputError
 from gradcli.export.arrays import refused
 from gradcli.export.layout import filled
 from gradcli.export.program import Function
+from gradcli.graph.array import Array
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
-
-Array = np.ndarray[Any, Any]
 
 UNROLLED = 4  # assignments that are written out rather than looped over
 MAX_NUMBERS = 100_000  # of all arrays of a function together: they stand on the stack

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from gradcli.export.elements import in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
 from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
+from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
@@ -27,8 +27,6 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import rewritten
-
-Array = np.ndarray[Any, Any]
 
 MAX_NODES = 20_000  # steps of a function
 

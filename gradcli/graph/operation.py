@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
+from gradcli.graph.array import Array
 from gradcli.graph.node import Exact, Node
 
-Array = np.ndarray[Any, Any]
 Slope = Callable[..., Node | Exact]
 
 Kind = Literal[

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 from gradcli.graph.construct import index, reshape, transpose
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import MAX_RANK, Shape, broadcast_shapes, check_size, size_of
 
-Array = np.ndarray[Any, Any]
 Nested = Sequence[Any]  # lists in lists, as they are typed
 
 _SHOWN = 12

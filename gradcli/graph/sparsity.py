@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import numpy as np
 
+from gradcli.graph.array import Array
 from gradcli.graph.einsum import labels
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-
-Array = np.ndarray[Any, Any]
 
 MAX_COLUMNS = 5_000  # above, a leaf is one column: the sets would fill the memory
 

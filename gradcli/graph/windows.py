@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 from gradcli.graph.construct import concatenate, extremum, reduce, reshape, scatter
 from gradcli.graph.einsum import einsum
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import check_size, size_of
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

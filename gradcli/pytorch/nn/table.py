@@ -35,6 +35,16 @@ def rows() -> dict[str, Row]:
     return found
 
 
+def taken(function: str) -> list[str]:
+    """Return what the module takes that is but a function of `torch.nn.functional`.
+
+    >>> taken("l1_loss")
+    ['size_average', 'reduce', 'reduction']
+    """
+    row = next(row for row in rows().values() if row.calls == [function])
+    return [word.partition("=")[0] for word in (row.takes or "").split()]
+
+
 def parameters(row: str) -> dict[str, Any]:
     """Return the defaults of arguments by their names.
 
@@ -43,6 +53,13 @@ def parameters(row: str) -> dict[str, Any]:
     """
     words = (word.partition("=") for word in row.split())
     return {name: literal_eval(value) if value else REQUIRED for name, _, value in words}
+
+
+# Whose constructor PyTorch names where it is another class's.
+_CONSTRUCTED = {"MSELoss": "_Loss", "L1Loss": "_Loss", "BCELoss": "_WeightedLoss", "RNN": "RNNBase"}
+_CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d"), "_BatchNorm")
+_CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
+_CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
 
 
 def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -54,5 +71,5 @@ def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict
     found = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
     if found.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
         fields: list[Any] = [k if v is REQUIRED else (k, Any, field(default=v)) for k, v in known.items()]
-        make_dataclass(name, fields)(*args, **kwargs)  # so that Python says what does not fit
+        make_dataclass(_CONSTRUCTED.get(name, name), fields)(*args, **kwargs)  # so that Python says what does not fit
     return found

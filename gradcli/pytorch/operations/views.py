@@ -15,7 +15,7 @@ from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.dtypes import dtype
-from gradcli.pytorch.messages import MissingError, refuse_if, told, typename, warn, warn_once
+from gradcli.pytorch.messages import missing_if, refuse_if, told, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -93,8 +93,7 @@ def _shaped(x: Tensor, sizes: Sequence[Any], *what: str) -> tuple[tuple[int, ...
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
-    if sizes and isinstance(sizes[0], dtype):
-        raise MissingError("Tensor.view(dtype)")
+    missing_if(sizes and isinstance(sizes[0], dtype), "Tensor.view(dtype)")
     shape, is_view = _shaped(self, sizes)
     refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")

@@ -353,6 +353,9 @@ for call in (
     lambda: F.pad(torch.arange(2), (1, 0), value=0.5),
     lambda: torch.tensor(1).movedim(0, -1),
     lambda: torch.full((2,), None),
+    lambda: nn.MSELoss(size=1),
+    lambda: nn.Dropout(q=1),
+    lambda: nn.MaxPool2d(2, size=1),
 ):
     try:
         print(call())
