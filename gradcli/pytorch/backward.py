@@ -51,6 +51,7 @@ class Call:
     changes: list[Change] = field(default_factory=list)
     own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
     arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
+    passing: tuple[Any, Sequence[Any]] = (None, ())  # the gradient that it was given, and what it passed on
 
     def run(self) -> None:
         """Pass the gradients on that flow into the roots."""
@@ -132,7 +133,7 @@ class Call:
         if step.is_own:
             self.own[step] = g, passed
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
-            self.arose = step
+            self.arose, self.passing = step, (g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
                 text = f"Function '{step.name()}' returned nan values in its {i}th output."
