@@ -220,7 +220,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
-    refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
+    refuse_if(name in _ALONG and "axis" not in dict(settings), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = partial(call, "identity")
     else:
