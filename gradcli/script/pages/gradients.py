@@ -51,17 +51,12 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     """Yield what each leaf's `.grad` was, and what it is."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
-    if (
-        explained
-        and not call.changes
-        and len(leaves) > _MANY
-        and all(b is None and a is not None for _, b, _, a, _ in leaves)
-    ):
+    is_above = explained and not call.changes and len(leaves) > _MANY
+    if is_above and all(before is None and after is not None for _, before, _, after, _ in leaves):
         yield "Each .grad was None before, and holds the above now."
         return
-    for name, before, own, after, line in sorted(
-        leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0
-    ):
+    leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)
+    for name, before, own, after, line in leaves:
         if after is not None:
             held = "None" if before is None else array_words(before)
             held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
