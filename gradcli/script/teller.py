@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ class Teller:
         try:
             with _room():
                 told.recorded = recorded(call, told.names, self.script.source)
+                told.kept = {name: g._a.copy() for name, g in told.recorded.kept_gradients().items()}
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
@@ -110,7 +111,9 @@ class Teller:
                 text = self._page(call, told)
         except Exception as error:
             told.recorded, told.trouble = None, _fault(error)
-            text = self._page(call, told)
+            text = f"not explained: {told.trouble}"
+            with suppress(Exception):
+                text = self._page(call, told)
         self.shown.page(f"line {told.line}: {told.source(told.line)}", text)
 
     def _page(self, call: Call, told: Told) -> str:

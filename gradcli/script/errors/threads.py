@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 from gradcli.pytorch import torch
@@ -21,6 +20,7 @@ _BACK = {
     *("LongTensor", "new_tensor"),
 }
 _MODULES = ("np", "numpy", "math")
+_PROBABLE = ("softmax", "log_softmax", "sigmoid", "detach", "exp")  # what leaves the largest the largest
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
 
@@ -161,10 +161,15 @@ def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]
     if loss is None:
         return []
     for call in text.calls("argmax", "max"):
-        found = [n for n in ast.walk(text.operand(call) or call) if len(_shape(at, n)) == 2]  # what softmax is given
-        for scores, label in product(found[:1], ast.walk(loss[1])):
-            if _shape(at, label) == _shape(at, scores)[:1] and at.value(label)._detached is None:
-                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}.long())"
+        scores: ast.AST = text.operand(call) or call
+        while isinstance(scores, ast.Call) and called(scores) in _PROBABLE:
+            scores = text.operand(scores) or ast.Pass()
+        known = _shape(at, scores)  # unless they are computed in the line
+        for label in ast.walk(loss[1]):
+            x, own = at.value(label), _shape(at, label)
+            if len(own) == 1 and (not known or own == known[:-1]) and x._detached is None:
+                whole = ".long()" * (x.dtype != torch.int64)
+                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}{whole})"
                 return text.edited(edits.instead(loss[1], new))
     return []
 

@@ -220,6 +220,25 @@ with tempfile.TemporaryDirectory() as d:
     print(other.load_state_dict(torch.load(p)), torch.equal(net.weight, other.weight))
     torch.save({"x": torch.arange(3), "epoch": 5, "l": [1.5, "a", None, True]}, p)
     print(torch.load(p))
+# --- save and load modules
+import tempfile, os
+import numpy as np
+net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.LayerNorm(3)).eval()
+net.again, net.own, net.device = net[0], {"size": torch.Size([2]), 1: (2, {3})}, torch.device("cpu")
+with tempfile.TemporaryDirectory() as d:
+    p = os.path.join(d, "m.pt")
+    for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {torch.float64}, [net[0].weight] * 2):
+        torch.save(saved, p)
+        try:
+            print(torch.load(p) == saved)
+        except Exception as e:
+            print(type(e), e)
+        print(type(torch.load(p, weights_only=False)))
+    torch.save(net, p)
+    other = torch.load(p, weights_only=False)
+    print(other, other.again is other[0], other.own, other.device, other.training)
+    x = torch.ones(1, 2)
+    print(other[3](other[1](other[0](x))).equal(net[3](net[1](net[0](x)))), other[0].weight.requires_grad)
 # --- maximize
 for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
     w = torch.tensor([1., -2.], requires_grad=True)
@@ -539,3 +558,10 @@ for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, n
     y = table(torch.tensor([[0, 1], [3, 3]]))
     y.sum().backward()
     print(table, y, table.weight, table.weight.grad)
+# --- modules that are not one another, and losses by places
+print(isinstance(nn.Dropout2d(), nn.Dropout), isinstance(nn.Conv2d(1, 1, 1), nn.Conv1d))
+print(isinstance(nn.ConvTranspose2d(1, 1, 1), nn.ConvTranspose1d), nn.Conv2d.__module__, nn.Softplus.__module__)
+a, b, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [1.0, 1.0]]), torch.arange(4.0).view(2, 2)
+print(nn.functional.mse_loss(a, b, None, None, "mean", w), nn.functional.huber_loss(a, b, "sum", 0.5, w))
+print(nn.functional.cross_entropy(a, torch.tensor([0, 1]), None, None, -100, None, "none", 0.1))
+print(nn.functional.triplet_margin_loss(a, b, w, 1.0, 2.0, 1e-6, True, None, None, "sum"))
