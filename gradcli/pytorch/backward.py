@@ -17,7 +17,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import refusal, told, warn
+from gradcli.pytorch.messages import refuse_if, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
 
@@ -149,10 +149,9 @@ class Call:
         given = tuple(passed)
         for hook in list(step._posts or ()):
             if (found := hook(given, (g,))) is not None:
-                if not isinstance(found, tuple):
-                    raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
-                if len(found) != len(given):
-                    raise refusal("count of a hook's values", hook.__name__, len(found), len(given))
+                refuse_if(not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
+                wrong = len(found) != len(given)
+                refuse_if(wrong, "count of a hook's values", hook.__name__, len(found), len(given))
                 changed = zip(step.edges, given, found, strict=True)
                 self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 given = found
@@ -196,13 +195,10 @@ def by_hand(edge: Edge, g: Any) -> Any:
 
 def _check_returned(hook: Any, before: Any, found: Any) -> None:
     """Refuse what a hook returns if it cannot stand in the place of the gradient."""
-    if not isinstance(found, type(before)):
-        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
-    what = f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the"
-    if found.dtype != before.dtype:
-        raise RuntimeError(f"{what} type of value (was {before.type()} got {found.type()})")
-    if found.shape != before.shape:
-        raise RuntimeError(f"{what} size of value")
+    refuse_if(not isinstance(found, type(before)), "kind of a hook's value", type(found).__name__)
+    name = getattr(hook, "__name__", "<unknown>")
+    refuse_if(found.dtype != before.dtype, "dtype of a hook's value", name, before.type(), found.type())
+    refuse_if(found.shape != before.shape, "size of a hook's value", name)
 
 
 def _finite(g: Any) -> bool:

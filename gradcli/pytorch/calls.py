@@ -19,8 +19,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.gradnames import TABLES, grad_name
-from gradcli.pytorch.messages import MissingError, refuse_if, typename, warn_once
+from gradcli.pytorch.facts import TABLES, grad_name
+from gradcli.pytorch.messages import missing_if, refuse_if, typename, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes, listed
@@ -183,8 +183,8 @@ class Parameters:
         if self.rest and len(args) > len(self.places):
             found[self.rest] = listed(args[len(self.places) :])
         for keyword, value in kwargs.items():
-            if keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel"):
-                raise MissingError(f"{name}({keyword}=…)")
+            is_missing = keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel")
+            missing_if(is_missing, f"{name}({keyword}=…)")
             own = self.names.get(keyword, "")
             if not own or own in found:
                 wrong = "multiple values for argument" if own else "an unexpected keyword argument"

@@ -90,7 +90,7 @@ def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
 def missing(name: str, known: Iterable[str] = (), prefix: str = "") -> MissingError:
     """Return the error for a name, with the nearest names that there are."""
     from gradcli.errors import did_you_mean
-    from gradcli.pytorch.gradnames import TABLES
+    from gradcli.pytorch.facts import TABLES
 
     near = TABLES["nearest"].get(name, "")
     if " " in near:

@@ -61,6 +61,7 @@ def methods(*names: str) -> Callable[[Any], None]:
 
     def register(made: Any) -> None:
         for name in names:
+            # A function for each, so that Python's errors say its name.
             own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
             own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
             method(name)(own)
@@ -88,7 +89,7 @@ def _called(made: F, name: str) -> F:
 # What is found by its name
 
 
-def _named(name: str, module: str) -> Callable[..., Any] | None:
+def row_named(name: str, module: str) -> Callable[..., Any] | None:
     """Return a function that is a row of the vocabulary, or is defined in one line, where PyTorch has the name."""
     build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
     if build is None or name not in pytorch_names()[module]:
@@ -106,22 +107,18 @@ def function_named(name: str) -> Callable[..., Any] | None:
     if name not in pytorch_names()["torch"]:
         return None
     found = vars(Tensor).get(name) or method_named(name)
-    found = found if callable(found) else _named(name, "torch")
+    found = found if callable(found) else row_named(name, "torch")
     return found and with_out(found, name)
-
-
-def functional_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch.nn.functional` that is found by its name."""
-    return _named(name, "torch.nn.functional")
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
     """Return a method of tensors that is found by its name: a row, or what is done in place."""
-    found, base = _named(name, "Tensor"), name.removesuffix("_")
-    if found is None and base != name and not name.startswith("_") and (vars(Tensor).get(base) or method_named(base)):
+    found, base = row_named(name, "Tensor"), name.removesuffix("_")
+    made = None if found or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
+    if made is not None:
         from gradcli.pytorch.operations.inplace import in_place
 
-        found = in_place(name)
+        found = in_place(name, made)
     return found
 
 

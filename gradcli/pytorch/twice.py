@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
-from gradcli.pytorch.gradnames import TABLES, grad_name
+from gradcli.pytorch.facts import TABLES, grad_name
 from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
