@@ -55,10 +55,7 @@ def backward_at_points(run: ManyPoints, files: Files, style: str | None, asked: 
 def _with_cotangents(run: ManyPoints, asked: Backward, notes: Notes) -> tuple[ManyPoints, list[Call] | None]:
     """Return the run with its cotangents, and the calls of `--v`: None where the file has cotangents."""
     outputs = run.graph.outputs
-    own = next((f"{n}.v" for n in outputs if f"{n}.v" in run.points.shapes), None)
-    if own and asked.cotangents:
-        raise InputError(f"v is given twice: by --v, and in {run.label} as `{own}`")
-    if seeded := run.seeded("v", outputs, notes):
+    if seeded := run.seeded("v", outputs, asked.cotangents, notes):
         return seeded, None
     calls = read_calls(outputs, None, asked.cotangents, asked.strict, notes)[0]
     return run.with_seeds("v", {n: np.sum([c[n] for c in calls], axis=0) for n in calls[0]}), calls

@@ -12,7 +12,7 @@ from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
 from gradcli.cli.points import Named
 from gradcli.cli.tangents import read_tangent
-from gradcli.errors import InputError, Notes
+from gradcli.errors import Notes
 from gradcli.explain.columns import Columns, hessian_columns
 from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.jvp import jvp
@@ -77,10 +77,7 @@ def hessian_at_points(run: ManyPoints, files: Files, style: str | None, notes: N
 def _with_tangents(run: ManyPoints, given: Sequence[str], notes: Notes) -> ManyPoints:
     """Return the run with its tangents: those of `--u`, or of the file."""
     leaves = {name: run.graph.inputs[name] for name in run.wrt}
-    own = next((f"{n}.u" for n in leaves if f"{n}.u" in run.points.shapes), None)
-    if own and given:
-        raise InputError(f"u is given twice: by --u, and in {run.label} as `{own}`")
-    return run.seeded("u", leaves, notes) or run.with_seeds("u", read_tangent(leaves, given, notes))
+    return run.seeded("u", leaves, given, notes) or run.with_seeds("u", read_tangent(leaves, given, notes))
 
 
 def _printer(

@@ -39,14 +39,16 @@ class ManyPoints:
     same: Mapping[str, Array]
     label: str
 
-    def seeded(self, suffix: str, nodes: Mapping[str, Node], notes: Notes) -> ManyPoints | None:
+    def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str], notes: Notes) -> ManyPoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
 
-        Of those that it lacks, the seed is 0.
+        Of those that it lacks, the seed is 0.  `given` are those of the command line.
 
-        Errors: `InputError` for seeds of another shape than their nodes.
+        Errors: `InputError` for seeds of another shape than their nodes, and for seeds in both places.
         """
         own = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
+        if own and given:
+            raise InputError(f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(own))}`")
         for name, shape in own.items():
             if (found := self.points.shapes[name]) != shape:
                 raise InputError(f"`{name}` has shape {found} in {self.label}, but {name[:-2]} has shape {shape}")

@@ -50,7 +50,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     """Return what click refuses in the command line, with what would mend it."""
     from gradcli.cli.typed import typed
-    from gradcli.errors import InputError
+    from gradcli.errors import InputError, did_you_mean
 
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and context.parent:
@@ -59,10 +59,22 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
             if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
                 return InputError(error.message, hint=f"{error.option_name} belongs to `gradcli {name}`")
     path = context.command_path if context else " ".join(["gradcli", *given[:1]])
-    message = " ".join(error.format_message().split())
-    # What it says that may be meant is not what was typed.
-    said = error.message if isinstance(error, click.NoSuchOption) else message
-    return InputError(message, typed(said, given), f"`{path} --help` shows what it takes")
+    # What click says that may be meant is not what was typed.
+    unknown = isinstance(error, click.NoSuchOption)
+    message = " ".join((error.message if unknown else error.format_message()).split())
+    hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"
+    if path == "gradcli" and given[:1] and "=" in given[0]:
+        hint = "a system stands behind a command, such as `gradcli backward`"
+    return InputError(message, typed(message, given), hint)
+
+
+def _choice(error: click.ClickException, context: click.Context | None, message: str) -> tuple[str, list[str]]:
+    """Return what was typed where a few words are known, and these."""
+    if isinstance(error, click.NoSuchOption) and context:
+        return error.option_name, [name for p in context.command.params for name in p.opts]
+    kind = getattr(getattr(error, "param", None), "type", None)
+    typed = message.partition(" is not one of ")[0].rpartition(": ")[2].strip("'")
+    return (typed, [*kind.choices]) if isinstance(kind, click.Choice) else ("", [])
 
 
 def _mistake(error: Exception, given: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.data.block import Array, Block
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
-from gradcli.graph.names import element_names, normal
+from gradcli.graph.names import column_names, normal
 from gradcli.graph.shapes import MAX_RANK, Shape, size_of
 
 Key = tuple[int, ...]
@@ -20,16 +20,6 @@ Key = tuple[int, ...]
 _COLUMN = re.compile(r"([^\s\[\].]+)(?:\[([0-9]+(?:,[0-9]+)*)\])?(\.[uv])?")
 _BLANKS_INSIDE = re.compile(r"\s+(?=[^\[\]]*\])")
 _MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
-
-
-def column_names(name: str, shape: Shape) -> list[str]:
-    """Return the names of the columns that hold a variable, in row-major order.
-
-    >>> column_names("x0.grad", ()), column_names("x.grad", (2,)), column_names("M", (1, 2))
-    (['x0.grad'], ['x[0].grad', 'x[1].grad'], ['M[0,0]', 'M[0,1]'])
-    """
-    stem, dot, suffix = name.partition(".")
-    return [f"{element}{dot}{suffix}" for element in element_names(stem, shape)]
 
 
 def variable(name: str) -> str | None:

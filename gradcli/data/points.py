@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradcli.data.block import Array, Block, Points
+from gradcli.data.block import Points
 from gradcli.data.csv.points import CsvPoints
 from gradcli.data.mistakes import label, reading, unreadable
 from gradcli.data.npz.points import NpzPoints
-from gradcli.data.parquet.points import ParquetPoints, parts
+from gradcli.data.parquet.points import ParquetPoints
 from gradcli.errors import InputError
-
-__all__ = ["Array", "Block", "Points", "open_points", "parts"]
 
 
 def open_points(path: str) -> Points:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol
 
-from gradcli.data.block import Array
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 
 

@@ -36,6 +36,7 @@ class Schedule:
     def of(cls, graph: Graph, same: Mapping[str, Array]) -> Schedule:
         """Return the schedule of a graph; `same` holds the inputs that have one value, with a last axis of length 1.
 
+        >>> import numpy as np
         >>> from gradcli.graph.node import leaf
         >>> x, w = leaf(), leaf()
         >>> schedule = Schedule.of(Graph.of({"x": x, "w": w}, {"y": x * (3 * w)}), {"w": np.array([3.0])})

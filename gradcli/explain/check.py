@@ -195,14 +195,14 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
         dict(tally.why),
         tally.wrong,
         proof.formula,
-        entry_name(case.truth.shape, entry),
-        trials.at(point),
-        int(trials.places[point]) + 1 if numbered else 0,
-        float(trials.yours[entry, point]),
-        float(trials.truth[entry, point]),
-        value,
-        error,
-        diagnose(case, trials, tally.tolerance, proof, entry),
+        entry=entry_name(case.truth.shape, entry),
+        at=trials.at(point),
+        place=int(trials.places[point]) + 1 if numbered else 0,
+        yours=float(trials.yours[entry, point]),
+        true=float(trials.truth[entry, point]),
+        difference=value,
+        error=error,
+        why=diagnose(case, trials, tally.tolerance, proof, entry),
     )
 
 

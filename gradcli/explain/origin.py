@@ -30,7 +30,9 @@ def origin(swept: Sweep, inputs: Named) -> str:
         if bad(p.contribution):
             if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
                 return _value_origin(swept.graph, known, values)
-            return f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
+            hidden = (values[p.adjoint] == 0).any() and np.isnan(values[p.contribution]).any()
+            told = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
+            return told + ": 0·inf is nan" * bool(hidden)
     return "it arises where contributions are added"
 
 

@@ -13,7 +13,7 @@ from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
-_LISTED = 36  # derivatives of one output that are listed with those that are 0
+_ZEROS = 3  # derivatives of one output that are listed though they are 0
 _LONG = 40  # characters of a derivative that is not shown for each element
 _PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
@@ -64,10 +64,12 @@ def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     """Return the only row of J: a derivative by each element of the leaves."""
     assert result.symbolic is not None
     (row,), columns = result.symbolic.rows, result.symbolic.columns
-    shown = range(len(columns)) if len(columns) <= _LISTED else sorted(j for _, j in cells)
+    zeros = len(columns) - len(cells)
+    shown = range(len(columns)) if zeros <= _ZEROS else sorted(j for _, j in cells)
     lines = tuple(Line((Partial(row, columns[j]), cells.get((0, j), _ZERO))) for j in shown)
-    left_out = [Text((f"The other {len(columns) - len(shown):,} of {len(columns):,} derivatives are 0.",))]
-    return [Equations(lines), *(left_out if len(shown) < len(columns) else [])]
+    some = f"The other {zeros:,} of {len(columns):,}" if lines else f"All {zeros:,}"
+    counted = [Text((f"{some} derivatives are 0.",))] if len(lines) < len(columns) else []
+    return [*([Equations(lines)] if lines else []), *counted]
 
 
 def definitions(where: Mapping[str, Any], section: str = "jacobian") -> list[Section]:

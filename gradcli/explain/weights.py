@@ -55,6 +55,8 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
     y = element_names(output, result.graph.outputs[output].shape)[0]
     if result.implicit:
         return Equal((Name("v"), "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
+    if name == output:
+        return Equal((Name("v"), Partial(name, y), "1")), ": the gradient of ", Name(y), " itself"
     whose = ("the gradient of  ", Equal((Name(name), Product((Value(v[output].reshape(())), Name(y))))))
     return (Equal((Name("v"), Partial(name, y), Value(v[output]))), ": ", *whose)
 

@@ -34,6 +34,16 @@ def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}[{','.join(map(str, key))}]" for key in product(*map(range, shape))]
 
 
+def column_names(name: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the names of the columns that hold a variable, in row-major order.
+
+    >>> column_names("x0.grad", ()), column_names("x.grad", (2,)), column_names("M", (1, 2))
+    (['x0.grad'], ['x[0].grad', 'x[1].grad'], ['M[0,0]', 'M[0,1]'])
+    """
+    stem, dot, suffix = name.partition(".")
+    return [f"{element}{dot}{suffix}" for element in element_names(stem, shape)]
+
+
 def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
     """Yield `t1`, `t2`, … without the names that are taken."""
     k = 0

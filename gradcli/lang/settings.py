@@ -49,10 +49,6 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
     return _Setting(read_setting(given))
 
 
-def _is_none(tree: ast.expr) -> bool:
-    return isinstance(tree, ast.Constant) and tree.value is None
-
-
 _EXPRESSION = object()
 
 

@@ -41,7 +41,6 @@ class Cotangent(NamedTuple):
     keyword: str | None = None
     target: str = ""  # of onehot
     values: tuple[Value, ...] = ()
-    bracketed: bool = False  # one list, as opposed to values parted by commas
     named: tuple[Assignment, ...] = ()
 
     @property
@@ -115,8 +114,7 @@ def read_cotangent(text: str) -> Cotangent:
     if any(_NAME.match(text, start, end) for start, end in parts):
         named = [_assignment(source, start, end) for start, end in parts]
         return Cotangent(source, named=tuple(_once(named, "repeat --v for another call of backward")))
-    values = tuple(_value(source, start, end) for start, end in parts)
-    return Cotangent(source, values=values, bracketed=stripped.startswith("[") and len(parts) == 1)
+    return Cotangent(source, values=tuple(_value(source, start, end) for start, end in parts))
 
 
 def read_names(text: str, option: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+_LONG = 1000  # what nobody writes below or above the stroke of a fraction
+
 
 def decimal_text(number: Fraction) -> str | None:
     """Return an exact number as a decimal of at most 17 digits, or `None` where it has more.
@@ -28,3 +30,20 @@ def whole_text(number: int) -> str:
     digits = str(number)
     short = decimal_text(Fraction(number))
     return short if short and len(short) < len(digits) else digits
+
+
+def quotient(number: Fraction) -> tuple[str, str]:
+    """Return the two parts of a positive fraction; a long one was a number by a decimal, and is again.
+
+    >>> quotient(Fraction(2, 3)), quotient(1 / Fraction("1.4142135")), quotient(11 / Fraction("1.4142135"))
+    (('2', '3'), ('1', '1.4142135'), ('11', '1.4142135'))
+    """
+    part, whole = number.as_integer_ratio()
+    if min(part, whole) >= _LONG:
+        odd = part
+        for prime in (2, 5):
+            while odd % prime == 0:
+                odd //= prime
+        if odd < _LONG and (below := decimal_text(Fraction(whole * odd, part))):
+            return str(odd), below
+    return whole_text(part), whole_text(whole)

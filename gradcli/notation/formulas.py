@@ -12,7 +12,7 @@ from sympy.printing.str import StrPrinter
 from gradcli.algebra.arrays import ArrayElement, nested
 from gradcli.algebra.functions import TableFunction
 from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.decimals import decimal_text, whole_text
+from gradcli.notation.decimals import decimal_text, quotient, whole_text
 
 # Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
 _PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
@@ -52,15 +52,18 @@ class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
 
     def _print_Rational(self, expr: Any) -> str:
         short = self._decimal(expr)
-        return short or f"{whole_text(expr.p)}/{whole_text(expr.q)}"
+        return short or "-" * (expr.p < 0) + "/".join(quotient(Fraction(abs(expr.p), expr.q)))
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()
         short = self._decimal(abs(coefficient))
-        if short is None or rest.is_Add:
+        above, below = quotient(Fraction(abs(coefficient.p), coefficient.q)) if coefficient.is_Rational else ("1", "1")
+        if (short is None and "." not in below) or rest.is_Add:
             return str(super()._print_Mul(expr))
         factor = self.parenthesize(rest, PRECEDENCE["Mul"], strict=True)
         sign = "-" if coefficient < 0 else ""
+        if short is None:
+            return f"{sign}{factor if above == '1' else f'{above}*{factor}'}/{below}"
         if factor.startswith("1/"):
             return f"{sign}{short}{factor[1:]}"
         return f"{sign}{short}*{factor}"
@@ -122,6 +125,8 @@ def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset())
     >>> x = sympy.Symbol("x")
     >>> code(x**2 / 5), code(x**2 / 5, decimals=True)
     ('x**2/5', '0.2*x**2')
+    >>> code(-3 * x / sympy.Rational("1.4142137"))
+    '-3*x/1.4142137'
     """
     if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
         return "nan"  # outside of the real numbers, where PyTorch has nan as well

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from gradcli.graph.node import Constant, Node
-from gradcli.notation.decimals import whole_text
+from gradcli.notation.decimals import quotient
 from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
@@ -55,7 +55,7 @@ def exact_number(value: Constant) -> Written:
     ('-\\\\frac{1}{3}', '\\\\mathrm{e}')
     """
     if isinstance(value, Fraction):
-        parts = [latex_number(whole_text(part)) for part in abs(value).as_integer_ratio()]
+        parts = [latex_number(part) for part in quotient(abs(value))]
         sign = "-" if value < 0 else ""
         return Written(rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", Binds.SUM if sign else Binds.POWER)
     text = number_text(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -11,7 +12,7 @@ from sympy.printing.precedence import PRECEDENCE
 from gradcli.algebra.arrays import ArrayElement, nested
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.decimals import whole_text
+from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.formulas import Ordered, decimal
 from gradcli.notation.latex import cases
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, function
@@ -50,7 +51,8 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         sign = "-" if expr < 0 else ""
         if short is not None:
             return sign + latex_number(short)
-        return rf"{sign}\frac{{{latex_number(whole_text(abs(expr.p)))}}}{{{latex_number(whole_text(expr.q))}}}"
+        above, below = map(latex_number, quotient(Fraction(abs(expr.p), expr.q)))
+        return rf"{sign}\frac{{{above}}}{{{below}}}"
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()

@@ -83,15 +83,6 @@ class LatexNames:
         return rf"\operatorname{{{spelled}}}" if letter in self._used else letter
 
 
-def latex_name(name: str) -> str:
-    """Return a name as LaTeX, on a page where no other one is printed so.
-
-    >>> latex_name("x[0,1]"), latex_name("theta2"), latex_name("loss"), latex_name("λ2"), latex_name("Δx")
-    ('x[0,1]', '\\\\theta_{2}', '\\\\mathit{loss}', '\\\\lambda_{2}', '\\\\mathit{\\\\Delta x}')
-    """
-    return LatexNames()(name)
-
-
 def textbook(name: str) -> str:
     """Return a variable's name as a textbook prints it: digits as a subscript, Greek names as letters, accents.
 

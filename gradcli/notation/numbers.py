@@ -23,6 +23,7 @@ def number_text(value: float) -> str:
 def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str:
     """Return an array as a nested list.
 
+    >>> import numpy as np
     >>> array_text(np.array([[1.0, 2.5], [3.0, 4.0]]))
     '[[1, 2.5], [3, 4]]'
     """

@@ -12,7 +12,7 @@ from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
-from gradcli.notation.decimals import whole_text
+from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import SHOWN, Binds, Rule, Writer, Written, through
 
@@ -131,7 +131,7 @@ def number_text(value: Constant) -> str:
     ('1/3', '1e+300', 'pi')
     """
     if isinstance(value, Fraction):
-        return f"{whole_text(value.numerator)}/{whole_text(value.denominator)}"
+        return "-" * (value < 0) + "/".join(quotient(abs(value)))
     return whole_text(value) if isinstance(value, int) else str(value).replace("E", "e")
 
 

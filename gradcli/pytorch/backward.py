@@ -17,7 +17,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import refusal, told, warn
+from gradcli.pytorch.messages import refuse_if, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
 
@@ -51,6 +51,7 @@ class Call:
     changes: list[Change] = field(default_factory=list)
     own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
     arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
+    passing: tuple[Any, Sequence[Any]] = (None, ())  # the gradient that it was given, and what it passed on
 
     def run(self) -> None:
         """Pass the gradients on that flow into the roots."""
@@ -113,7 +114,7 @@ class Call:
             if (found := hook(g)) is not None:
                 _check_returned(hook, g, found)
                 self.changes.append(Change(edge, hook, g, found))
-                g = found
+                g = found if self.create else Make.tensor(found._a)
         if edge.retained is not None and (x := edge.retained()) is not None:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
@@ -132,7 +133,7 @@ class Call:
         if step.is_own:
             self.own[step] = g, passed
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
-            self.arose = step
+            self.arose, self.passing = step, (g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
                 text = f"Function '{step.name()}' returned nan values in its {i}th output."
@@ -148,14 +149,13 @@ class Call:
         given = tuple(passed)
         for hook in list(step._posts or ()):
             if (found := hook(given, (g,))) is not None:
-                if not isinstance(found, tuple):
-                    raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
-                if len(found) != len(given):
-                    raise refusal("count of a hook's values", hook.__name__, len(found), len(given))
+                refuse_if(not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
+                wrong = len(found) != len(given)
+                refuse_if(wrong, "count of a hook's values", hook.__name__, len(found), len(given))
                 changed = zip(step.edges, given, found, strict=True)
                 self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 given = found
-        return given
+        return [p if p is None or self.create else Make.tensor(p._a) for p in given]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`; what flows into a view that was made under no_grad is lost."""
@@ -195,13 +195,10 @@ def by_hand(edge: Edge, g: Any) -> Any:
 
 def _check_returned(hook: Any, before: Any, found: Any) -> None:
     """Refuse what a hook returns if it cannot stand in the place of the gradient."""
-    if not isinstance(found, type(before)):
-        raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
-    what = f"hook '{getattr(hook, '__name__', '<unknown>')}' has changed the"
-    if found.dtype != before.dtype:
-        raise RuntimeError(f"{what} type of value (was {before.type()} got {found.type()})")
-    if found.shape != before.shape:
-        raise RuntimeError(f"{what} size of value")
+    refuse_if(not isinstance(found, type(before)), "kind of a hook's value", type(found).__name__)
+    name = getattr(hook, "__name__", "<unknown>")
+    refuse_if(found.dtype != before.dtype, "dtype of a hook's value", name, before.type(), found.type())
+    refuse_if(found.shape != before.shape, "size of a hook's value", name)
 
 
 def _finite(g: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, DType, promoted
-from gradcli.pytorch.messages import MissingError, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 
 _IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
 
@@ -71,8 +71,7 @@ def set_default_dtype(d: dtype) -> None:
 
 def of_number(value: object) -> dtype:
     """Return the dtype that a Python number has as a tensor."""
-    if isinstance(value, complex):
-        raise MissingError("torch.complex64")
+    missing_if(isinstance(value, complex), "torch.complex64")
     if isinstance(value, (bool, np.bool_)):
         return bool_
     return int64 if isinstance(value, (int, np.integer)) else _Default.dtype

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.kernels.rounding import fused
 from gradcli.kernels.vector_functions import polynomial
-from gradcli.pytorch.messages import MissingError, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]
@@ -81,8 +81,8 @@ class Generator:
         self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, one_by_one: bool = False
     ) -> Array:
         """Return normal numbers: a few one by one, many in blocks of 16."""
-        if n >= _BLOCK and np.dtype(dtype) == np.float16:
-            raise MissingError("torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
+        is_half = n >= _BLOCK and np.dtype(dtype) == np.float16
+        missing_if(is_half, "torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
         if n < _BLOCK or one_by_one:
             return np.array([self._one() * std + mean for _ in range(n)], dtype)
         found = self.uniform(n, dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import named
-from gradcli.pytorch.messages import MissingError, refuse_if, told
+from gradcli.pytorch.messages import missing_if, refuse_if, told
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of
@@ -61,8 +61,7 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     if ord == "fro":
         return _norm(A, 2, dim, keepdim)
-    if ord in ("nuc", 2, -2):
-        raise MissingError(f"torch.linalg.matrix_norm(ord={ord!r})")
+    missing_if(ord in ("nuc", 2, -2), f"torch.linalg.matrix_norm(ord={ord!r})")
     refuse_if(ord not in (1, -1, np.inf, -np.inf), "order of a norm", ord)
     rows, columns = (axis_of(d, A.dim()) for d in dim)
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)

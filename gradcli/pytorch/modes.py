@@ -63,14 +63,11 @@ class no_grad(_Switch):
         return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
-        super().__init__(grad=False)
+        super().__init__(grad=isinstance(self, enable_grad))
 
 
 class enable_grad(no_grad):
     """Record again."""
-
-    def __init__(self) -> None:
-        _Switch.__init__(self, grad=True)
 
 
 class inference_mode(no_grad):

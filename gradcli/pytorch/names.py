@@ -18,7 +18,6 @@ from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.refusals import check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
@@ -61,6 +60,7 @@ def methods(*names: str) -> Callable[[Any], None]:
 
     def register(made: Any) -> None:
         for name in names:
+            # A function for each, so that Python's errors say its name.
             own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
             own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
             method(name)(own)
@@ -88,7 +88,7 @@ def _called(made: F, name: str) -> F:
 # What is found by its name
 
 
-def _named(name: str, module: str) -> Callable[..., Any] | None:
+def row_named(name: str, module: str) -> Callable[..., Any] | None:
     """Return a function that is a row of the vocabulary, or is defined in one line, where PyTorch has the name."""
     build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
     if build is None or name not in pytorch_names()[module]:
@@ -106,22 +106,18 @@ def function_named(name: str) -> Callable[..., Any] | None:
     if name not in pytorch_names()["torch"]:
         return None
     found = vars(Tensor).get(name) or method_named(name)
-    found = found if callable(found) else _named(name, "torch")
+    found = found if callable(found) else row_named(name, "torch")
     return found and with_out(found, name)
-
-
-def functional_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch.nn.functional` that is found by its name."""
-    return _named(name, "torch.nn.functional")
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
     """Return a method of tensors that is found by its name: a row, or what is done in place."""
-    found, base = _named(name, "Tensor"), name.removesuffix("_")
-    if found is None and base != name and not name.startswith("_") and (vars(Tensor).get(base) or method_named(base)):
+    found, base = row_named(name, "Tensor"), name.removesuffix("_")
+    made = None if found or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
+    if made is not None:
         from gradcli.pytorch.operations.inplace import in_place
 
-        found = in_place(name)
+        found = in_place(name, made)
     return found
 
 
@@ -178,6 +174,5 @@ def _text(self: Any) -> str:
 def found(kind: Any, values: Any, places: Any) -> Any:
     """Return values and where they were found."""
     indices = of_array(np.asarray(places, np.int64))
-    if Recorder.explains:
-        note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
+    note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
     return kind(values, indices)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.gradnames import edges_shown, grad_name, saved
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.facts import edges_shown, grad_name, saved
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
@@ -161,8 +161,7 @@ class Edge:
 
 def _first(found: Any) -> Any:
     """Return what stands first where a hook has returned several."""
-    if found is not None and not isinstance(found, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
+    refuse_if(found is not None and not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
     return found and found[0]
 
 
@@ -352,8 +351,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         for i, x in enumerate((*operands, out)):
             a = x if isinstance(x, np.ndarray) else x._a
             if i in needed and x is not a:
-                if x._inference:
-                    raise refusal("inference tensor saved")
+                refuse_if(x._inference, "inference tensor saved")
                 step.checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
             # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
             step.kept.append(None if i not in reads else a if i in needed else a.copy("K"))

@@ -132,18 +132,14 @@ class Tensor(metaclass=_Methods):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if self._fn is not None and not wanted:
-            raise refusal("requires_grad of a result")
-        if wanted and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        if self._inference and wanted:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        refuse_if(self._fn is not None and not wanted, "requires_grad of a result")
+        refuse_if(wanted and self._a.dtype.kind != "f", "requires_grad of whole numbers")
+        refuse_if(self._inference and wanted, "requires_grad of an inference tensor")
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         refuse_if(Mode.transforms, "requires_grad_ in a transform")
-        if requires_grad and self._a.dtype.kind != "f":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of whole numbers")
         self.requires_grad = requires_grad
         return self
 
@@ -159,8 +155,7 @@ class Tensor(metaclass=_Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise refusal("kind of a .grad", type(value).__name__)
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
+        refuse_if(value is self, "tensor as its own .grad")
         if value is not None and value._a.dtype != self._a.dtype:
             raise refusal("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
         if value is not None and value._a.shape != self._a.shape:
@@ -173,8 +168,7 @@ class Tensor(metaclass=_Methods):
 
     def retain_grad(self) -> None:
         refuse_if(Mode.transforms, "retain_grad in a transform")
-        if not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        refuse_if(not self.requires_grad, "retain_grad without a gradient")
         if (step := self._step) is not None:
             step.retained = weakref.ref(self)
 
@@ -185,13 +179,11 @@ class Tensor(metaclass=_Methods):
         return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        refuse_if(not self.requires_grad, "hook without a gradient")
         return edge_of(self).hooked("_pres", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
-        if not self.is_leaf or not self.requires_grad:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        refuse_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
         return edge_of(self).hooked("_posts", hook)
 
     def backward(
@@ -203,8 +195,7 @@ class Tensor(metaclass=_Methods):
 
     @property
     def _version(self) -> int:
-        if self._inference:
-            raise RuntimeError("Inference tensors do not track version counter.")
+        refuse_if(self._inference, "version of an inference tensor")
         return self._memory.version
 
     def _is_view(self) -> bool:
@@ -216,11 +207,11 @@ class Tensor(metaclass=_Methods):
     # What Python asks
 
     def item(self) -> Any:
-        if self._a.size != 1:
-            raise RuntimeError(f"a Tensor with {self._a.size} elements cannot be converted to Scalar")
+        refuse_if(self._a.size != 1, "item of several elements", self._a.size)
         return self._number(".item()")
 
     def _number(self, how: str) -> Any:
+        refuse_if(self._a.size != 1, "number of several elements")
         check_unmapped("item of a map", self)
         cut(self, how)
         return self._a.item()
@@ -228,31 +219,24 @@ class Tensor(metaclass=_Methods):
     def __float__(self) -> float:
         if self._a.size == 1 and self.requires_grad:
             warn_once("scalar of what requires grad")
-        return float(self._single("float()"))
+        return float(self._number("float()"))
 
     def __int__(self) -> int:
-        return int(self._single("int()"))
-
-    def _single(self, how: str) -> Any:
-        if self._a.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return self._number(how)
+        return int(self._number("int()"))
 
     def __index__(self) -> int:
-        if self._a.dtype.kind not in "iu" or self._a.size != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
+        refuse_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no whole number")
         return int(self._number("int()"))
 
     def __bool__(self) -> bool:
-        if self._a.size != 1:
-            count = "more than one value" if self._a.size else "no values"
-            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous")
+        refuse_if(
+            self._a.size != 1, "truth of several elements", "more than one value" if self._a.size else "no values"
+        )
         check_unmapped("control flow in a map", self)
         return bool(self._a.item())
 
     def __len__(self) -> int:
-        if self._a.ndim == 1:
-            raise TypeError("len() of a 0-d tensor")
+        refuse_if(self._a.ndim == 1, "length of a number")
         return len(self._a)
 
     def __hash__(self) -> int:
@@ -270,8 +254,7 @@ class Tensor(metaclass=_Methods):
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        if Mode.grad and self.requires_grad and not force:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        refuse_if(Mode.grad and self.requires_grad and not force, "numpy of what requires grad")
         check_unmapped("numbers of a map", self)
         cut(self, ".numpy()")
         return self._a[..., 0]
@@ -290,8 +273,7 @@ class Tensor(metaclass=_Methods):
         return bool((self == element).any().item())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self._step is not None:
-            raise refusal("copy of a result")
+        refuse_if(self._step is not None, "copy of a result")
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         found = new(self._a.copy(), type(self))
@@ -342,8 +324,7 @@ def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
 
 def check_unmapped(why: str, x: Tensor) -> None:
     """Refuse to tell the numbers of a tensor in a `vmap`, which has those of all elements at once."""
-    if x._map <= Mode.maps:
-        raise refusal(why)
+    refuse_if(x._map <= Mode.maps, why)
 
 
 def of_array(values: Array) -> Tensor:
@@ -357,8 +338,7 @@ def axis_of(dim: int, rank: int) -> int:
     Errors: `IndexError` where there is none, in PyTorch's words.
     """
     most = max(rank, 1)
-    if not -most <= dim < most:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})")
+    refuse_if(not -most <= dim < most, "no such axis", -most, most - 1, dim)
     return dim % most
 
 
@@ -374,6 +354,5 @@ def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
     """
     axes = tuple(axis_of(d, rank) for d in dims)
     for axis in axes:
-        if axes.count(axis) > 1:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+        refuse_if(axes.count(axis) > 1, "axis given twice", axis)
     return axes

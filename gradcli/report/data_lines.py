@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 from gradcli.explain.results import Array, Row
-from gradcli.graph.names import element_names
+from gradcli.graph.names import column_names
 
 
 class Data(Protocol):
@@ -51,7 +51,11 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
 def csv_lines(result: Data) -> Iterator[str]:
     """Yield a header, and a row a point."""
     for k, row in enumerate(result.rows()):
-        header = [name for names, array in row for name in _columns(names, array)]
+        header = [
+            name
+            for names, array in row
+            for name in (column_names(names, array.shape) if isinstance(names, str) else names)
+        ]
         cells = [_cell(result, value) for _, array in row for value in array.reshape(-1).tolist()]
         for line in [header, cells] if k == 0 else [cells]:
             buffer = io.StringIO()
@@ -63,22 +67,6 @@ def _cell(result: Data, value: Any) -> str:
     if isinstance(value, str):
         return value
     return repr(float(value)) if isinstance(value, int | float) else result.formula(value)
-
-
-def _columns(names: str | tuple[str, ...], array: Array) -> Sequence[str]:
-    if not isinstance(names, str):
-        return names
-    return [column(names, element) for element in element_names("", array.shape)]
-
-
-def column(name: str, element: str) -> str:
-    """Return the column of an array's element: the index stands behind the variable, what it is of it behind that.
-
-    >>> column("x.jvp", "[0]"), column("x", ""), column("x", "[0]")
-    ('x[0].jvp', 'x', 'x[0]')
-    """
-    stem, point, kind = name.partition(".")
-    return f"{stem}{element}{point}{kind}"
 
 
 def data_lines(result: Data, style: str) -> Iterator[str]:

@@ -74,6 +74,8 @@ class Told(Scene):
     trouble: str = ""
     steps: bool = False  # whether the tables of steps are asked for
     reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
+    kept: dict[str, Any] = field(default_factory=dict)  # the gradients that intermediates kept before
+    shown: dict[str, Any] = field(default_factory=dict)  # the gradients of the page
     notes: Notes = field(default_factory=Notes)
 
     def name(self, x: Any, otherwise: str = "x") -> str:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ class Teller:
         try:
             with _room():
                 told.recorded = recorded(call, told.names, self.script.source)
+                told.kept = {name: g._a.copy() for name, g in told.recorded.kept_gradients().items()}
         except InputError as error:
             told.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
@@ -94,7 +95,7 @@ class Teller:
         """Tell of a call that is done."""
         told = self.waiting.pop(id(call), None)
         if told is None:
-            if self.sums.lines:
+            if self.sums.lines or self.sums.left:
                 self.sums.again(self._place()[1], call)
             self._warn(call)
             return
@@ -110,7 +111,9 @@ class Teller:
                 text = self._page(call, told)
         except Exception as error:
             told.recorded, told.trouble = None, _fault(error)
-            text = self._page(call, told)
+            text = f"not explained: {told.trouble}"
+            with suppress(Exception):
+                text = self._page(call, told)
         self.shown.page(f"line {told.line}: {told.source(told.line)}", text)
 
     def _page(self, call: Call, told: Told) -> str:
@@ -137,10 +140,11 @@ class Teller:
             return
         frame, line = self._place()
         if self._is_wanted(line):
-            from gradcli.script.pages.steps import left_out, optimizers_of, step_lines
+            from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
 
             told = self._told(frame, line)
-            first, *more = step_lines(optimizer, done, lambda p: told.names.get(id(p), "p"))
+            first, *more = step_lines(optimizer, done, name := lambda p: told.names.get(id(p), "p"))
+            more = changed(done, name, self.sums.left) + more
             more += left_out(told.names.tensors, optimizers_of(frame))
             self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
 

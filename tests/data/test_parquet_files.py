@@ -12,7 +12,8 @@ import pytest
 from conftest import HANG, at_most
 from point_files import X0, parquet, read, refused
 
-from gradcli.data.points import open_points, parts
+from gradcli.data.parquet.points import parts
+from gradcli.data.points import open_points
 from gradcli.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from gradcli.data.csv import result as csv_result
 from gradcli.data.points import open_points
-from gradcli.data.result import column_names, create_result
+from gradcli.data.result import create_result
 from gradcli.errors import InputError
+from gradcli.graph.names import column_names
 
 SHAPES = {"x0": (), "x": (2,), "M": (2, 3)}
 ENDINGS = [".csv", ".npz", ".parquet"]
@@ -61,11 +62,11 @@ def test_what_is_written_is_read(ending):
     assert os.listdir() == [f"r{ending}"]
 
 
-def test_arrays_of_one_point_are_repeated_and_of_any_layout(ending):
+def test_arrays_may_be_of_any_layout_and_whole_numbers(ending):
     flipped = np.arange(6.0).reshape(3, 2)[::-1].T
     write(
         f"r{ending}",
-        [{"x": flipped, "x0": np.array([7])}, {"x": np.ones((2, 1)), "x0": np.ones(1)}],
+        [{"x": flipped, "x0": np.broadcast_to(7, 3)}, {"x": np.ones((2, 1)), "x0": np.ones(1)}],
         {"x": (2,), "x0": ()},
     )
     with closing(open_points(f"r{ending}")) as points:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradcli.lang.system import natural
-from gradcli.notation.latex_names import latex_name
+from gradcli.notation.latex_names import LatexNames
 
 NAMES = ["λ", "μ_1", "Δx", "ς", "вес", "変数", "größe", "x\u0302", "नाम", "عدد", "ħ", "x٣", "Å2"]
 
@@ -126,7 +126,7 @@ def test_numbers_in_names_are_compared_as_numbers():
     ],
 )
 def test_names_in_latex(name, latex):
-    assert latex_name(unicodedata.normalize("NFKC", name)) == latex
+    assert LatexNames()(unicodedata.normalize("NFKC", name)) == latex
 
 
 def test_columns_of_a_table_are_aligned(cli):

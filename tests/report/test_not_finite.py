@@ -15,6 +15,12 @@ TOLD = [
     ("y=log(x)", "--at x=0", ["y is -inf", "x.grad is inf"], f"it arises in `log` (log(x)), {VALUE}"),
     ("y=log(x)*0", "--at x=1 --at x=0", ["y is nan", "x.grad is nan"], f"it arises in `log` (log(x)), {VALUE}"),
     ("y=sqrt(x)", "--at x=0", ["x.grad is inf"], f"it arises in `sqrt` (sqrt(x)), {SLOPE}"),
+    (
+        "y=where(x>0, sqrt(x), 0)",
+        "--at x=0",
+        ["x.grad is nan"],
+        f"it arises in `sqrt` (sqrt(x)), {SLOPE}: 0·inf is nan",
+    ),
     ("y=3*(2+log(x)); z=x", "--at x=-1", ["y is nan"], f"it arises in `log` (log(x)), {VALUE}"),
     ("y=where(log(x)<0, 1, x)", "--at x=0", [], ""),
     ("y=[x,2,1/x]*2", "--at x=0", ["y[2] is inf", "x.grad is -inf"], f"it arises in `div` (1/x), {VALUE}"),

@@ -119,6 +119,20 @@ def test_zeros_are_left_out_of_a_sum(cli):
     assert line == "x.grad = -5·5 + 7·9 = 38"
 
 
+@pytest.mark.parametrize(
+    ("system", "told"),
+    [
+        ("y=x[1]**2+x[0]", "∂y/∂x[0] = 1\n∂y/∂x[1] = 2*x[1]\n∂y/∂x[2] = 0\n∂y/∂x[3] = 0\n"),
+        ("y=x[2]**2", "∂y/∂x[2] = 2*x[2]\n"),
+        ("y=sum(floor(x))", "All 4 derivatives are 0.\n"),
+        ("y=x[5]", "∂y/∂x[5] = 1\n\nThe other 5 of 6 derivatives are 0.\n"),
+    ],
+)
+def test_few_zeros_are_listed_and_many_are_counted(cli, system, told):
+    out = cli.done("jacobian", system, "--shape", f"x={6 if '5' in system else 4}").out
+    assert told in out
+
+
 def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
     system = ("y=2*x", "z=y**3", "--at", "x=0.6955")
     told = cli.done("backward", *system)

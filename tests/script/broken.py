@@ -307,10 +307,64 @@ with torch.autograd.set_detect_anomaly(True):
     y.sum().backward()
 """,
     "a gradient of another shape": X + "x.grad = torch.ones(3)\n",
+    "a sum without room": X + "b = torch.zeros(1)\nb += x\nb.sum().backward()\n",
+    "a view of a transpose": "import torch\nx = torch.ones(2, 3, requires_grad=True)\nx.t().view(6).sum().backward()\n",
+    "probabilities that are whole numbers": """\
+import torch
+scores = torch.ones(2, 3, requires_grad=True)
+t = torch.tensor([[0, 1, 0], [1, 0, 0]])
+torch.nn.functional.cross_entropy(scores, t).backward()
+""",
+    "an image of more channels": "import torch\nnet = torch.nn.Conv2d(1, 4, 3)\nnet(torch.ones(2, 3, 8, 8))\n",
+    "a module that has not begun": """\
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        self.layer = torch.nn.Linear(2, 3)
+Net()
+""",
+    "a check in float32": """\
+import torch
+x = torch.tensor([0.3912, -0.6001, -0.3486], requires_grad=True)
+torch.autograd.gradcheck(lambda x: (x**2).sum(), (x,))
+""",
+    "a layer that is given float64": """\
+import torch
+import numpy as np
+net = torch.nn.Linear(2, 1)
+x, y = torch.from_numpy(np.ones((4, 2))), torch.from_numpy(np.ones((4, 1)))
+torch.nn.MSELoss()(net(x), y).backward()
+""",
 }
 
 # Their mend is no change of a line: what to do instead is said in words.
 IN_WORDS = {
+    "a second derivative of what is linear": X
+    + """\
+g, = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
+torch.autograd.grad(g.sum(), x)
+""",
+    "a gradient inside of torch.func": """\
+import torch
+def f(x):
+    x.requires_grad_()
+    return x.sin().sum()
+torch.func.grad(f)(torch.ones(2))
+""",
+    "a Hessian of several numbers": "import torch\ntorch.autograd.functional.hessian(torch.sin, torch.ones(2))\n",
+    "a shape of other numbers": "import torch\ntorch.ones(2, 3).view(4, 2)\n",
+    "a class without a score": """\
+import torch
+torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 3]))
+""",
+    "one sample alone": "import torch\ntorch.nn.BatchNorm1d(4)(torch.ones(1, 4))\n",
+    "a Function that is called": """\
+import torch
+class Square(torch.autograd.Function):
+    def forward(ctx, x):
+        return x**2
+Square()(torch.ones(2))
+""",
     "accuracy as a loss": """\
 import torch
 net = torch.nn.Linear(2, 3)

@@ -241,6 +241,7 @@ def test_own_functions_stand_in_the_chain_with_others(run):
     ("text", "said"),
     [
         ("y = x.sqrt() * 0\ny.sum().backward()\n", "nan: it arises in sqrt (line 3, `y = x.sqrt() * 0`), whose local"),
+        ("y = x.sqrt()*x.sign()\ny.sum().backward()\n", "whose local derivative is not finite there: 0·inf is nan"),
         (
             "h = torch.exp(x + 100)\ny = h / h\ny.sum().backward()\n",
             "in exp (line 3, `h = torch.exp(x + 100)`), whose val",
@@ -289,6 +290,46 @@ def test_the_backward_of_a_leaf_is_v_itself(run):
     assert "x.grad: None → [3, 4]" in out
     (row,) = (json.loads(line) for line in run(X + "x.sum().backward()\n", "-f", "json").out.splitlines())
     assert row["outputs"] == {"y": 3.0}
+
+
+def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run):
+    text = "for k in range(2):\n    x.grad = None\n    (30*x[0] + 40*x[1]).backward()\n"
+    text += "    torch.nn.utils.clip_grad_norm_([x], 1.)\n    opt.step()\n"
+    out = run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + text).out
+    assert out.count("\n  before it, x.grad was scaled by 0.02: [30, 40] → [0.6, 0.8]\n") == 1
+    kept = text.replace("torch.nn", "0 and torch.nn")
+    assert "before it" not in run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + kept).out
+
+
+# What is float32 in the script, and float64 on its page
+
+
+def test_what_only_float64_holds_is_told(run):
+    text = "import torch\nw = torch.tensor([0., 1.], requires_grad=True)\np = torch.softmax(w*200, 0)\n"
+    out = run(text + "(-(p*torch.log(p)).sum()).backward()\n").out
+    assert "note: the numbers above are those of float64; in the script's float32 they come out as below" in out
+    assert "w.grad: None → [nan, nan]" in out
+
+
+def test_where_rounding_is_all_there_is_the_page_says_how_far_it_agrees(run):
+    text = "a, b = (torch.tensor([1/3, 1e9], requires_grad=True) for _ in range(2))\n"
+    text += "(a*(b*0.1 + x - b/10)).sum().backward()\n"
+    assert "holds the above now, as far as float32 has digits." in run(X + text).out
+
+
+def test_gradients_that_are_kept_add_up(run):
+    out = run(X + "y = 2*x\ny.retain_grad()\nz = (y**2).sum()\nz.backward(retain_graph=True)\nz.backward()\n").out
+    assert "y.grad: [4, 8] + [4, 8] → [8, 16]" in out
+
+
+def test_what_adds_up_may_begin_with_nothing(run):
+    out = run(X + "for k in range(3):\n    (k*x).sum().backward()\n")
+    assert "line 4, 2 more times; --all shows them: x.grad adds up to [3, 3]" in out.err
+
+
+def test_a_call_that_failed_adds_nothing(run):
+    out = run(X + "y = x.exp().sum()\nfor k in range(2):\n    y.backward()\n", status=1)
+    assert "line 5, 1 more time; --all shows them\n" in out.err
 
 
 # Layers

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.data.block import Array
 from gradcli.data.columns import Picked
 from gradcli.data.csv.chunks import Rows
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 
 # NumPy takes these for blanks, as the reference parser does not.
 _FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])

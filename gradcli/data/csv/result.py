@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import BinaryIO
 
-from gradcli.data.block import Array
 from gradcli.data.writer import Names, columns_of
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 
 _CELLS = 2**18  # that are text at a time

@@ -15,10 +15,10 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from gradcli.data.block import Array
 from gradcli.data.mistakes import reading, unreadable
 from gradcli.errors import InputError
 from gradcli.files import printable
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape, check_size, size_of
 
 Read = Callable[[int], Array]  # the next so many points, along the last axis

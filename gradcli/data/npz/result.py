@@ -12,8 +12,8 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from gradcli.data.block import Array
 from gradcli.data.writer import Names
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape, size_of
 
 _TYPE = np.dtype("<f8")

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gradcli.data.block import Array
 from gradcli.data.mistakes import needs_pyarrow
 from gradcli.data.writer import Names, columns_of
+from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 
 

@@ -69,14 +69,19 @@ def grouped(axis: int, places: Places, x: Array, join: np.ufunc = np.add) -> tup
     return (*(slice(None),) * axis, distinct), np.asarray(join.reduceat(slices, starts, axis=axis, dtype=x.dtype))
 
 
-def _triangle(keep: Callable[..., Array]) -> Callable[..., Array]:
-    """Return what keeps one triangle of each matrix and fills the other with zeros."""
+def _triangle(op: str, keep: Callable[..., Array]) -> Operation:
+    """Return the row of what keeps one triangle of each matrix and fills the other with zeros."""
 
     def move(diagonal: int, x: Array) -> Array:
         mask = keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)
         return np.where(mask[..., None], x, 0)
 
-    return move
+    return Operation(
+        "move",
+        settings=("diagonal",),
+        move=move,
+        pullback=lambda g, y, diagonal, x: [triangle(op, g, diagonal)],
+    )
 
 
 def same_points(arrays: Sequence[Array]) -> list[Array]:
@@ -144,18 +149,8 @@ ROWS: dict[str, Operation] = {
         move=_put,
         pullback=lambda g, y, axis, places, size, x: [take(g, axis, places)],
     ),
-    "triu": Operation(
-        "move",
-        settings=("diagonal",),
-        move=_triangle(np.triu),
-        pullback=lambda g, y, diagonal, x: [triangle("triu", g, diagonal)],
-    ),
-    "tril": Operation(
-        "move",
-        settings=("diagonal",),
-        move=_triangle(np.tril),
-        pullback=lambda g, y, diagonal, x: [triangle("tril", g, diagonal)],
-    ),
+    "triu": _triangle("triu", np.triu),
+    "tril": _triangle("tril", np.tril),
     "concatenate": Operation(
         "move",
         settings=("axis",),

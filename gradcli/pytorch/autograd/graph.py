@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.gradnames import TABLES
+from gradcli.pytorch.facts import TABLES
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading

@@ -17,7 +17,7 @@ from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
-from gradcli.pytorch.names import functional_named
+from gradcli.pytorch.names import row_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
@@ -70,7 +70,7 @@ _ROWS: dict[str, tuple[Callable[..., Tensor], str]] = {
 def _of_row(name: str) -> Callable[..., Tensor]:
     """Return a function with the settings of a row of the vocabulary, and the signature that PyTorch's has."""
     run, more = _ROWS[name]
-    made = functional_named(name)
+    made = row_named(name, "torch.nn.functional")
     first, *own = signature(ELEMENTWISE.get(name) or FUNCTIONS[name]).parameters.values()
     own += [Parameter(more, Parameter.POSITIONAL_OR_KEYWORD, default=False)] if more else []
     names = [p.name for p in own]
@@ -294,7 +294,7 @@ def __getattr__(name: str) -> Any:
     elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
     else:
-        found = getattr(losses, name, None) if name.endswith(_LOSSES) else functional_named(name)
+        found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, "torch.nn.functional")
     if found is None:
         raise AttributeError(name)
     globals()[name] = found

@@ -13,8 +13,9 @@ from gradcli.graph.construct import call, reduce
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.gradnames import grad_name
+from gradcli.pytorch.facts import grad_name
 from gradcli.pytorch.messages import refusal, refuse_if, warn
+from gradcli.pytorch.nn.table import taken
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
@@ -22,8 +23,6 @@ from gradcli.pytorch.refusals import check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.losses import IGNORED, at_classes
-
-_OLD = ("size_average", "reduce", "reduction")
 
 
 def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
@@ -42,36 +41,32 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     return reduction
 
 
-def _reducing(*places: str, also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
-    """Let a loss have the arguments that say how it is reduced; `places` are all that stand behind its operands.
+def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
+    """Let a loss have the arguments that say how it is reduced, where its module has them.
 
     What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
     `inner` is PyTorch's function in C++, which tells what is no tensor.
     """
 
     def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
-        names = list(inspect.signature(loss).parameters.values())
-        operands = [p.name for p in names if p.default is p.empty and p.name != "how"]
-        is_told = any(p.name == "how" for p in names)
-        defaults = {"reduction": "mean"} | {p.name: p.default for p in names}
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        own = inspect.signature(loss).parameters
+        names = [n for n in own if n != "how"]
+        operands = [n for n in names if own[n].default is own[n].empty]
+        places = dict.fromkeys((*operands, *taken(loss.__name__), *names))
 
         @wraps(loss)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            given = dict(zip((*operands, *places), args, strict=False)) | kwargs
+            given = dict(zip(places, args, strict=False)) | kwargs
             old = given.pop("size_average", None), given.pop("reduce", None)
             reduction = given.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
-                return loss(**given, how=how) if is_told else _one(loss(**given), how)
+                return loss(**given, how=how) if "how" in own else _one(loss(**given), how)
             except AttributeError as error:
                 if inner:
                     check_tensors(loss, inner, [given[x] for x in operands], str(error))
                 raise
 
-        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(n, kind, default=defaults.get(n)) for n in (*operands, *places)]
-        )
         return call
 
     return register
@@ -84,23 +79,23 @@ def _one(loss: Any, how: str) -> Any:
 # Of the difference between numbers
 
 
-@_reducing(*_OLD, "weight")
+@_reducing()
 def mse_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     return _compared("mse_loss", input, target, how, weight)
 
 
-@_reducing(*_OLD, "weight")
+@_reducing()
 def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     return _compared("l1_loss", input, target, how, weight)
 
 
-@_reducing("reduction", "delta", "weight")
+@_reducing()
 def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
     refuse_if(delta <= 0, "delta of a huber loss")
     return _compared("huber_loss", input, target, how, weight, delta=delta)
 
 
-@_reducing(*_OLD, "beta")
+@_reducing()
 def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -> Tensor:
     if not beta:
         return _compared("l1_loss", input, target, how, None)
@@ -136,7 +131,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 # Of probabilities
 
 
-@_reducing("weight", *_OLD)
+@_reducing()
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
     if target._a.dtype != input._a.dtype:
@@ -147,7 +142,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
     return named("binary_cross_entropy", input, target, weight, how)
 
 
-@_reducing("weight", *_OLD, "pos_weight")
+@_reducing()
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
@@ -167,7 +162,7 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-@_reducing(*_OLD, "log_target", also="batchmean", inner="kl_div")
+@_reducing(also="batchmean", inner="kl_div")
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
@@ -181,7 +176,7 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
 # What PyTorch composes itself
 
 
-@_reducing("log_input", "full", "size_average", "eps", "reduce", "reduction")
+@_reducing()
 def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8) -> Any:
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -190,7 +185,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
     return loss
 
 
-@_reducing("full", "eps", "reduction")
+@_reducing()
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
     refuse_if((var._a < 0).any(), "negative variance")
     spread = var.clamp(min=eps)
@@ -198,18 +193,18 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     return loss + 0.5 * np.log(2 * np.pi) if full else loss
 
 
-@_reducing("margin", *_OLD)
+@_reducing()
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0) -> Any:
     far = where(target.ne(1), (margin - input).clamp_min(0), 0.0)
     return far + where(target.ne(-1), input, 0.0)
 
 
-@_reducing("margin", *_OLD)
+@_reducing()
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
     return (-target * (input1 - input2) + margin).clamp_min(0)
 
 
-@_reducing("margin", *_OLD)
+@_reducing()
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
     eps = 1e-12
     products = (input1 * input2).sum(-1)
@@ -218,7 +213,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
 
 
-@_reducing(*_OLD)
+@_reducing()
 def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
     return called(_one((-target * input).exp().log1p(), how), "SoftMarginLossBackward0")
 
@@ -227,7 +222,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
-@_reducing("margin", "p", "eps", "swap", *_OLD)
+@_reducing()
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False,
@@ -240,9 +235,7 @@ def triplet_margin_loss(
 # Of classes
 
 
-@_reducing(
-    "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing", inner="cross_entropy_loss"
-)
+@_reducing(inner="cross_entropy_loss")
 def cross_entropy(
     input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
@@ -274,7 +267,7 @@ def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing:
     return called(whole / samples, "DivBackward1") if how == "mean" else whole
 
 
-@_reducing("weight", "size_average", "ignore_index", "reduce", "reduction", inner="nll_loss_nd")
+@_reducing(inner="nll_loss_nd")
 def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
     return _of_classes(input, target, weight, ignore_index, how)
 

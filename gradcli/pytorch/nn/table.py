@@ -35,6 +35,16 @@ def rows() -> dict[str, Row]:
     return found
 
 
+def taken(function: str) -> list[str]:
+    """Return what the module takes that is but a function of `torch.nn.functional`.
+
+    >>> taken("l1_loss")
+    ['size_average', 'reduce', 'reduction']
+    """
+    row = next(row for row in rows().values() if row.calls == [function])
+    return [word.partition("=")[0] for word in (row.takes or "").split()]
+
+
 def parameters(row: str) -> dict[str, Any]:
     """Return the defaults of arguments by their names.
 

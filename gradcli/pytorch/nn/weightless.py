@@ -9,7 +9,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
-from gradcli.pytorch.nn.table import REQUIRED, rows
+from gradcli.pytorch.nn.table import parameters, rows
 from gradcli.pytorch.refusals import several
 
 
@@ -35,14 +35,10 @@ class _Loss(_Layer):
             self.reduction = reduction_of(*old, self.reduction)
 
 
-def _settings(function: str, is_loss: bool) -> dict[str, Any]:
-    """Return the settings of a module with their defaults: what its function is given behind the operands."""
+def _settings(function: str) -> dict[str, Any]:
+    """Return the settings of a module with their defaults: what its function is given behind the operand."""
     _, *rest = signature(getattr(F, function)).parameters.values()
     found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
-    if is_loss:
-        found = {k: v for k, v in found.items() if v is not REQUIRED}
-    if [*found][-1:] == ["weight"]:  # behind what is of the module's
-        del found["weight"]
     if "return_indices" in found:
         found["ceil_mode"] = found.pop("ceil_mode")  # which a module has last
     return {k: float(str(v.value)) if isinstance(v, Node) else v for k, v in found.items()}
@@ -53,14 +49,12 @@ def __getattr__(name: str) -> type:
     row = rows().get(name)
     if row is None or not row.calls:
         raise AttributeError(name)
-    is_loss = name.endswith("Loss")
-    known = _settings(row.calls[0], is_loss) if row.takes is None else {}
-    base = _Loss if is_loss else _Pool if "stride" in known else _Layer
+    known = _settings(row.calls[0]) if row.takes is None else parameters(row.takes)
+    base = _Loss if row.home == "loss" else _Pool if "stride" in known else _Layer
     made: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
-    if known:
-        made.takes = known
-        made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
-    if row.shows is None and not is_loss:
-        made.shows = " ".join(made.takes).replace("inplace", "inplace?").replace("approximate", "approximate!")
+    made.takes = known
+    made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
+    if row.shows is None and base is not _Loss:
+        made.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
     globals()[name] = made
     return made  # type: ignore[no-any-return]

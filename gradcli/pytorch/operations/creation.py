@@ -15,7 +15,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, warn, warn_once
 from gradcli.pytorch.names import TORCH, function, method, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
@@ -29,8 +29,7 @@ def _values(data: Any, wanted: Any = None) -> Array:
     kinds: set[Any] = set()
     found = np.asarray(_plain(data, kinds))
     kind = found.dtype.kind
-    if kind == "c":
-        raise MissingError("torch.complex64")
+    missing_if(kind == "c", "torch.complex64")
     refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
     for value in found.flat if kind == "O" else ():
         refuse_if(not isinstance(value, Number), "no number", type(value).__name__)

@@ -37,8 +37,11 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     found: list[Any] = []
     axis, name = 0, "AliasBackward0"
     for k in keys:
-        if axis + _width(k) > x.dim():
-            _refuse_more(x, key)
+        if axis + _width(k) > x.dim():  # an index of more axes than there are
+            refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
+            refuse_if(isinstance(key, slice), "slice of a number")
+            refuse_if(key, "place outside", key, 0, 0)
+            raise refusal("index of a number")
         own = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and own[0] == range(x.shape[axis])
         if any(isinstance(p, Places) for p in own):
@@ -48,14 +51,6 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
         found += own
         axis += _width(k)
     return tuple(found), name
-
-
-def _refuse_more(x: Tensor, key: Any) -> None:
-    """Refuse an index of more axes than there are."""
-    refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
-    refuse_if(isinstance(key, slice), "slice of a number")
-    refuse_if(key, "place outside", key, 0, 0)
-    raise refusal("index of a number")
 
 
 def flag(key: Any) -> bool | None:

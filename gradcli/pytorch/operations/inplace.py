@@ -11,14 +11,12 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
-from gradcli.pytorch.calls import called, in_order, tensor_like
-from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import MissingError, refusal, refuse_if, typename
+from gradcli.pytorch.calls import called, in_order
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
-from gradcli.pytorch.operations.creation import in_memory
 from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
 from gradcli.pytorch.operations.views import rebase, shape_of
 from gradcli.pytorch.recipes import common_shape
@@ -125,7 +123,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 # All numbers replaced
 
 
-def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
+def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
     check(x)
     other = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
@@ -148,7 +146,7 @@ def _replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
 
 @method("copy_")
 def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    return _replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
+    return replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
 
 
 @method("fill_")
@@ -156,16 +154,10 @@ def fill(x: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     rank = value.dim() if isinstance(value, Tensor) else 0
     refuse_if(rank, "fill with an array", rank)
-    return _replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
+    return replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
-method("zero_")(lambda self: _replaced(self, 0, "zero_", "ZeroBackward0"))
-
-
-def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
-    """Fill a tensor with numbers that were drawn, in the order in which its elements stand in memory."""
-    name = f"{capitals(how)}Backward{2 if how in ('random_', 'bernoulli_') else 0}"
-    return _replaced(x, new(in_memory(np.asarray(numbers).reshape(-1), x._a)), how, name)
+method("zero_")(lambda self: replaced(self, 0, "zero_", "ZeroBackward0"))
 
 
 # Elements and parts replaced
@@ -173,8 +165,8 @@ def refilled(x: Tensor, numbers: Any, how: str) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
-    if not isinstance(value, Tensor | int | float | np.integer | np.bool_):
-        raise TypeError(f"can't assign a {typename(value)} to a torch.{self.dtype.tensor}")
+    is_number = isinstance(value, Tensor | int | float | np.integer | np.bool_)
+    refuse_if(not is_number, "kind of what is assigned", typename(value), self.dtype.tensor)
     if key is False:
         return
     if (chosen := flag(key)) is not None:
@@ -227,30 +219,23 @@ Tensor.__setitem__ = setitem
 # What a method without the underscore does out of place
 
 
-def in_place(name: str) -> Callable[..., Tensor] | None:
-    """Return the method that does in place what a method without the underscore does out of place."""
-    made = getattr(Tensor, name.removesuffix("_"), None)
-    return made and _changing(name, made)
-
-
 _OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
 
 
-def _changing(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
+def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return the method that does in place what another does out of place."""
+
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
         return change(self, lambda x: numbered(made(x, *given, **settings)), name)
 
-    def operate(self: Tensor, other: Any) -> Tensor:
-        return call(self, other) if tensor_like(other) else NotImplemented
-
     call.__name__ = name
-    return operate if name.startswith("__") else call
+    return operators.operator(call) if name.startswith("__") else call
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "or", "xor"):
-    setattr(Tensor, f"__i{_name}__", _changing(f"__i{_name}__", operators.OPERATORS[_name]))
+    setattr(Tensor, f"__i{_name}__", in_place(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
 def numbered(found: Tensor) -> Tensor:
@@ -283,8 +268,7 @@ def turned(self: Tensor, *args: Any, op: str) -> Tensor:
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
     refuse_if(self.requires_grad, "resized leaf")
-    if not self.is_contiguous() or math.prod(shape) > self.numel():
-        raise MissingError("resize_(…) to more elements")
+    missing_if(not self.is_contiguous() or math.prod(shape) > self.numel(), "resize_(…) to more elements")
     self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
     return self
 
@@ -294,8 +278,8 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
     refuse_if(Mode.grad and own, "out requires grad", name)
     found: Any = compute()
-    if not isinstance(found, Tensor) or not isinstance(out, Tensor):
-        raise MissingError(f"{name}(out=…) of several tensors")
+    is_one = isinstance(found, Tensor) and isinstance(out, Tensor)
+    missing_if(not is_one, f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     _write(out, found._a, name, False)

@@ -158,7 +158,7 @@ def bitwise_not(self: Tensor) -> Tensor:
 # The operators
 
 
-def _operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
+def operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
     return lambda self, other: made(self, other) if tensor_like(other) else otherwise
 
 
@@ -181,10 +181,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "rshift": _bitwise("rshift", np.right_shift),
 }
 for _name, _made in OPERATORS.items():
-    method(f"__{_name}__")(_operator(_made))
+    method(f"__{_name}__")(operator(_made))
 
 
-_eq, _ne = _operator(_ROWS["eq"]), _operator(_ROWS["ne"], True)
+_eq, _ne = operator(_ROWS["eq"]), operator(_ROWS["ne"], True)
 method("__eq__")(lambda self, other: _eq(self, as_tensor(other) if isinstance(other, np.ndarray) else other))
 method("__ne__")(_ne)
 method("__rtruediv__")(lambda self, other: self.reciprocal() * other)

@@ -11,8 +11,8 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
-from gradcli.pytorch.gradnames import capitals
-from gradcli.pytorch.messages import MissingError, refuse_if
+from gradcli.pytorch.facts import capitals
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.names import found, function, method, return_type
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
@@ -54,10 +54,6 @@ def _masked(x: Tensor, mask: Tensor) -> Array:
     return numbers[own]
 
 
-def _of_line(x: Tensor, index: Tensor) -> Array:
-    return checked_places(index._a[..., 0], x.numel())
-
-
 # Put there
 
 
@@ -90,8 +86,7 @@ def _corner(src: Any, index: Tensor) -> Any:
 def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
-    if reduce is not None:
-        raise MissingError("scatter(reduce=…)", "did you mean `scatter_add`?")
+    missing_if(reduce is not None, "scatter(reduce=…)", "did you mean `scatter_add`?")
     return _filled(input, _each(input, dim, index), _corner(value if src is None else src, index), "scatter")
 
 
@@ -105,7 +100,7 @@ def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> 
 _BOTH: dict[str, Callable[..., Tensor]] = {
     "index_select": lambda input, dim, index: taken(input, _slices(input, dim, index), "index_select"),
     "gather": lambda input, dim, index: taken(input, _each(input, dim, index), "gather"),
-    "take": lambda input, index: taken(input, _of_line(input, index), "take_flat"),
+    "take": lambda input, index: taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat"),
     "masked_select": lambda input, mask: taken(input, _masked(input, mask), "masked_select"),
     "scatter": _scatter,
     "scatter_add": lambda input, dim, index, src: _added(
@@ -162,11 +157,8 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Any, int]:
 
 def _along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
     """Return the elements at places along an axis."""
-    where: list[Any] = list(np.indices(order.shape, sparse=True))
-    if where:
-        where[at] = order
-        order = np.ravel_multi_index(np.broadcast_arrays(*where), tuple(input.shape))
-    return taken(input, order, op, name)
+    places = np.take_along_axis(numbers_of(input), order, at) if input.dim() else order
+    return taken(input, places, op, name)
 
 
 _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthvalue")
@@ -184,7 +176,7 @@ method("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array
 @method("topk")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     order, at = _order(input, dim, largest)
-    refuse_if(not 0 <= k <= (input.shape[at] if input.dim() else 1), "count of topk")
+    refuse_if(not 0 <= k <= (input.shape or (1,))[at], "count of topk")
     order = np.take(order, range(k), axis=at) if input.dim() else order
     return found(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
 
@@ -192,7 +184,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @method("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
-    refuse_if(not 1 <= k <= (input.shape[at] if input.dim() else 1), "number of kthvalue", at)
+    refuse_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
     order = np.take(order, [k - 1], axis=at)
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim:

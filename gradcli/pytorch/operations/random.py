@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import int64
+from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH, function, method, methods
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
-from gradcli.pytorch.operations.inplace import refilled
+from gradcli.pytorch.operations.inplace import replaced
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.
@@ -135,7 +136,9 @@ _FILLED: dict[str, Callable[..., Any]] = {
 
 @methods(*_FILLED)
 def filled(self: Tensor, *args: Any, generator: Generator | None = None, op: str, **kwargs: Any) -> Tensor:
-    return refilled(self, _FILLED[op](self, generator or DEFAULT, *args, **kwargs), op)
+    numbers = np.asarray(_FILLED[op](self, generator or DEFAULT, *args, **kwargs)).reshape(-1)
+    name = f"{capitals(op)}Backward{2 if op in ('random_', 'bernoulli_') else 0}"
+    return replaced(self, new(in_memory(numbers, self._a)), op, name)
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:

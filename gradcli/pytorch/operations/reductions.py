@@ -14,10 +14,10 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import MissingError, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import found, method, methods, return_type
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.record import Recorder, apply
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
@@ -82,8 +82,7 @@ def spread(
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
     refuse_if(not x.is_floating_point(), "whole numbers in linalg", "linalg.vector_norm", x.dtype.word)
-    if p == "nuc":
-        raise MissingError("Tensor.norm(p='nuc')")
+    missing_if(p == "nuc", "Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())
     return _over("norm", x, axes, keepdim, lambda n: _norm(n, p, axes), settings=(p,))
@@ -153,8 +152,7 @@ def extreme(
         return pointwise(f"{op}imum", input, other)
     is_median = op == "median"
     refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
-    if is_median and dim is None and not input.numel():
-        raise MissingError("torch.median(…) of no elements")
+    missing_if(is_median and dim is None and not input.numel(), "torch.median(…) of no elements")
     _refuse_empty(op, input, dim)
     names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]
     if dim is None:
@@ -179,6 +177,5 @@ def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis
     whole = dim is None or not input.dim()
     found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
     places = of_array(np.asarray(found, np.int64))
-    if Recorder.explains:
-        note_lost(places, (input,), op)
+    note_lost(places, (input,), op)
     return places

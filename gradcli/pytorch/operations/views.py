@@ -14,7 +14,7 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
-from gradcli.pytorch.messages import MissingError, refuse_if, told, warn, warn_once
+from gradcli.pytorch.messages import missing_if, refuse_if, told, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
@@ -76,8 +76,7 @@ def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
-    if sizes and not isinstance(sizes[0], int | tuple | list | Tensor):
-        raise MissingError("Tensor.view(dtype)")
+    missing_if(sizes and not isinstance(sizes[0], int | tuple | list | Tensor), "Tensor.view(dtype)")
     shape, is_view = _shaped(self, sizes)
     refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")

@@ -29,6 +29,13 @@ class Size(NamedTuple):
     height: float
     ports: tuple[float, ...] = ()
 
+    @classmethod
+    def of(cls, width: float, height: float, ports: list[float]) -> Size:
+        """Return the size of a box at least so wide; where it is wider than its ports, they share the rest."""
+        if ports and sum(ports) < width:
+            ports = [p + (width - sum(ports)) / len(ports) for p in ports]
+        return cls(max(width, sum(ports)), height, tuple(ports))
+
 
 class Place(NamedTuple):
     """Where a box is: its left and upper corner, and for each arrow the left end of what is said of it."""

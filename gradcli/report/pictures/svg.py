@@ -54,10 +54,8 @@ class _Lines(NamedTuple):
         """Return what the box takes."""
         ports = [max([24.0, *(cells(t) * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
         own = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
-        if ports and sum(ports) < own:
-            ports = [p + (own - sum(ports)) / len(ports) for p in ports]
         height = self.head + (len(self.value) + len(self.adjoint)) * _LINE + 10
-        return Size(max(own, sum(ports)), height, tuple(ports))
+        return Size.of(own, height, ports)
 
 
 def render(picture: Picture, digits: int | None) -> str:

@@ -101,9 +101,7 @@ class _Drawing:
     def size(self, k: int) -> Size:
         ports = [max(20.0, 0.8 * line.letters * _CELL) if line else 20.0 for line in self.ports[k]]
         own = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
-        if ports and sum(ports) < own:
-            ports = [p + (own - sum(ports)) / len(ports) for p in ports]
-        return Size(max(own, sum(ports)), self.head(k) + sum(map(_height, self.bodies[k])) + _PAD, tuple(ports))
+        return Size.of(own, self.head(k) + sum(map(_height, self.bodies[k])) + _PAD, ports)
 
     def head(self, k: int) -> float:
         """Return the height of what is said at the arrows into a box."""

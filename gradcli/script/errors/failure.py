@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
-from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.source import Change, Place, Text
 from gradcli.script.naming import names_of
 from gradcli.script.scene import Scene
 
@@ -28,23 +29,28 @@ class Answer:
 
 @dataclass
 class Failure(Scene):
-    """Where an error arose, and its message."""
+    """Where an error arose, and its message; `begin` and `end` are those of the expression, as far as known."""
 
     frame: Any
     message: str
+    begin: Place
+    end: Place
 
     @classmethod
     def of(cls, error: BaseException, script: Script) -> Failure | None:
         """Return where an error arose: the innermost place in a file that is the user's."""
-        found = None
-        for frame, number in traceback.walk_tb(error.__traceback__):
+        found, tb = None, error.__traceback__
+        for (frame, number), place in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
             if file == script.name or (beside and not module.startswith("gradcli.")):
-                found, line = frame, Line(number)
+                found, line, span = frame, Line(number), place
                 line.file = file
-        return None if found is None else cls(script, line, names_of(found), found, str(error))
+        if found is None:
+            return None
+        begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
+        return cls(script, line, names_of(found), found, str(error), begin, end)
 
     def value(self, node: ast.AST | None) -> Any:
         """Return the value of an expression that only looks something up; None of another one."""

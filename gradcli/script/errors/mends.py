@@ -264,3 +264,11 @@ def more_returned(at: Failure, name: str, wanted: str, given: str) -> list[Chang
         comma = "," * at.main.of(node).endswith(",")
         return at.main.edited([(end(node), end(node), more.removeprefix(comma))]) if more else []
     return []
+
+
+# Modules
+
+
+def begun(text: Text) -> list[Change]:
+    """Let a module begin as each does, before it is given its first part."""
+    return text.replaced(text.statement, "super().__init__()", text.of(text.statement))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from types import MethodType
 from typing import Any
 
+from gradcli.pytorch.names import pytorch_names
+from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, N, called, end, owner_of, parts
+from gradcli.script.errors.source import Change, N, called, end, owner_of, parts, start
 from gradcli.script.errors.threads import Threads, lost
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
-    """Return the parts of some kinds of what the statement at the line computes itself."""
-    statement = at.text.statement
-    return parts(getattr(statement, "test", None) or getattr(statement, "iter", None) or statement, *kinds)
+    """Return the parts of some kinds of the expression that failed, in the statement at the line."""
+    found = parts(at.text.statement, *kinds)
+    return [n for n in found if at.begin <= start(n) and end(n) <= at.end]
 
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
@@ -86,6 +89,53 @@ probabilities = partial(_loss, "probabilities, torch.sigmoid(…)", 0, "torch.si
 real_target = partial(_loss, "real numbers", 1, ".float()")
 
 
+def from_0(at: Failure, *_: str) -> list[Change]:
+    """Count the classes of a target from 0, where a script counts them from 1."""
+    for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
+        scores, target = map(at.value, call.args[:2])
+        are = hasattr(scores, "grad_fn") and hasattr(target, "grad_fn")
+        if are and int(target.min()) == 1 and int(target.max()) == scores.shape[min(1, scores.dim() - 1)]:
+            return at.text.edited(edits.behind(call.args[1], " - 1"))
+    return []
+
+
+def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
+    """Return what is said of a name that PyTorch has in another module."""
+    homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
+    for node in [n for n in _own(at, ast.Attribute) if n.attr == name and homes]:
+        new = f"{homes[0]}.{name}"
+        return Answer(f"PyTorch has no {module}.{name}.", f"it is {new}", at.text.edited(edits.instead(node, new)))
+    return None
+
+
+def overcalled(at: Failure) -> Answer | None:
+    """Return what is said of a value that a script calls: x.shape()."""
+    for call in _own(at, ast.Call):
+        value, code = at.value(call.func), at.text.of(call.func)
+        if (
+            isinstance(call.func, ast.Attribute)
+            and not callable(value)
+            and hasattr(at.value(call.func.value), "grad_fn")
+        ):
+            new = f"[{at.text.of(call.args[0])}]" if call.args else ""
+            change = at.text.edited([(end(call.func), end(call), new)])
+            return Answer(
+                f"{code} is a value, not a method.", f"read it, without {'()' if not new else 'a call'}", change
+            )
+    return None
+
+
+def uncalled(at: Failure) -> Answer | None:
+    """Return what is said of a method that a script forgot to call: z = y.sum."""
+    for node in _own(at, ast.Name, ast.Attribute):
+        if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
+            made = next((n for n in Flow(at.text).of_name(node)), node)
+            code = at.text.of(made)
+            reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
+            return Answer(reason, "call it", at.text.on(made.lineno).edited(edits.behind(made, "()")))
+    return None
+
+
 def whole(at: Failure) -> list[Change]:
     """Make whole numbers of the targets of a loss."""
     calls = [c for c in parts(at.text.statement, ast.Call) if len(c.args) > 1]
@@ -142,11 +192,9 @@ def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
 def matrices(at: Failure, *sizes: str) -> Answer:
     """Return what is said of matrices that do not fit: of a layer, or of a product."""
     rows, given, wanted, columns = map(int, sizes)
-    for call in [c for c in parts(at.main.tree, ast.Call) if called(c) == "Linear"]:
-        if [getattr(a, "value", None) for a in call.args[:2]] == [wanted, columns]:
-            reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
-            changes = at.main.edited(edits.instead(call.args[0], str(given)))
-            return Answer(reason, "as many inputs as there are numbers", changes)
+    if changes := _layer(at, "Linear", given, wanted, columns):
+        reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
+        return Answer(reason, "as many inputs as there are numbers", changes)
     reason = (
         f"each number of the product sums over a row of the left matrix, of {given}, and a column of the right one, "
         f"of {wanted}: they are to be as many."
@@ -156,6 +204,34 @@ def matrices(at: Failure, *sizes: str) -> Answer:
         changes = at.text.edited(edits.behind(factors[turned[0]], ".T"))
         return Answer(reason, "the transposed matrix fits", changes)
     return Answer(reason, "matrices of shapes n x k and k x m")
+
+
+def channels(at: Failure, wanted: str, given: str) -> Answer:
+    """Return what is said of a convolution of an image that has other channels."""
+    reason = f"a layer of {wanted} channels is given {given}: images are (channels, height, width), or a batch of such."
+    return Answer(reason, "as many channels as the image has", _layer(at, "Conv", int(given), int(wanted)))
+
+
+def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:
+    """Let the one layer of some sizes take as many numbers as it is given."""
+    calls = [c for c in parts(at.main.tree, ast.Call) if called(c).startswith(kind)]
+    found = [c for c in calls if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
+    return at.main.edited(edits.instead(found[0].args[0], str(given))) if found else []
+
+
+def reshaped(at: Failure) -> list[Change]:
+    """Let numbers be copied where they have to be, for the shape that is wanted."""
+    views = [c.func for c in _own(at, ast.Call) if called(c) == "view"]
+    return at.text.edited([(edits.dot(f), end(f), ".reshape") for f in views if isinstance(f, ast.Attribute)])
+
+
+def doubled(at: Failure) -> list[Change]:
+    """Let gradcheck have its inputs in float64."""
+    for call in [c for c in _own(at, ast.Call) if called(c) == "gradcheck" and len(c.args) > 1]:
+        given = call.args[1].elts if isinstance(call.args[1], ast.Tuple | ast.List) else call.args[1:2]
+        tensors = [x for x in given if hasattr(at.value(x), "grad_fn")]
+        return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])
+    return []
 
 
 def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:

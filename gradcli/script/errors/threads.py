@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 from gradcli.pytorch import torch
@@ -21,6 +20,7 @@ _BACK = {
     *("LongTensor", "new_tensor"),
 }
 _MODULES = ("np", "numpy", "math")
+_PROBABLE = ("softmax", "log_softmax", "sigmoid", "detach", "exp")  # what leaves the largest the largest
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
 
@@ -51,6 +51,15 @@ class Threads:
     def has(self, name: str) -> bool:
         """Tell whether something of a name stands on the way."""
         return any(self.text.of(n) == name for e in self.way for n in ast.walk(e))
+
+    def is_of_constant_gradient(self, at: Failure) -> bool:
+        """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
+        names = [
+            n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", None) is False
+        ]
+        made = [g for n in names if (given := self.text.assigned(n.id)) for g in parts(given[1], ast.Call)]
+        recorded = [g for g in made if called(g) == "grad" and any(k.arg == "create_graph" for k in g.keywords)]
+        return bool(recorded) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
@@ -161,10 +170,15 @@ def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]
     if loss is None:
         return []
     for call in text.calls("argmax", "max"):
-        found = [n for n in ast.walk(text.operand(call) or call) if len(_shape(at, n)) == 2]  # what softmax is given
-        for scores, label in product(found[:1], ast.walk(loss[1])):
-            if _shape(at, label) == _shape(at, scores)[:1] and at.value(label)._detached is None:
-                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}.long())"
+        scores: ast.AST = text.operand(call) or call
+        while isinstance(scores, ast.Call) and called(scores) in _PROBABLE:
+            scores = text.operand(scores) or ast.Pass()
+        known = _shape(at, scores)  # unless they are computed in the line
+        for label in ast.walk(loss[1]):
+            x, own = at.value(label), _shape(at, label)
+            if len(own) == 1 and (not known or own == known[:-1]) and x._detached is None:
+                whole = ".long()" * (x.dtype != torch.int64)
+                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}{whole})"
                 return text.edited(edits.instead(loss[1], new))
     return []
 

@@ -49,7 +49,7 @@ def _answered(error: BaseException, at: Failure) -> Answer | None:
     tell = None if subjects is None else getattr(kinds, error.kind.replace(" ", "_"), None)  # type: ignore[attr-defined]
     if tell is not None:
         return tell(at, *subjects)  # type: ignore[no-any-return]
-    known = ((re.search(pattern, at.message), row) for pattern, row in _answers().items())
+    known = ((re.search(pattern, at.message, re.DOTALL), row) for pattern, row in _answers().items())
     return next((_told(at, row, *match.groups()) for match, row in known if match), None)
 
 

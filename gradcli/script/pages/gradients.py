@@ -17,6 +17,7 @@ from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
 
 _MANY = 2  # leaves whose .grad is told one by one
+ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
 SHOWN = 36  # elements of an array that is written out
 
 
@@ -51,17 +52,12 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     """Yield what each leaf's `.grad` was, and what it is."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
-    if (
-        explained
-        and not call.changes
-        and len(leaves) > _MANY
-        and all(b is None and a is not None for _, b, _, a, _ in leaves)
-    ):
-        yield "Each .grad was None before, and holds the above now."
+    first = all(b is None and a is not None for _, b, _, a, _ in leaves)
+    if explained and first and not call.changes and len(leaves) > _MANY and (far := distance(call, told)) < ROUNDING:
+        yield f"Each .grad was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
-    for name, before, own, after, line in sorted(
-        leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0
-    ):
+    leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)
+    for name, before, own, after, line in leaves:
         if after is not None:
             held = "None" if before is None else array_words(before)
             held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
@@ -69,8 +65,27 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
             yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.changes:
             yield f"∂/∂{name}: {array_words(own._a)}"
+    for name, g in {} if told.recorded is None else told.recorded.kept_gradients().items():
+        if name in told.kept:
+            before = told.kept[name]
+            yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
+
+
+def distance(call: Call, told: Told) -> float:
+    """Return how far the gradients of a page, in float64, are from the script's, as a share of the largest of these.
+
+    It is 0 where nobody sees it, and infinite where they are not finite at the same places.
+    """
+    own = {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
+    found = [(told.shown[name], g) for name, g in own.items() if name in told.shown]
+    largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in found]
+    if all(np.allclose(a, b, 0, 1e-5 * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
+        return 0.0 if found else np.inf
+    if not any(largest) or not all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in found):
+        return np.inf
+    return float(max(np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max(initial=0) for a, b in found) / max(largest))
 
 
 def not_kept(call: Call, told: Told) -> Iterator[str]:
@@ -127,4 +142,7 @@ def _arose(call: Call, told: Told) -> str:
     found = first or step
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
     what = "value" if first is not None and first is not step else "local derivative"
-    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there"
+    g, *passed = (getattr(a, "_a", a) for a in (call.passing[0], *call.passing[1]) if a is not None)
+    hidden = found is step and not step.is_own and (g == 0).any() and any(np.isnan(a).any() for a in passed)
+    where = told.code(found.line).rstrip(",")
+    return f"it arises in {op} ({where}), whose {what} is not finite there{': 0·inf is nan' * bool(hidden)}"

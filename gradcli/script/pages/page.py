@@ -19,7 +19,7 @@ from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import bar
 from gradcli.pytorch.backward import Call
-from gradcli.script.pages.gradients import accumulated, hooks, not_finite, not_kept, unreached
+from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
 from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
 
@@ -35,6 +35,9 @@ def page(call: Call, told: Told) -> Page:
         except InputError as error:
             told.trouble = error.message
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
+    if told.shown and not call.changes and distance(call, told) >= ROUNDING:
+        own = str(call.leaves[0][0].dtype).removeprefix("torch.")
+        notes.append(f"note: the numbers above are those of float64; in the script's {own} they come out as below")
     notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble)]
@@ -54,6 +57,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
+        told.shown = {told.name(x): own._a[..., 0].astype(float) for x, _, own, _ in call.leaves}
         return functions_page(call, recorded, told.notes)
     keep = {recorded.graph.names[name] for name in recorded.retained}
     found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
@@ -65,6 +69,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         return Page((_long(recorded, graph, found),))
     wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
+    told.shown = result.points[0].grad
     (whole,) = backward_pages(result, Choice())
     sections = [s for s in whole.sections if not _is_elsewhere(s)]
     if found:

@@ -585,3 +585,20 @@ for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, n
     y = table(torch.tensor([[0, 1], [3, 3]]))
     y.sum().backward()
     print(table, y, table.weight, table.weight.grad)
+# --- states and groups that an optimizer does not take
+net = nn.Linear(2, 2)
+adam = torch.optim.Adam(net.parameters())
+others = (torch.optim.Adam([net.weight]), torch.optim.Adam([{"params": [p]} for p in net.parameters()]))
+for state in (adam, {}, *(o.state_dict() for o in others)):
+    try:
+        adam.load_state_dict(state)
+    except Exception as error:
+        print(type(error).__name__, error)
+torch.optim.SGD([{"params": {net.weight}}], lr=0.1)
+# --- modules that are not one another, and losses by places
+print(isinstance(nn.Dropout2d(), nn.Dropout), isinstance(nn.Conv2d(1, 1, 1), nn.Conv1d))
+print(isinstance(nn.ConvTranspose2d(1, 1, 1), nn.ConvTranspose1d), nn.Conv2d.__module__, nn.Softplus.__module__)
+a, b, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [1.0, 1.0]]), torch.arange(4.0).view(2, 2)
+print(nn.functional.mse_loss(a, b, None, None, "mean", w), nn.functional.huber_loss(a, b, "sum", 0.5, w))
+print(nn.functional.cross_entropy(a, torch.tensor([0, 1]), None, None, -100, None, "none", 0.1))
+print(nn.functional.triplet_margin_loss(a, b, w, 1.0, 2.0, 1e-6, True, None, None, "sum"))

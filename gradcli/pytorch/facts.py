@@ -1,4 +1,4 @@
-"""What PyTorch calls the `grad_fn` of each operation, which tensors it keeps for the backward, …: `steps.txt`."""
+"""Facts about PyTorch's operations, in tables: what their steps are called and keep, what refuses whole numbers, …."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _tables() -> dict[str, dict[str, str]]:
     """Return the tables by name: what stands before the colon, by each word behind it."""
     found = {}
-    for paragraph in Path(__file__).with_name("steps.txt").read_text("utf-8").split("\n\n"):
+    for paragraph in Path(__file__).with_name("facts.txt").read_text("utf-8").split("\n\n"):
         name, *lines = [line for line in paragraph.strip().splitlines() if line[0] != "#"]
         rows = [line.rpartition(": ") for line in lines]
         found[name] = {word: key for key, _, words in rows for word in words.split()}
