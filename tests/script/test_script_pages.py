@@ -292,6 +292,15 @@ def test_the_backward_of_a_leaf_is_v_itself(run):
     assert row["outputs"] == {"y": 3.0}
 
 
+def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run):
+    text = "for k in range(2):\n    x.grad = None\n    (30*x[0] + 40*x[1]).backward()\n"
+    text += "    torch.nn.utils.clip_grad_norm_([x], 1.)\n    opt.step()\n"
+    out = run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + text).out
+    assert out.count("\n  before it, x.grad was scaled by 0.02: [30, 40] → [0.6, 0.8]\n") == 1
+    kept = text.replace("torch.nn", "0 and torch.nn")
+    assert "before it" not in run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + kept).out
+
+
 # What is float32 in the script, and float64 on its page
 
 
