@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import Number
-from gradcli.pytorch.messages import refusal, refuse_if, typename
+from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -19,8 +19,7 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
         if not isinstance(given, Tensor) and (
             not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
         ):
-            kind = typename(given)
-            raise TypeError(f"{name}(): argument '{parameter}' (position {i + 1}) must be Tensor, not {kind}")
+            raise refusal("no tensor", name, parameter, i + 1, builtin_name(given))
 
 
 def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:

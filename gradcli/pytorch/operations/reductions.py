@@ -17,7 +17,7 @@ from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import found, method, methods, return_type
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.record import Recorder, apply
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
@@ -177,6 +177,5 @@ def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis
     whole = dim is None or not input.dim()
     found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
     places = of_array(np.asarray(found, np.int64))
-    if Recorder.explains:
-        note_lost(places, (input,), op)
+    note_lost(places, (input,), op)
     return places

@@ -558,6 +558,16 @@ for table in (nn.Embedding(5, 3, max_norm=1), nn.Embedding(5, 3, max_norm=1.0, n
     y = table(torch.tensor([[0, 1], [3, 3]]))
     y.sum().backward()
     print(table, y, table.weight, table.weight.grad)
+# --- states and groups that an optimizer does not take
+net = nn.Linear(2, 2)
+adam = torch.optim.Adam(net.parameters())
+others = (torch.optim.Adam([net.weight]), torch.optim.Adam([{"params": [p]} for p in net.parameters()]))
+for state in (adam, {}, *(o.state_dict() for o in others)):
+    try:
+        adam.load_state_dict(state)
+    except Exception as error:
+        print(type(error).__name__, error)
+torch.optim.SGD([{"params": {net.weight}}], lr=0.1)
 # --- modules that are not one another, and losses by places
 print(isinstance(nn.Dropout2d(), nn.Dropout), isinstance(nn.Conv2d(1, 1, 1), nn.Conv1d))
 print(isinstance(nn.ConvTranspose2d(1, 1, 1), nn.ConvTranspose1d), nn.Conv2d.__module__, nn.Softplus.__module__)
