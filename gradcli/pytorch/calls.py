@@ -20,7 +20,7 @@ from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.facts import TABLES, grad_name
-from gradcli.pytorch.messages import missing_if, refuse_if, typename, warn_once
+from gradcli.pytorch.messages import builtin_name, missing_if, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes, listed
@@ -41,7 +41,7 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
         place = 1 if value is None else 2
-        raise TypeError(f"{op}(): argument 'other' (position {place}) must be Tensor, not {typename(value)}")
+        raise refusal("no tensor", op, "other", place, builtin_name(value))
     return np.array([value], dtype.numpy)
 
 
@@ -168,7 +168,7 @@ class Parameters:
         settings = Given((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
         is_list = args and isinstance(args[0], list) and self.kinds[self.places[0]] == "Node"
         if is_list or (args and not operands):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
+            raise refusal("no tensor", name, "input", 1, builtin_name(args[0]))
         self.check(name, len(args), given)
 
         def make(*nodes: Node) -> Node:
@@ -225,7 +225,7 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
     refuse_if(name == "roll" and not first.dim() and len(settings) > 2, "axes of a number to roll")
-    refuse_if(name in _ALONG and not ({"dim", "axis"} & set(kwargs) or len(args) > 1), "no axis", name)
+    refuse_if(name in _ALONG and "axis" not in dict(settings), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = partial(call, "identity")
     else:

@@ -56,6 +56,14 @@ def typename(x: Any) -> str:
     return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
 
 
+def builtin_name(x: Any) -> str:
+    """Return what Python's C API calls the type of something: methods and functions of PyTorch's are built in."""
+    own = type(x)
+    if own.__name__ in ("function", "method") and x.__module__.startswith("gradcli."):
+        return "builtin_function_or_method"
+    return own.__name__ if own.__flags__ & 1 << 9 and own.__module__ != "torch" else typename(own)  # made by Python
+
+
 def warn(name: str, *values: Any) -> None:
     """Warn, at the line of the script that is running."""
     frame, level = sys._getframe(1), 2

@@ -18,7 +18,6 @@ from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.refusals import check_pair, check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
@@ -182,6 +181,5 @@ def _text(self: Any) -> str:
 def found(kind: Any, values: Any, places: Any) -> Any:
     """Return values and where they were found."""
     indices = of_array(np.asarray(places, np.int64))
-    if Recorder.explains:
-        note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
+    note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
     return kind(values, indices)

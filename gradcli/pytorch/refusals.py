@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import Number
-from gradcli.pytorch.messages import refusal, refuse_if, typename
+from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -19,18 +19,13 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
         if not isinstance(given, Tensor) and (
             not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
         ):
-            raise _no_tensor(name, parameter, i, given)
+            raise refusal("no tensor", name, parameter, i + 1, builtin_name(given))
 
 
 def check_pair(name: str, args: Sequence[Any]) -> None:
     """Refuse a number where PyTorch takes two tensors."""
     for i, (given, parameter) in enumerate(zip(args, ("input", "other"), strict=False)):
-        if not isinstance(given, Tensor):
-            raise _no_tensor(name, parameter, i, given)
-
-
-def _no_tensor(name: str, parameter: str, place: int, given: Any) -> TypeError:
-    return TypeError(f"{name}(): argument '{parameter}' (position {place + 1}) must be Tensor, not {typename(given)}")
+        refuse_if(not isinstance(given, Tensor), "no tensor", name, parameter, i + 1, builtin_name(given))
 
 
 def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:

@@ -218,6 +218,7 @@ def run(script: Script) -> Ending:
         except (MissingError, KeyboardInterrupt, BrokenPipeError):
             raise
         except BaseException as error:
+            _reworded(error)
             return Ending(1, error, None if sys.excepthook is hook else sys.excepthook)
     return Ending(0)
 
@@ -241,6 +242,22 @@ def _status(error: SystemExit) -> int:
         return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)
     return 1
+
+
+# Methods of tensors that PyTorch has written in Python.
+_OF_PYTHON = {"backward", "norm", "register_hook", "register_post_accumulate_grad_hook", "split", "unflatten", "unique"}
+
+
+def _reworded(error: BaseException) -> None:
+    """Let Python's own words of a method, or of a shape, be those that it has where PyTorch wrote them in C++."""
+    made = getattr(error, "obj", None)
+    if type(error) is AttributeError and isinstance(made, types.FunctionType) and made.__name__ not in _OF_PYTHON:
+        if made.__module__.startswith(
+            ("gradcli.pytorch.tensor", "gradcli.pytorch.names", "gradcli.pytorch.operations")
+        ):
+            error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
+    elif type(error) is TypeError and error.args == ("'Size' object is not callable",):
+        error.args = ("'torch.Size' object is not callable",)
 
 
 def traceback_text(error: BaseException) -> str:

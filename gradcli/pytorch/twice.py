@@ -24,8 +24,9 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     arrays = [None if x is None else x._a for x in given]
     found: list[Tensor] = []
     for k, own in enumerate(step.pull.again(arrays)):
-        if step.pull.passed[k] in step.pull.inputs:  # as it came
-            found.append(given[step.pull.inputs.index(step.pull.passed[k])])
+        node = step.pull.passed[k]
+        if node in step.pull.inputs and not _is_tied(step, step.pull.active[k], node):  # as it came
+            found.append(given[step.pull.inputs.index(node)])
             continue
         name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
@@ -36,14 +37,19 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     return found
 
 
+def _is_tied(step: Step, i: int, node: Node) -> bool:
+    """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
+    is_power = i == 0 and step.recipe.op.startswith("pow") and node.op != "const"  # whose last factor is x**0
+    return is_power or step.name().removesuffix("Backward0") in TABLES["tied"]
+
+
 def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     """Return what computes one of the gradients that a step passes on: its name, its places, the active ones, how."""
     pull, key = step.pull, (step.name(), k)
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
-    is_power = i == 0 and step.recipe.op.startswith("pow") and node.op != "const"  # whose factor PyTorch takes to the 0
-    tied = i if is_power or step.name().removesuffix("Backward0") in TABLES["tied"] else -1
+    tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
     inputs = [pull.inputs[p] for p in places]

@@ -339,6 +339,19 @@ torch.nn.MSELoss()(net(x), y).backward()
 
 # Their mend is no change of a line: what to do instead is said in words.
 IN_WORDS = {
+    "a second derivative of what is linear": X
+    + """\
+g, = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
+torch.autograd.grad(g.sum(), x)
+""",
+    "a gradient inside of torch.func": """\
+import torch
+def f(x):
+    x.requires_grad_()
+    return x.sin().sum()
+torch.func.grad(f)(torch.ones(2))
+""",
+    "a Hessian of several numbers": "import torch\ntorch.autograd.functional.hessian(torch.sin, torch.ones(2))\n",
     "a shape of other numbers": "import torch\ntorch.ones(2, 3).view(4, 2)\n",
     "a class without a score": """\
 import torch

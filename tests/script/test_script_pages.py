@@ -292,6 +292,15 @@ def test_the_backward_of_a_leaf_is_v_itself(run):
     assert row["outputs"] == {"y": 3.0}
 
 
+def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run):
+    text = "for k in range(2):\n    x.grad = None\n    (30*x[0] + 40*x[1]).backward()\n"
+    text += "    torch.nn.utils.clip_grad_norm_([x], 1.)\n    opt.step()\n"
+    out = run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + text).out
+    assert out.count("\n  before it, x.grad was scaled by 0.02: [30, 40] → [0.6, 0.8]\n") == 1
+    kept = text.replace("torch.nn", "0 and torch.nn")
+    assert "before it" not in run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + kept).out
+
+
 # What is float32 in the script, and float64 on its page
 
 
@@ -310,7 +319,9 @@ def test_where_rounding_is_all_there_is_the_page_says_how_far_it_agrees(run):
 
 def test_gradients_that_are_kept_add_up(run):
     out = run(X + "y = 2*x\ny.retain_grad()\nz = (y**2).sum()\nz.backward(retain_graph=True)\nz.backward()\n").out
+    assert "y.grad: None → [4, 8], kept by y.retain_grad()\n" in out
     assert "y.grad: [4, 8] + [4, 8] → [8, 16]" in out
+    assert "comes before backward" not in out
 
 
 def test_what_adds_up_may_begin_with_nothing(run):

@@ -17,7 +17,7 @@ from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import found, method, methods, return_type
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.record import Recorder, apply
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 
@@ -182,6 +182,5 @@ def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis
     if whole and keepdim:
         found = np.reshape(found, (1,) * input.dim())
     places = of_array(np.asarray(found, np.int64))
-    if Recorder.explains:
-        note_lost(places, (input,), op)
+    note_lost(places, (input,), op)
     return places

@@ -32,6 +32,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
+        refuse_if(isinstance(group["params"], set), "parameters in a set")
         given = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         names = [p[0] for p in given if isinstance(p, tuple)]
         own = [p[1] if isinstance(p, tuple) else p for p in given]
@@ -88,10 +89,13 @@ class Optimizer:
         return {"state": {numbers[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        listed = self._parameters()
+        listed, own, groups = self._parameters(), self.param_groups, state_dict.copy()["param_groups"]
+        refuse_if(len(own) != len(groups), "count of groups")
+        sizes = [[len(g["params"]) for g in part] for part in (own, groups)]
+        refuse_if(sizes[0] != sizes[1], "sizes of groups")
         self.state.update({listed[i]: dict(s) for i, s in state_dict["state"].items()})
-        for own, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
-            own.update(_settings_of(given))
+        for group, given in zip(own, groups, strict=True):
+            group.update(_settings_of(given))
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

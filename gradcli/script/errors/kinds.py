@@ -58,6 +58,10 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
 def no_root(at: Failure, y: Any) -> Answer:
     """Return what is said of an output without a gradient."""
     name, threads = at.name(y, "the output"), Threads(at.text)
+    if y._detached is None and threads.is_of_constant_gradient(at):
+        reason = f"{name} comes from a gradient that is the same wherever it is taken, as that of what is linear: "
+        zeros = "zeros for it, torch.zeros_like(x); requires_grad tells whether there is more"
+        return Answer(f"{reason}it has no history, and its own gradient is 0.", zeros)
     if cuts := [c for c in (y._detached, *threads.cuts()) if c is not None]:
         return lost(at, name, cuts[0], threads)
     if changes := threads.gradient_recorded():

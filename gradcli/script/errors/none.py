@@ -65,6 +65,12 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
         by = f" at {at.where(line)}" if line else ""
         reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
         return Answer(reason, "look at it before that", updates.moved(text.on(line), at.line) or asked)
+    uncalled = [s.value for s in parts(text.tree, ast.Expr) if getattr(s.value, "attr", "") == "backward"]
+    if swept is None and uncalled:
+        changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
+        return Answer(
+            f"{reason}{at.code(uncalled[0].lineno)} names the method, and does not call it.", "call it", changes
+        )
     if swept is None:
         below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
         changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))

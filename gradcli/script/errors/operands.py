@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from types import MethodType
 from typing import Any
 
+from gradcli.pytorch.names import pytorch_names
+from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
@@ -84,6 +87,53 @@ flat_target = partial(_loss, "one class for each sample", 1, ".flatten()")
 shaped_target = partial(_loss, "the target in the input's shape", 1, ".reshape({}.shape)")
 probabilities = partial(_loss, "probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
 real_target = partial(_loss, "real numbers", 1, ".float()")
+
+
+def from_0(at: Failure, *_: str) -> list[Change]:
+    """Count the classes of a target from 0, where a script counts them from 1."""
+    for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
+        scores, target = map(at.value, call.args[:2])
+        are = hasattr(scores, "grad_fn") and hasattr(target, "grad_fn")
+        if are and int(target.min()) == 1 and int(target.max()) == scores.shape[min(1, scores.dim() - 1)]:
+            return at.text.edited(edits.behind(call.args[1], " - 1"))
+    return []
+
+
+def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
+    """Return what is said of a name that PyTorch has in another module."""
+    homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
+    for node in [n for n in _own(at, ast.Attribute) if n.attr == name and homes]:
+        new = f"{homes[0]}.{name}"
+        return Answer(f"PyTorch has no {module}.{name}.", f"it is {new}", at.text.edited(edits.instead(node, new)))
+    return None
+
+
+def overcalled(at: Failure) -> Answer | None:
+    """Return what is said of a value that a script calls: x.shape()."""
+    for call in _own(at, ast.Call):
+        value, code = at.value(call.func), at.text.of(call.func)
+        if (
+            isinstance(call.func, ast.Attribute)
+            and not callable(value)
+            and hasattr(at.value(call.func.value), "grad_fn")
+        ):
+            new = f"[{at.text.of(call.args[0])}]" if call.args else ""
+            change = at.text.edited([(end(call.func), end(call), new)])
+            return Answer(
+                f"{code} is a value, not a method.", f"read it, without {'()' if not new else 'a call'}", change
+            )
+    return None
+
+
+def uncalled(at: Failure) -> Answer | None:
+    """Return what is said of a method that a script forgot to call: z = y.sum."""
+    for node in _own(at, ast.Name, ast.Attribute):
+        if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
+            made = next((n for n in Flow(at.text).of_name(node)), node)
+            code = at.text.of(made)
+            reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
+            return Answer(reason, "call it", at.text.on(made.lineno).edited(edits.behind(made, "()")))
+    return None
 
 
 def whole(at: Failure) -> list[Change]:

@@ -52,6 +52,15 @@ class Threads:
         """Tell whether something of a name stands on the way."""
         return any(self.text.of(n) == name for e in self.way for n in ast.walk(e))
 
+    def is_of_constant_gradient(self, at: Failure) -> bool:
+        """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
+        names = [
+            n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", None) is False
+        ]
+        made = [g for n in names if (given := self.text.assigned(n.id)) for g in parts(given[1], ast.Call)]
+        recorded = [g for g in made if called(g) == "grad" and any(k.arg == "create_graph" for k in g.keywords)]
+        return bool(recorded) and not self.gradient_recorded()
+
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
         backwards = [c for c in parts(self.text.tree, ast.Call) if called(c) == "backward"][:1]

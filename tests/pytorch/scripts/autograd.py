@@ -458,6 +458,12 @@ for f in (
     with torch.autograd.graph.saved_tensors_hooks(shown("pack"), shown("unpack")):
         z = f()
     z.sum().backward()
+# --- gradients of constant slopes that have a history
+import torch.nn.functional as F
+for f in (lambda x: x**1, F.hardshrink, F.softshrink, F.hardswish, lambda x: F.threshold(x, 0.0, 0.0), nn.PReLU()):
+    x = torch.tensor([-1.0, 0.75, 2.0], requires_grad=True)
+    g, = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    print(g, torch.autograd.grad(g.sum(), x))
 # --- derivatives as long as there are any
 x = torch.tensor([0.5, 1.0], requires_grad=True)
 for f in (torch.sin, torch.tanh, torch.relu, lambda x: x**2, lambda x: (x - 1) ** 3, lambda x: 3 * x**2 + 2 * x):
