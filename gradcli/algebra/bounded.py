@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
-import select
 import signal
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, Generic, NamedTuple, TypeVar
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
-_LENGTH = 8  # bytes that tell how long a message is
 _PATIENCE = 3  # times what a child may compute, by the clock: other processes take their part
 
 Question = TypeVar("Question")
@@ -22,13 +19,11 @@ Result = TypeVar("Result")
 Report = Callable[[Result], None]
 
 
-@dataclass(frozen=True)
-class _Child:
-    """A child process, and the ends of the pipes to it and from it."""
+class _Child(NamedTuple):
+    """A child process, and the connection to it."""
 
     process: int
-    questions: int
-    answers: int
+    pipe: Connection[Any, Any]
 
 
 class Bounded(Generic[Question, Result]):
@@ -67,15 +62,16 @@ class Bounded(Generic[Question, Result]):
             until = time.monotonic() + _PATIENCE * self.seconds
             if self._child is None:
                 self._child, self._fresh = _started(self.work, self.seconds), True
-            with suppress(BrokenPipeError):  # it has ended, which its answer tells
-                _send(self._child.questions, pickle.dumps(question))
-            found, ending = _received(self._child.answers, until)
+            with suppress(OSError):  # it has ended, which its answer tells
+                self._child.pipe.send(question)
+            found: Result | None
+            found, ending = _received(self._child.pipe, until)
             if ending == "done":
                 self._fresh = False
-                return pickle.loads(found) if found else None
+                return found
             signalled = -self._stop()
             if ending == "late" or signalled == signal.SIGPROF or self._fresh:
-                return pickle.loads(found) if found else None
+                return found
             # It ended by itself, maybe for memory that former questions took: one of its own gets all of it.
 
     def _stop(self) -> int:
@@ -83,8 +79,7 @@ class Bounded(Generic[Question, Result]):
         if self._child is None:
             return 0
         child, self._child = self._child, None
-        os.close(child.questions)
-        os.close(child.answers)
+        child.pipe.close()
         with suppress(ProcessLookupError):
             os.kill(child.process, signal.SIGKILL)
         return os.waitstatus_to_exitcode(os.waitpid(child.process, 0)[1])
@@ -92,30 +87,31 @@ class Bounded(Generic[Question, Result]):
 
 def _started(work: Callable[[Question, Report[Result]], None], seconds: float) -> _Child:
     """Return a new child, whose questions take so many seconds."""
-    asked, questions = os.pipe()
-    answers, answered = os.pipe()
+    ours, theirs = Pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child computes with Python alone
         process = os.fork()
     if process == 0:
-        os.close(questions)
-        os.close(answers)
-        _serve(asked, answered, work, seconds)
-    os.close(asked)
-    os.close(answered)
-    return _Child(process, questions, answers)
+        ours.close()
+        _serve(theirs, work, seconds)
+    theirs.close()
+    return _Child(process, ours)
 
 
-def _serve(asked: int, answered: int, work: Callable[[Question, Report[Result]], None], seconds: float) -> None:
-    """Answer the questions in the child, which ends here when its parent has no more, or is gone."""
+def _serve(pipe: Connection[Any, Any], work: Callable[[Question, Report[Result]], None], seconds: float) -> None:
+    """Answer the questions in the child, which ends here when its parent has no more, or is gone.
+
+    A report is sent in a tuple; None follows the last one.
+    """
     try:
         _limit_memory()
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        while message := _message(asked):
+        while True:
+            question = pipe.recv()
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            work(pickle.loads(message), lambda result: _send(answered, pickle.dumps(result)))
+            work(question, lambda result: pipe.send((result,)))
             signal.setitimer(signal.ITIMER_PROF, 0)
-            _send(answered, b"")
+            pipe.send(None)
     finally:
         os._exit(0)  # no traceback of the child's, and nothing of the parent's is flushed twice
 
@@ -131,35 +127,15 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
-def _send(pipe: int, message: bytes) -> None:
-    data = len(message).to_bytes(_LENGTH, "little") + message
-    while data:
-        data = data[os.write(pipe, data) :]
-
-
-def _message(pipe: int) -> bytes:
-    """Return the next message; nothing where the pipe is closed."""
-    data, size = b"", _LENGTH
-    while len(data) < size:
-        part = os.read(pipe, size - len(data))
-        if not part:
-            return b""
-        data += part
-        if len(data) == size == _LENGTH:
-            size += int.from_bytes(data, "little")
-    return data[_LENGTH:]
-
-
-def _received(pipe: int, until: float) -> tuple[bytes, str]:
-    """Return the last message before the empty one, and whether that came: `done`, or else `late`, or `ended`."""
-    data, found = b"", b""
-    while select.select([pipe], [], [], max(0, until - time.monotonic()))[0]:
-        part = os.read(pipe, 2**20)
-        if not part:
+def _received(pipe: Connection[Any, Any], until: float) -> tuple[Any, str]:
+    """Return the last report before the end of them, and whether that came: `done`, or else `late`, or `ended`."""
+    found = None
+    while pipe.poll(max(0, until - time.monotonic())):
+        try:
+            told = pipe.recv()
+        except (EOFError, OSError):
             return found, "ended"
-        data += part
-        while len(data) >= _LENGTH and len(data) >= _LENGTH + (size := int.from_bytes(data[:_LENGTH], "little")):
-            if not size:
-                return found, "done"
-            found, data = data[_LENGTH : _LENGTH + size], data[_LENGTH + size :]
+        if told is None:
+            return found, "done"
+        (found,) = told
     return found, "late"

@@ -5,7 +5,7 @@ reads on may begin with
 
 - `tensor`, `record`, `recipes`: a tensor, the step that made it, and what a step computes and passes on;
 - `backward`, `autograd`, `autograd/function`: the sweep over the steps, how it is called, and a script's own steps;
-- `calls`, `names`: how a name finds its row in the vocabulary, or in `operations`.
+- `names`, `calls`: how a name finds its row in the vocabulary, or what is in `operations`, and how that is called.
 
 `operations` has what is more than a row; `autograd`, `func`, `nn`, `optim`, `utils`, `linalg` are PyTorch's modules of
 these names.  Facts about PyTorch stand in tables: what it calls each step and keeps for it in `facts.txt`, what it says

@@ -114,7 +114,7 @@ class Call:
             if (found := hook(g)) is not None:
                 _check_returned(hook, g, found)
                 self.changes.append(Change(edge, hook, g, found))
-                g = found
+                g = found if self.create else Make.tensor(found._a)
         if edge.retained is not None and (x := edge.retained()) is not None:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
@@ -155,7 +155,7 @@ class Call:
                 changed = zip(step.edges, given, found, strict=True)
                 self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 given = found
-        return given
+        return [p if p is None or self.create else Make.tensor(p._a) for p in given]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`; what flows into a view that was made under no_grad is lost."""

@@ -67,7 +67,7 @@ def cut_all(data: Any, how: str) -> Cut | None:
 
 def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
     """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
-    for x in operands:
+    for x in operands if Recorder.explains else ():
         if isinstance(x, np.ndarray):
             continue
         if x._detached is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import Any
 
@@ -30,10 +31,7 @@ TORCH.update(
         "dtype": dtype,
         "is_inference_mode_enabled": lambda: modes.Mode.inference,
         "set_printoptions": set_printoptions,
-        "pi": 3.141592653589793,
-        "e": 2.718281828459045,
-        "inf": float("inf"),
-        "nan": float("nan"),
+        **{name: getattr(math, name) for name in ("pi", "e", "inf", "nan")},
         "strided": strided,
         "contiguous_format": "torch.contiguous_format",
         "preserve_format": "torch.preserve_format",

@@ -31,7 +31,7 @@ def document(pages: str) -> str:
     if foreign:
         declared = [rf"\DeclareUnicodeCharacter{{{ord(c):04X}}}{{\texttt{{U+{ord(c):04X}}}}}" for c in foreign]
         lines += [r"\ifdefined\DeclareUnicodeCharacter", *declared, r"\fi"]
-    stretch = r"\emergencystretch=4em"  # formulas among words are long words
+    stretch = r"\raggedright"  # formulas among words are long words
     return "\n".join([*lines, stretch, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from gradcli.wrapping import page_width, wrapped
 
 _MOST = 120  # columns of a page
+_PAPER = 80  # characters of a line on paper
 _PRINTED = 10**7  # characters of what a script prints that a document holds
 
 
@@ -98,7 +99,9 @@ class Document(Printed):
         self.text(text)
 
     def words(self, lines: Sequence[str]) -> None:
-        """Add lines as they stand."""
+        """Add lines as they stand; paper is no wider than it is."""
+        if self.style == "latex":
+            lines = [part for line in lines for part in wrapped(line, _PAPER, "    ")]
         self.text(self._fenced("text", "\n".join(lines)))
 
     def text(self, text: str) -> None:
@@ -109,7 +112,7 @@ class Document(Printed):
 
     def failed(self, text: str) -> None:
         """Add an error, and what was said of it."""
-        self.words([text])
+        self.words(text.splitlines())
 
     def whole(self) -> str:
         """Return the document."""

@@ -95,7 +95,7 @@ class Teller:
         """Tell of a call that is done."""
         told = self.waiting.pop(id(call), None)
         if told is None:
-            if self.sums.lines:
+            if self.sums.lines or self.sums.left:
                 self.sums.again(self._place()[1], call)
             self._warn(call)
             return
@@ -140,10 +140,11 @@ class Teller:
             return
         frame, line = self._place()
         if self._is_wanted(line):
-            from gradcli.script.pages.steps import left_out, optimizers_of, step_lines
+            from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
 
             told = self._told(frame, line)
-            first, *more = step_lines(optimizer, done, lambda p: told.names.get(id(p), "p"))
+            first, *more = step_lines(optimizer, done, name := lambda p: told.names.get(id(p), "p"))
+            more = changed(done, name, self.sums.left) + more
             more += left_out(told.names.tensors, optimizers_of(frame))
             self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
 

@@ -129,6 +129,14 @@ def test_words_of_a_latex_document_are_latex(cli, script):
     assert "→" not in out
 
 
+def test_an_error_is_no_wider_than_paper(cli, script):
+    text = "import torch\ny = torch.tensor(2., requires_grad=True).exp()\n" + 2 * "y.backward()\n"
+    out = cli("run", "-f", "latex", script(text)).out
+    told = out.partition("RuntimeError")[2]
+    assert "more: gradcli explain retain-graph" in told
+    assert max(map(len, told.splitlines())) <= 80
+
+
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 ERRORS = {
     "second": (

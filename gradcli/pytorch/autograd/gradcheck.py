@@ -37,6 +37,9 @@ def gradcheck(
     for i in (i for i in wanted if given[i].dtype.name != "float64"):
         warn("gradcheck in low precision", i)
     refuse_if(not wanted, "gradcheck of no input")
+    for i in wanted:
+        if given[i]._a.dtype != np.float64:
+            warn("gradcheck of another dtype", i)
     with enable_grad():
         outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
     xs = tuple(given[i] for i in wanted)

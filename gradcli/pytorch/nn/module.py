@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.messages import missing, missing_if, refuse_if, typename
+from gradcli.pytorch.messages import missing, missing_if, refuse_if, told, typename
 from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
@@ -21,7 +21,7 @@ class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
         refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
         found._requires = requires_grad
         return found
@@ -89,7 +89,7 @@ class Module:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
-        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=set())
+        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=[])
 
     def _holder(self, name: str) -> Any:
         """Return which dictionary has a name; it is empty where none has."""
@@ -145,7 +145,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         self._buffers[name] = tensor
         if not persistent:
-            self.__dict__["_transient"].add(name)
+            self.__dict__["_transient"].append(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         refuse_if(module is not None and not isinstance(module, Module), "no module", typename(module))
@@ -245,15 +245,11 @@ class Module:
         ]
         for name, value in [(n, v) for n, v in state_dict.items() if n in own]:
             if own[name].shape != value.shape:
-                lines.append(
-                    f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the shape in "
-                    f"current model is {own[name].shape}."
-                )
+                lines.append(told("size of what is loaded", name, value.shape, own[name].shape))
                 continue
             own[name]._a[...] = value._a
             own[name]._memory.version += 1
-        if lines:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(lines))
+        refuse_if(lines, "errors in loading", type(self).__name__, "\n\t".join(lines))
         return _IncompatibleKeys(absent, unexpected)
 
     # What is done to all of it

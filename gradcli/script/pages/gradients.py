@@ -56,9 +56,8 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     if explained and first and not call.changes and len(leaves) > _MANY and (far := distance(call, told)) < ROUNDING:
         yield f"Each .grad was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
-    for name, before, own, after, line in sorted(
-        leaves, key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0
-    ):
+    leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)
+    for name, before, own, after, line in leaves:
         if after is not None:
             held = "None" if before is None else array_words(before)
             held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""

@@ -38,6 +38,24 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     return found
 
 
+def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
+    """Return which gradients are not what `backward` has `left`, as those that were clipped."""
+    found = [(name(p), left[id(p)], p._grad._a) for p, _, _ in done if id(p) in left]
+    found = [(n, old, new) for n, old, new in found if not np.array_equal(old, new)]
+    if not found:
+        return []
+    old, new = (
+        np.concatenate([a.reshape(-1).astype(float) for a in own]) for own in list(zip(*found, strict=True))[1:]
+    )
+    share = np.linalg.norm(new) / (np.linalg.norm(old) or 1)
+    how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
+    names = (
+        in_words([f"{n}.grad" for n, _, _ in found]) if len(found) <= _NAMES else f".grad of {len(found)} parameters"
+    )
+    numbers = f": {_text(old)} → {_text(new)}" if len(found) == 1 and old.size <= _FEW else ""
+    return [f"before it, {names} {'was' if len(found) == 1 else 'were'} {how}{numbers}"]
+
+
 def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
     """Return which leaves have a gradient, and no optimizer changes them."""
     known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}

@@ -24,20 +24,22 @@ class Sums:
     """
 
     lines: dict[int, dict[int, tuple[str, Any]]] = field(default_factory=dict)
+    left: dict[int, Any] = field(default_factory=dict)  # what the last call left in `.grad`, if it was a line's first
     added: set[int] = field(default_factory=set)  # the lines whose calls have added to what the first one left
 
     def first(self, told: Told, call: Call) -> None:
         """Take down what `.grad` is after the first call at a line."""
         if not call.returns:
-            self.lines[told.line] = {
-                id(x): (told.name(x), after._a.copy()) for x, _, _, after in call.leaves if after is not None
-            }
+            found = {id(x): (told.name(x), after._a.copy()) for x, _, _, after in call.leaves if after is not None}
+            self.lines[told.line] = found
+            self.left |= {x: value for x, (_, value) in found.items()}
 
     def again(self, line: int, call: Call) -> None:
         """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
         last = self.lines.pop(line, {})
         kept = {}
         for x, before, _, after in call.leaves:
+            self.left.pop(id(x), None)
             name, left = last.get(id(x), ("", None))
             if before is not None and after is not None and np.array_equal(before, left):
                 kept[id(x)] = name, after._a.copy()
