@@ -338,6 +338,8 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     out._inference |= x._inference
     if not Mode.grad and x.requires_grad:
         out._made = "no_grad"
+    elif x._made and Mode.grad:
+        out._made = f"of {x._made.removeprefix('of ')}"
 
 
 def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:

@@ -49,7 +49,8 @@ def backward(
 
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+    only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")

@@ -147,8 +147,9 @@ class Embedding(_Layer):
         if self.padding_idx is not None:
             refuse_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
-        self.weight = init.normal_(self._empty(rows, self.embedding_dim))
-        if self.padding_idx is not None:
+        own = self._buffers.pop("_weight", self.__dict__.pop("_weight", None))
+        self.weight = init.normal_(self._empty(rows, self.embedding_dim)) if own is None else Parameter(own)
+        if self.padding_idx is not None and own is None:
             self.weight._a[self.padding_idx] = 0
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.views import _reshaped
 from gradcli.pytorch.tensor import Tensor
 
@@ -67,6 +68,8 @@ class Watched:
         self.into = [None] * len(args)
         found = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
         self.wanted = sum(a is not own for a, own in zip(args, found, strict=True))
+        if self.wanted:  # no gradient flows to the others
+            self.into = [zeros_like(a.detach()) if isinstance(a, Tensor) else None for a in args]
         return found
 
     def _at_input(self, i: int, g: Tensor) -> Any:

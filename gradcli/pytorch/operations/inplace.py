@@ -33,10 +33,15 @@ def check(x: Tensor) -> None:
     if base is None:
         refuse_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._made == "no_grad":
-        raise refusal("view of no_grad changed in place")
+        raise refusal("view of no_grad changed in place", "A view was")
     elif x._made:
-        number, name, *own = x._made.split()
-        place = f"{number} of {name}"
+        *of, name = x._made.removesuffix(" own").split()
+        own, place = x._made.endswith(" own"), f"{of[0]} of {name}"
+        if of[0] == "of" and x._step is not None:
+            place = f"0 of {x._step.name().partition('Backward')[0]}"
+        refuse_if(
+            name == "no_grad", "view of no_grad changed in place", f"Output {place} is a view of a view which was"
+        )
         raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
     elif base._fn is None:
         raise refusal("view of a leaf changed in place")

@@ -252,3 +252,25 @@ filled(lambda c: c[0].fill_(5))
 filled(lambda c: c.masked_fill_(c > 1, 0))
 filled(lambda c: c.add_(1))
 filled(lambda c: c.copy_(torch.zeros(2, 2)))
+# --- views of views that are not to be changed in place, and hooks of several inputs
+class M(nn.Module):
+    def forward(self,*a): return sum(x for x in a if isinstance(x,torch.Tensor))
+m=M(); m.register_full_backward_hook(lambda m,gi,go: print(gi,go))
+a=torch.ones(2,requires_grad=True)
+m(torch.ones(2), a).sum().backward()
+m(a, torch.ones(2,dtype=torch.float64), 3, torch.tensor([True,False])).sum().backward()
+def told(make):
+    try: print(make())
+    except Exception as error: print(error)
+for f in (lambda v: v[0].view(-1), lambda v: v[0][1:], lambda v: v[0].unsqueeze(0), lambda v: v[0].t(), lambda v: v[0].view(-1)[1:], lambda v: v[0], lambda v: v[0][0]):
+    x=torch.arange(6.).view(2,3).requires_grad_().clone(); told(lambda: f(x.unbind()).mul_(2)); x=torch.arange(6.).view(2,3).requires_grad_().clone(); told(lambda: f(x.split(1)[0]).mul_(2) is None)
+class I(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx,x): return x.view(-1)
+    @staticmethod
+    def backward(ctx,g): return g.view(2,3)
+x=torch.ones(2,3,requires_grad=True)*1
+told(lambda: I.apply(x)[1:].mul_(2)); told(lambda: I.apply(x).view(3,2).mul_(2)); told(lambda: I.apply(x).mul_(2))
+with torch.no_grad(): y=x.view(-1)
+told(lambda: y[1:].mul_(2)); told(lambda: y.mul_(2))
+print(torch.autograd.grad((a*a).sum(), a, None, True, False, True, True), torch.autograd.grad((a*a).sum(), a, only_inputs=True))

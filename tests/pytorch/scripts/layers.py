@@ -602,3 +602,9 @@ a, b, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [1.0
 print(nn.functional.mse_loss(a, b, None, None, "mean", w), nn.functional.huber_loss(a, b, "sum", 0.5, w))
 print(nn.functional.cross_entropy(a, torch.tensor([0, 1]), None, None, -100, None, "none", 0.1))
 print(nn.functional.triplet_margin_loss(a, b, w, 1.0, 2.0, 1e-6, True, None, None, "sum"))
+# --- a table that shares its numbers
+layer = nn.Linear(4, 6, bias=False)
+table = nn.Embedding(6, 4, 2, _weight=layer.weight)
+print(table, table.weight is layer.weight, table.weight.data_ptr() == layer.weight.data_ptr())
+table(torch.tensor([0, 2])).sum().backward()
+print(table.weight.grad, layer.weight.grad, list(table.state_dict()))
