@@ -266,6 +266,22 @@ with tempfile.TemporaryDirectory() as d:
     print(other, other.again is other[0], other.own, other.device, other.training)
     x = torch.ones(1, 2)
     print(other[3](other[1](other[0](x))).equal(net[3](net[1](net[0](x)))), other[0].weight.requires_grad)
+# --- steps by the squares of gradients
+for kind in (torch.optim.Adagrad, torch.optim.Adadelta):
+    for own in ({}, {"lr": 0.5, "weight_decay": 0.1}, {"lr_decay": 0.1, "initial_accumulator_value": 0.5}, {"rho": 0.8},
+                {"rho": 2}, {"lr_decay": -1}, {"initial_accumulator_value": -1}, {"maximize": True}):
+        w = torch.tensor([1., -2., 0.3], requires_grad=True)
+        try:
+            opt = kind([w], **own)
+        except (TypeError, ValueError) as e:
+            print(type(e), e if "Invalid" in str(e) else "")
+            continue
+        for _ in range(5):
+            opt.zero_grad()
+            (w ** 3).sum().backward()
+            opt.step()
+        print(w, opt.state_dict())
+    print(opt)
 # --- maximize
 for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
     w = torch.tensor([1., -2.], requires_grad=True)
