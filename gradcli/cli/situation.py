@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.cli.options import Asked
-from gradcli.cli.points import Named, default_point, read_points, read_shape_options
+from gradcli.cli.points import default_point, read_points, read_shape_options
 from gradcli.errors import InputError, Source, nearest
 from gradcli.files import read_path, read_stdin
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System, read_system
@@ -76,7 +77,7 @@ def read_situation(system: System, asked: Asked) -> Situation:
     return Situation(*read_graph(system, known, asked), found)
 
 
-def columns(situation: Situation, asked: Asked) -> list[str]:
+def shown_leaves(situation: Situation, asked: Asked) -> list[str]:
     """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
     return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
 
