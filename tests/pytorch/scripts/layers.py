@@ -242,7 +242,7 @@ p = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": torch.zeros(3)})
 p["c"] = nn.Parameter(torch.ones(1))
 p.update({"d": nn.Parameter(torch.ones(2))})
 print(p, list(p.keys()), "a" in p, len(p), [n for n, _ in p.named_parameters()], list(p))
-print(p.pop("a").shape, list(p.values()), p.b, nn.ParameterDict({"w": torch.ones(2)}), nn.ParameterDict())
+print(p.values(), p.items(), p.pop("a").shape, list(p.values()), p.b, nn.ParameterDict({"w": torch.ones(2)}), nn.ParameterDict())
 d = nn.ModuleDict({"a": nn.ReLU()})
 d.update([("b", nn.Tanh())])
 del d["a"]
