@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,10 @@ def test_imports_run_one_way_and_nothing_is_evaluated(room):
         assert not names & {"exec", "parse_expr", "lambdify", "__import__"}, path
         # `eval` is a method of SymPy's functions, and never Python's.
         assert not any(isinstance(call.func, ast.Name) and call.func.id == "eval" for call in calls), path
+
+
+def test_the_guide_lists_each_room_below_those_that_it_imports():
+    guide = (ROOT / "guide" / "development.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `gradcli/(\w+)`", guide, re.MULTILINE)
+    assert sorted(listed) == sorted(MAY_IMPORT)
+    assert all(MAY_IMPORT[room] <= {*listed[:k]} for k, room in enumerate(listed))

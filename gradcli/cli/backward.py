@@ -62,7 +62,7 @@ def backward(
     """
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.outcome import show, tell_notes
-    from gradcli.cli.situation import columns, read_asked, read_situation
+    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import Notes
     from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
@@ -88,7 +88,7 @@ def backward(
     steps = steps or "steps" in pages.only
     whole = bool(pages.jacobian or "jacobian" in pages.only)
     wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents)
-    result = explained(situation.graph, columns(situation, asked), situation.points, calls, wanted, notes)
+    result = explained(situation.graph, shown_leaves(situation, asked), situation.points, calls, wanted, notes)
     if result.forgotten and not kept and asked.page == "table":
         notes.add("note", _forgotten(result.forgotten))
     if asked.page:

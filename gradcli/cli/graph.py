@@ -57,7 +57,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     local derivative.  Long chains, and parts that are alike, are drawn once.
     """
     from gradcli.cli.outcome import deliver
-    from gradcli.cli.situation import columns, read_asked, read_situation
+    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.picture import View, picture
     from gradcli.report.pictures.render import render_picture
@@ -68,7 +68,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
-    view = View(columns(situation, asked), at, _call(situation, cotangents, notes), not every)
+    view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
     if style in ("svg", "tikz"):
         _check_size(situation.graph, view.fold)
     found = picture(situation.graph, view)

@@ -32,7 +32,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
     from gradcli.cli.outcome import show, tell_notes
-    from gradcli.cli.situation import columns, read_asked, read_situation
+    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
@@ -61,7 +61,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         return
     page = asked.page is not None
     wanted = Wanted(page and (steps or "steps" in pages.only), page)
-    result = explained(situation.graph, columns(situation, asked), situation.points, notes, wanted)
+    result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
     if asked.page:
         from gradcli.explain.pages import Choice, jacobian_pages
 

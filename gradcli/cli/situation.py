@@ -76,7 +76,7 @@ def read_situation(system: System, asked: Asked) -> Situation:
     return Situation(*read_graph(system, known, asked), found)
 
 
-def columns(situation: Situation, asked: Asked) -> list[str]:
+def shown_leaves(situation: Situation, asked: Asked) -> list[str]:
     """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
     return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
 

@@ -123,14 +123,14 @@ def hessian(
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
-        found.append(HessianPoint(at, value, gradient, symmetric(whole)))
+        found.append(HessianPoint(at, value, gradient, mirrored(whole)))
     return HessianResult(graph, tuple(wrt), symbolic, *style(graph), output, tuple(found))
 
 
-def symmetric(matrix: Array) -> Array:
+def mirrored(matrix: Array) -> Array:
     """Return the matrix that has the lower half twice: rounding may differ above it.
 
-    >>> symmetric(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
+    >>> mirrored(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
     lower = np.tril(matrix)

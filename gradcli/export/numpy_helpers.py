@@ -1,6 +1,6 @@
 """Small functions that exported NumPy files bring along: what NumPy lacks.
 
-Sources: as for `helpers`.
+Sources: as for `helpers.c`.
 """
 
 from __future__ import annotations

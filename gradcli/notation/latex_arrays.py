@@ -10,7 +10,7 @@ from gradcli.notation.decimals import quotient
 from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
-from gradcli.notation.text import keeping, listed, number_text, padding, places_key, solved_for_vector, subscript
+from gradcli.notation.text import exact_text, keeping, listed, padding, places_key, solved_for_vector, subscript
 from gradcli.notation.writer import SHOWN, Binds, Rule, Written
 
 _ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{\d+\})?(\^\{\\top\})?$")
@@ -58,7 +58,7 @@ def exact_number(value: Constant) -> Written:
         parts = [latex_number(part) for part in quotient(abs(value))]
         sign = "-" if value < 0 else ""
         return Written(rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", Binds.SUM if sign else Binds.POWER)
-    text = number_text(value)
+    text = exact_text(value)
     text = {"pi": r"\pi", "e": r"\mathrm{e}", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(
         text, text
     )

@@ -75,8 +75,3 @@ class Notation(Writer):
         """`implicit` leaves out what broadcasting does by itself; `whole` writes long lists to their ends."""
         super().__init__(names, implicit, whole)
         self.times = times
-
-    def assigned(self, name: str, node: Node) -> str:
-        """Return what a name was given: what its node computes, or the name that the node has already."""
-        known = self.names.get(node)
-        return self.expression(node) if known in (None, name) else known

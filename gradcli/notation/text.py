@@ -118,16 +118,16 @@ def constant(w: Writer, node: Node) -> Written:
 
 
 def _number(w: Writer, value: Constant) -> Written:
-    text = number_text(value)
+    text = exact_text(value)
     if text in ("pi", "e") and text in w.names.values():  # a variable has the name of the constant
         text = {"pi": "acos(-1)", "e": "exp(1)"}[text]
     return Written(text, Binds.SUM if text.startswith("-") else Binds.PRODUCT if "/" in text else Binds.ATOM)
 
 
-def number_text(value: Constant) -> str:
+def exact_text(value: Constant) -> str:
     """Return an exact number as it is typed.
 
-    >>> number_text(Fraction(1, 3)), number_text(10**300), number_text("pi")
+    >>> exact_text(Fraction(1, 3)), exact_text(10**300), exact_text("pi")
     ('1/3', '1e+300', 'pi')
     """
     if isinstance(value, Fraction):
@@ -330,9 +330,9 @@ def _first(op: str) -> Rule:
 
 def _clamp(w: Writer, node: Node) -> Written:
     x, low, high = w.plain(node)
-    if number_text(high.value or 0) == "inf":
+    if exact_text(high.value or 0) == "inf":
         return Written(f"clamp({w.name(x)}, min={w.name(low)})")
-    if number_text(low.value or 0) == "-inf":
+    if exact_text(low.value or 0) == "-inf":
         return Written(f"clamp({w.name(x)}, max={w.name(high)})")
     return Written(f"clamp({', '.join(w.arguments(node))})")
 

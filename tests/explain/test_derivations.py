@@ -1,10 +1,35 @@
 """Derivations of different fields: right ones are right, and what people get wrong in them is called what it is."""
 
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
-from derivations import DERIVATIONS
 from test_mutations import in_this_process, verdict  # noqa: F401
 
+from gradcli.lang.values import read_shapes
+
 pytestmark = pytest.mark.usefixtures("in_this_process")
+
+
+class Derivation(NamedTuple):
+    source: str
+    system: str
+    shapes: dict[str, tuple[int, ...]]
+    right: tuple[str, ...]
+    wrong: tuple[tuple[str, str], ...]
+
+
+def read(text):
+    source, shapes, *lines = text.splitlines()
+    right = tuple(line.removeprefix("right: ") for line in lines if line.startswith("right: "))
+    wrong = (line.removeprefix("wrong: ").partition(" --> ") for line in lines if line.startswith("wrong: "))
+    system = "\n".join(line for line in lines if not line.startswith(("right: ", "wrong: ")))
+    known = {} if shapes == "scalars" else read_shapes(shapes)
+    return Derivation(source.removeprefix("# "), system, known, right, tuple((claim, told) for claim, _, told in wrong))
+
+
+_, *TEXTS = Path(__file__).with_name("derivations.txt").read_text("utf-8").strip().split("\n\n")
+DERIVATIONS = [read(text) for text in TEXTS]
 IDS = [d.source.partition(":")[0] for d in DERIVATIONS]
 
 

@@ -319,7 +319,9 @@ def test_where_rounding_is_all_there_is_the_page_says_how_far_it_agrees(run):
 
 def test_gradients_that_are_kept_add_up(run):
     out = run(X + "y = 2*x\ny.retain_grad()\nz = (y**2).sum()\nz.backward(retain_graph=True)\nz.backward()\n").out
+    assert "y.grad: None → [4, 8], kept by y.retain_grad()\n" in out
     assert "y.grad: [4, 8] + [4, 8] → [8, 16]" in out
+    assert "comes before backward" not in out
 
 
 def test_what_adds_up_may_begin_with_nothing(run):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.random import randn_like
@@ -36,6 +36,9 @@ def gradcheck(
     given = leaves(inputs)
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     refuse_if(not wanted, "gradcheck of no input")
+    for i in wanted:
+        if given[i]._a.dtype != np.float64:
+            warn("gradcheck of another dtype", i)
     with enable_grad():
         outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
     xs = tuple(given[i] for i in wanted)

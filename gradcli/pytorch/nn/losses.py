@@ -209,6 +209,11 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
 
 
+@_reducing()
+def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
+    return called(_one((-target * input).exp().log1p(), how), "SoftMarginLossBackward0")
+
+
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 

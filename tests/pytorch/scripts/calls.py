@@ -282,3 +282,20 @@ print(torch.autograd.grad(d.sum(), a), c.grad)
 x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 1.0])
 for f in (torch.maximum, torch.minimum, torch.atan2, torch.hypot, torch.logaddexp, torch.fmax):
     print(f(x, other=y), f(input=x, other=y).grad_fn)
+# --- old names of backwards
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        print(ctx.saved_variables)
+        return g * 2
+x = torch.ones(2, requires_grad=True)
+y = Double.apply(x)
+print(y.grad_fn.apply(torch.ones(2)))
+print(torch.autograd.gradcheck(lambda x: x * 2, x, eps=1e-3))
+w = nn.Parameter(torch.ones(1))
+schedule = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([w], 0.1), 2)
+print(schedule.get_lr(), schedule.get_last_lr())
