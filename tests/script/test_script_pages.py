@@ -301,6 +301,24 @@ def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run
     assert "before it" not in run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + kept).out
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("y = x.clone()\ny[1] = 10.\ny[0] *= 3\n", "y = [x[0]*3, 10] = [3, 10]"),
+        ("y = x*x\ny[:1] = y[1]\n", "y = [expand((x*x)[1], (1,))[0], (x*x)[1]] = [4, 4]"),
+    ],
+)
+def test_a_vector_whose_elements_are_changed_is_a_list(run, text, told):
+    assert told in " ".join(run(f"{X}{text}y.sum().backward()\n").out.split())
+
+
+def test_what_the_hooks_of_a_module_put_in_between_is_not_shown(run):
+    text = "h = torch.nn.ReLU()\nh.register_full_backward_hook(lambda *given: None)\nh(2*x).sum().backward()\n"
+    out = run(X + text).out
+    assert "h = relu(2*x)" in out
+    assert "reshape" not in out
+
+
 # What is float32 in the script, and float64 on its page
 
 

@@ -295,3 +295,20 @@ class Wide(torch.autograd.Function):
 x = torch.ones(2, requires_grad=True)
 Wide.apply(F.gelu(x, approximate="tanh")).sum().backward()
 print(x.grad)
+# --- weights that gradgradcheck draws
+torch.manual_seed(0)
+x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+class Forgetful(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y.clone()
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.y
+print(torch.autograd.gradcheck(Forgetful.apply, x))
+try:
+    torch.autograd.gradgradcheck(Forgetful.apply, x)
+except Exception as error:
+    print(error)
+print(torch.rand(2))
