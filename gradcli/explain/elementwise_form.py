@@ -156,7 +156,8 @@ class ElementwiseForm:
         if formula.is_Number:
             return const(self.exact(formula), like.shape)
         if formula in self.meanings:
-            return self._spread(self.meanings[formula], like)
+            whole = self.meanings[formula]  # of which the node may be an element
+            return self._spread(whole, like) if whole.size <= like.size else plain
         if length(formula) > 2 * READABLE:
             return plain
         found = self.written(formula, like)

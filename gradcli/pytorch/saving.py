@@ -1,8 +1,8 @@
 """`torch.save` and `torch.load`: tensors, what holds them, and modules, in a file that holds no code.
 
-A file is a zip archive: the structure as JSON, and each array in NumPy's own format.  Of an object it has the name of
-the class, and the attributes.  A file of PyTorch's is read as far as it holds tensors, numbers, words, and lists and
-dictionaries of them; nothing else is ever made of it.
+A file is a zip archive: the structure as JSON, and each array in NumPy's own format.  Of a module it has the name of
+the class, and the attributes; no other class is ever looked up.  A file of PyTorch's is read as far as it holds
+tensors, numbers, words, and lists and dictionaries of them; nothing else is ever made of it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.messages import missing_if, refuse_if, told, typename
-from gradcli.pytorch.nn.module import Parameter
+from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.tensor import Tensor
 
 _STRUCTURE = "gradcli.json"
 _CONTAINERS: dict[str, Any] = {"ordered": OrderedDict, "counter": Counter, "dict": dict}
-_CONTAINERS |= {"list": list, "tuple": tuple, "set": set, "size": dtypes.Size}
+_CONTAINERS |= {"list": list, "tuple": tuple, "size": dtypes.Size}
 
 
 def save(obj: Any, f: Any, **_: Any) -> None:
@@ -67,9 +67,9 @@ class _Writer:
         for name, kind in _CONTAINERS.items():
             if type(obj) is kind:
                 return {name: self._pairs(obj) if isinstance(obj, dict) else [self.described(v) for v in obj]}
-        lacks = _class_named(typename(obj)) is not type(obj) or isinstance(obj, dict | list | tuple | set)
+        lacks = not isinstance(obj, Module) or _class_named(typename(obj)) is not type(obj)
         missing_if(lacks, f"torch.save of a {type(obj).__name__}", "what is saved is data: model.state_dict(), say")
-        return {"object": typename(obj), "holds": self._pairs({k: v for k, v in vars(obj).items() if k != "_kind"})}
+        return {"module": typename(obj), "holds": self._pairs({k: v for k, v in vars(obj).items() if k != "_kind"})}
 
     def _pairs(self, own: dict[Any, Any]) -> list[Any]:
         return [[self.described(k), self.described(v)] for k, v in own.items()]
@@ -79,10 +79,11 @@ class _Writer:
         return len(self.arrays) - 1
 
 
-def _class_named(name: str) -> Any:
-    """Return a class by its name: a module of `torch.nn`, or a script's own."""
+def _class_named(name: str) -> type[Module] | None:
+    """Return a class of modules by its name: of `torch.nn`, or a script's own."""
     home, _, own = name.rpartition(".")
-    return getattr(nn if home.startswith("torch.nn.") else sys.modules.get(home), own, None)
+    found = getattr(nn if home.startswith("torch.nn.") else sys.modules.get(home), own, None)
+    return found if isinstance(found, type) and issubclass(found, Module) else None
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
@@ -116,8 +117,8 @@ class _Maker:
             return self.seen[value]
         place = len(self.seen)
         self.seen.append(None)
-        if kind == "object":
-            return self._object(value, node["holds"], place)
+        if kind == "module":
+            return self._module(value, node["holds"], place)
         if kind in _CONTAINERS:
             pairs = issubclass(_CONTAINERS[kind], dict)
             items = [(self.made(v[0]), self.made(v[1])) if pairs else self.made(v) for v in value]
@@ -136,24 +137,23 @@ class _Maker:
         array = np.load(io.BytesIO(self.archive.read(f"{number}.npy")), allow_pickle=False)
         return array[()] if scalar else array if grad is None else rebuilt(parameter, array, grad)
 
-    def _object(self, name: str, holds: list[Any], place: int) -> Any:
-        self._check(name.removeprefix("builtins."))
+    def _module(self, name: str, holds: list[Any], place: int) -> Any:
+        self._check(name)
         kind = _class_named(name)
         if kind is None:
-            home, _, own = name.rpartition(".")
-            raise AttributeError(f"Can't get attribute '{own}' on {sys.modules.get(home)!r}")
+            raise AttributeError(f"Can't get attribute '{name.rpartition('.')[2]}': no class of modules in this script")
         self.seen[place] = found = object.__new__(kind)
         for key, value in holds:
             found.__dict__[key] = self.made(value)
         return found
 
     def _check(self, name: str) -> None:
-        """Refuse what is more than weights where no more is wanted."""
         if name and self.weights_only:
             raise _more(name)
 
 
 def _more(name: str) -> Exception:
+    """Return the error for what is more than weights where no more is wanted."""
     return pickle.UnpicklingError(told("more than weights", name, "\x1b[1m", "\x1b[0m"))
 
 

@@ -202,14 +202,17 @@ class _Maker(Recorded):
                 self.output_of(step, use, 0)
             return
         recipe = step.recipe
+        name = self.names.get(id(step)) or self.names.get(id(step.module))
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembled(step, own) or _instance(recipe.output, new)
+        if name is None and (known := _known(node)) is not None:
+            self.nodes[step] = known
+            return
         self.nodes[step] = node
         for made in new.values():
             self.made_by.setdefault(made, step)
         self.made_by[node] = step
         self.calls[node] = CallOf(recipe.op, recipe.settings, own)
-        name = self.names.get(id(step)) or self.names.get(id(step.module))
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
             self.steps[step] = name
@@ -238,6 +241,8 @@ class _Maker(Recorded):
         value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
         flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        if not before and own[0].args and step.shape[0] <= _SMALL:
+            before = {i: index(own[0], (i,)) for i in range(step.shape[0])}
         parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
         self.parts[step] = parts
         return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
@@ -295,6 +300,19 @@ class _Maker(Recorded):
                 name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
+
+
+def _known(node: Node) -> Node | None:
+    """Return what an operation gives that is there already: its operand, an element of a list, or what is chosen."""
+    first = node.args[0] if node.args else node
+    match node.op, node.settings:
+        case "reshape", _ if node.shape == first.shape:  # the hooks of modules put such in between
+            return first
+        case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
+            return first.args[k]
+        case "where", _ if first.op == "const" and not node.shape:
+            return node.args[1 if first.settings[0] else 2]
+    return None
 
 
 def _instance(output: Node, new: dict[Node, Node]) -> Node:

@@ -301,6 +301,24 @@ def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run
     assert "before it" not in run(X + "opt = torch.optim.SGD([x], lr=0.1)\n" + kept).out
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("y = x.clone()\ny[1] = 10.\ny[0] *= 3\n", "y = [x[0]*3, 10] = [3, 10]"),
+        ("y = x*x\ny[:1] = y[1]\n", "y = [expand((x*x)[1], (1,))[0], (x*x)[1]] = [4, 4]"),
+    ],
+)
+def test_a_vector_whose_elements_are_changed_is_a_list(run, text, told):
+    assert told in " ".join(run(f"{X}{text}y.sum().backward()\n").out.split())
+
+
+def test_what_the_hooks_of_a_module_put_in_between_is_not_shown(run):
+    text = "h = torch.nn.ReLU()\nh.register_full_backward_hook(lambda *given: None)\nh(2*x).sum().backward()\n"
+    out = run(X + text).out
+    assert "h = relu(2*x)" in out
+    assert "reshape" not in out
+
+
 # What is float32 in the script, and float64 on its page
 
 
@@ -319,7 +337,9 @@ def test_where_rounding_is_all_there_is_the_page_says_how_far_it_agrees(run):
 
 def test_gradients_that_are_kept_add_up(run):
     out = run(X + "y = 2*x\ny.retain_grad()\nz = (y**2).sum()\nz.backward(retain_graph=True)\nz.backward()\n").out
+    assert "y.grad: None → [4, 8], kept by y.retain_grad()\n" in out
     assert "y.grad: [4, 8] + [4, 8] → [8, 16]" in out
+    assert "comes before backward" not in out
 
 
 def test_what_adds_up_may_begin_with_nothing(run):

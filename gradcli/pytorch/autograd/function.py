@@ -41,7 +41,11 @@ class Context:
         """The tensors that were kept."""
         return self._kept if self._step is None else self._step.kept_tensors()
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The name of old."""
+        warn("old name of saved tensors")
+        return self.saved_tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Let nothing flow through some of the outputs."""
@@ -99,6 +103,10 @@ class FunctionStep(Step):
     def output(self, number: int) -> Step:
         """Return what a gradient of an output flows into."""
         return self if len(self.outputs) == 1 else OutputStep(self, number)
+
+    def apply(self, *grads: Any) -> Any:
+        """Call the backward by hand."""
+        return self.cls.backward(self.context, *grads)  # type: ignore[attr-defined]
 
     def kept_tensors(self) -> tuple[Any, ...]:
         """Return what was saved; a result leads back to this step.

@@ -93,38 +93,60 @@ class Sequential(_Listed):
         return type(self)(*self, *other)
 
 
+def _parameters_shown(self: Any) -> str:
+    rows, word = self._parameters.items(), str if isinstance(self, ParameterList) else "torch.{0.tensor}".format
+    kind = "  ({}): Parameter containing: [{} of size {}]"
+    return "\n".join(kind.format(n, word(p.dtype), "x".join(map(str, p.shape))) for n, p in rows)
+
+
+def _parameter(value: Any) -> Parameter:
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
 class ParameterList(_Listed):
     """Parameters in a list."""
 
     kind = "_parameters"
+    extra_repr = _parameters_shown
 
     def append(self, value: Any) -> Any:
-        self._parameters[str(len(self))] = value if isinstance(value, Parameter) else Parameter(value)
+        self._parameters[str(len(self))] = _parameter(value)
         return self
 
-    def extra_repr(self) -> str:
-        rows = self._parameters.items()
-        kind = "  ({}): Parameter containing: [{} of size {}]"
-        return "\n".join(kind.format(n, p.dtype, "x".join(map(str, p.shape))) for n, p in rows)
 
-
-def _of_modules(name: str) -> Any:
-    return lambda self, *args: getattr(self._modules, name)(*args)
+def _of_own(name: str) -> Any:
+    return lambda self, *args: getattr(self.__dict__[self.kind], name)(*args)
 
 
 class ModuleDict(Module):
     """Modules by name."""
 
+    kind = "_modules"
+
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        self._modules.update(modules or {})
+        self.update(modules or {})
 
-    def __setitem__(self, key: str, module: Module) -> None:
+    def update(self, modules: Any) -> None:
+        for name, value in dict(modules).items():
+            self[name] = value
+
+    def __setitem__(self, key: str, module: Any) -> None:
         self.add_module(key, module)
 
-    __getitem__, __contains__ = _of_modules("__getitem__"), _of_modules("__contains__")
-    __len__, __iter__ = _of_modules("__len__"), _of_modules("__iter__")
-    keys, values, items = map(_of_modules, ("keys", "values", "items"))
+    __getitem__, __delitem__, __contains__ = map(_of_own, ("__getitem__", "__delitem__", "__contains__"))
+    __len__, __iter__, pop, clear = map(_of_own, ("__len__", "__iter__", "pop", "clear"))
+    keys, values, items = map(_of_own, ("keys", "values", "items"))
+
+
+class ParameterDict(ModuleDict):
+    """Parameters by name."""
+
+    kind = "_parameters"
+    extra_repr = _parameters_shown
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._parameters[key] = _parameter(value)
 
 
 class DataParallel(Module):

@@ -231,21 +231,55 @@ def batch_norm(
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)
 
 
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Each channel of each sample is one of a single sample's."""
+    missing_if(running_mean is not None, "torch.nn.functional.instance_norm(running_mean=…)")
+    count, channels, *rest = input.shape
+    factor, summand = (None if p is None else p.repeat(count) for p in (weight, bias))
+    flat = input.contiguous().view(1, count * channels, *rest)
+    found: Any = batch_norm(flat, None, None, factor, summand, True, momentum, eps)
+    return found.view(input.shape)  # type: ignore[no-any-return]
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
+    count, channels, *rest = input.shape
+    refuse_if(channels % num_groups, "channels in groups", list(input.shape), num_groups)
+    rows = (channels // num_groups, *rest)
+    found = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)  # type: ignore[attr-defined]
+    for p, step in ((weight, Tensor.__mul__), (bias, Tensor.__add__)):
+        found = found if p is None else step(found, p.view(-1, *(1 for _ in rest)))
+    return called(found, "NativeGroupNormBackward0")
+
+
 # Windows
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    wanted = [n if k is None else k for n, k in zip(input.shape[-2:], several(output_size, 2), strict=True)]
-    if wanted == [1, 1]:
-        return input.mean((-2, -1), keepdim=True)
-    rows = [divmod(n, k) for n, k in zip(input.shape[-2:], wanted, strict=True)]
-    missing_if(any(rest for _, rest in rows), f"adaptive_avg_pool2d(output_size={output_size}) of {list(input.shape)}")
-    return called(named("avg_pool2d", input, tuple(n for n, _ in rows)), "AdaptiveAvgPool2DBackward0")
+def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
+    def made(input: Any, output_size: Any, **more: Any) -> Tensor:
+        own = input.shape[-axes:]
+        wanted = [n if k is None else k for n, k in zip(own, several(output_size, axes), strict=True)]
+        if kind == "avg" and wanted == [1, 1]:
+            return input.mean((-2, -1), keepdim=True)
+        name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(own, wanted, strict=True)]
+        missing_if(more, f"{name}({', '.join(more)}=…)")
+        missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
+        found = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
+        return called(found, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
+
+    return made
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1), _adaptive("avg", 2)
+adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1), _adaptive("max", 2)
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
-    return named("pad", input, tuple(pad), mode, value or 0)
+    own = (value or 0) if input.is_floating_point() else int(value or 0)
+    return named("pad", input, tuple(pad), mode, own)
 
 
 ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}

@@ -87,6 +87,16 @@ class Flatten(_Layer):
         return input.flatten(self.start_dim, self.end_dim)
 
 
+class Upsample(_Layer):
+    """Pictures, or rows, in another size."""
+
+    scale_factor: Any
+
+    def _build(self) -> None:
+        own = self.scale_factor
+        self.scale_factor = tuple(map(float, own)) if isinstance(own, tuple) else own and float(own)
+
+
 class Unflatten(_Layer):
     """An axis as several."""
 
@@ -179,6 +189,33 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images."""
 
     ranks, words = (4,), "4D"
+
+
+class _InstanceNorm(_BatchNorm):
+    def forward(self, input: Any) -> Any:
+        other = self.track_running_stats or input.dim() not in self.ranks
+        missing_if(other, f"torch.nn.{type(self).__name__} with running statistics or of {input.dim()} axes")
+        return F.instance_norm(input, None, None, self.weight, self.bias, eps=self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalisation of each channel of each row."""
+
+    ranks = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalisation of each channel of each image."""
+
+    ranks = (4,)
+
+
+class GroupNorm(_Layer):
+    """Normalisation in groups of channels."""
+
+    def _build(self) -> None:
+        refuse_if(self.num_channels % self.num_groups, "channels of group_norm", self.num_channels, self.num_groups)
+        self._affine((self.num_channels,), self.affine, self.affine)
 
 
 class LayerNorm(_Layer):

@@ -21,7 +21,7 @@ class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
         refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
         found._requires = requires_grad
         return found
@@ -89,7 +89,7 @@ class Module:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
-        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=set())
+        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=[])
 
     def _holder(self, name: str) -> Any:
         """Return which dictionary has a name; it is empty where none has."""
@@ -145,7 +145,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         self._buffers[name] = tensor
         if not persistent:
-            self.__dict__["_transient"].add(name)
+            self.__dict__["_transient"].append(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         refuse_if(module is not None and not isinstance(module, Module), "no module", typename(module))

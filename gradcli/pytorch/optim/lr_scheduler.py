@@ -29,6 +29,11 @@ class LRScheduler:
         self.optimizer = optimizer
 
     def get_lr(self) -> list[float]:
+        if not self._get_lr_called_within_step:
+            warn("rate outside a step")
+        return self._rates()
+
+    def _rates(self) -> list[float]:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
@@ -61,7 +66,7 @@ class LRScheduler:
 class _Chained(LRScheduler):
     """Multiplies the rate of each group by a factor, from the second epoch on."""
 
-    def get_lr(self) -> list[float]:
+    def _rates(self) -> list[float]:
         last = self.get_last_lr()
         return [lr * self._factor(i) for i, lr in enumerate(last)] if self.last_epoch else last
 
@@ -111,7 +116,7 @@ class LambdaLR(LRScheduler):
         refuse_if(len(self.lr_lambdas) != count, "functions of groups", count, len(self.lr_lambdas))
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def _rates(self) -> list[float]:
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
@@ -129,7 +134,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def _rates(self) -> list[float]:
         k, least, last = self.last_epoch, self.eta_min, self.get_last_lr()
         if k == 0:
             return last

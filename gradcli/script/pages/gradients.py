@@ -69,6 +69,8 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
         if name in told.kept:
             before = told.kept[name]
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
+        elif not call.returns:
+            yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
 

@@ -76,6 +76,8 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         sections = list(_folded(sections, result, found))
     if call.returns:
         sections = [_returned(s, result) for s in sections]
+    else:
+        sections = [replace(s, blocks=tuple(b for b in s.blocks if not _is_known(b))) for s in sections]
     return Page(tuple(sections), whole.decimals, whole.taken)
 
 
@@ -84,6 +86,13 @@ def _is_elsewhere(section: Section) -> bool:
     first = section.blocks[0]
     hint = isinstance(first, Text) and any("--jacobian" in part for part in first.parts if isinstance(part, str))
     return section.name == "pytorch" or (section.name == "jacobian" and hint)
+
+
+def _is_known(block: Block) -> bool:
+    """Tell whether a block says how to keep a gradient that the script keeps."""
+    return isinstance(block, Text) and any(
+        "retain_grad() comes" in part for part in block.parts if isinstance(part, str)
+    )
 
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:

@@ -220,14 +220,41 @@ with tempfile.TemporaryDirectory() as d:
     print(other.load_state_dict(torch.load(p)), torch.equal(net.weight, other.weight))
     torch.save({"x": torch.arange(3), "epoch": 5, "l": [1.5, "a", None, True]}, p)
     print(torch.load(p))
+# --- norms, pools and sizes
+torch.manual_seed(0)
+x = torch.randn(2, 4, 6, 6)
+for m in (nn.GroupNorm(2, 4), nn.GroupNorm(4, 4, affine=False), nn.InstanceNorm2d(4), nn.InstanceNorm2d(4, affine=True),
+          nn.InstanceNorm1d(4), nn.AdaptiveMaxPool2d(2), nn.AdaptiveMaxPool2d((3, None)), nn.AdaptiveMaxPool1d(3),
+          nn.AdaptiveAvgPool1d(3), nn.AdaptiveAvgPool1d(1), nn.Upsample(scale_factor=2),
+          nn.Upsample(size=(3, 9), mode="bilinear", align_corners=True)):
+    own = (x[:, :, 0] if "1d" in repr(m) else x).clone().requires_grad_()
+    y = m(own)
+    (y * y.detach()).sum().backward()
+    print(m, list(m.state_dict()), y.shape, y.flatten()[::7][:6], own.grad.abs().sum().round())
+for refused in (lambda: nn.GroupNorm(2, 3), lambda: F.group_norm(x, 3)):
+    try:
+        refused()
+    except Exception as e:
+        print(type(e), e)
+print(nn.SoftMarginLoss()(torch.tensor([0.5, -1.], requires_grad=True), torch.tensor([1., 1.])))
+# --- parameters by name
+p = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": torch.zeros(3)})
+p["c"] = nn.Parameter(torch.ones(1))
+p.update({"d": nn.Parameter(torch.ones(2))})
+print(p, list(p.keys()), "a" in p, len(p), [n for n, _ in p.named_parameters()], list(p))
+print(p.pop("a").shape, list(p.values()), p.b, nn.ParameterDict({"w": torch.ones(2)}), nn.ParameterDict())
+d = nn.ModuleDict({"a": nn.ReLU()})
+d.update([("b", nn.Tanh())])
+del d["a"]
+print(d, d.pop("b"), len(d))
 # --- save and load modules
 import tempfile, os
 import numpy as np
 net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.LayerNorm(3)).eval()
-net.again, net.own, net.device = net[0], {"size": torch.Size([2]), 1: (2, {3})}, torch.device("cpu")
+net.again, net.own, net.device = net[0], {"k": [2], 1: (2, "a")}, torch.device("cpu")
 with tempfile.TemporaryDirectory() as d:
     p = os.path.join(d, "m.pt")
-    for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {torch.float64}, [net[0].weight] * 2):
+    for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {"a": torch.float64}, [net[0].weight] * 2):
         torch.save(saved, p)
         try:
             print(torch.load(p) == saved)
