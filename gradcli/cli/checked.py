@@ -10,12 +10,12 @@ import numpy as np
 
 from gradcli.cli.claims import cases
 from gradcli.cli.options import Asked, Files
-from gradcli.cli.points import Named
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Source
 from gradcli.explain.check import CheckResult, Settings, check, check_blocks
 from gradcli.explain.claim import Case
 from gradcli.explain.witness import cost
+from gradcli.graph.array import Named
 from gradcli.lang.claims import Claim, read_claims, restored
 from gradcli.lang.system import System, read_system
 

@@ -12,12 +12,11 @@ import numpy as np
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.files import read_stdin
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
-Call = dict[str, Array]  # an array of its shape for each output
 Outputs = Mapping[str, Node]
 
 MAX_CALLS = 100_000
@@ -26,7 +25,7 @@ MAX_JSON_BYTES = 2**28
 _IMPLICIT = "grad can be implicitly created only for scalar outputs"
 
 
-def implicit(outputs: Outputs) -> Call:
+def implicit(outputs: Outputs) -> Named:
     """Return the cotangent of `y.backward()`: 1, which only a scalar output has.
 
     Errors: `InputError` with PyTorch's words for anything else.
@@ -43,7 +42,7 @@ def implicit(outputs: Outputs) -> Call:
     )
 
 
-def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes) -> list[Call]:
+def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes) -> list[Named]:
     """Return the calls of one `--v`: one, or one for each entry of a v that is longer than a scalar output.
 
     Errors: `InputError` when v does not fit the outputs; with `strict`, also for the longer v.
@@ -60,11 +59,11 @@ def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes)
         raise error.at(cotangent.span) from None
 
 
-def _zeros(outputs: Outputs) -> Call:
+def _zeros(outputs: Outputs) -> Named:
     return {name: np.zeros(y.shape) for name, y in outputs.items()}
 
 
-def _onehot(target: str, outputs: Outputs) -> Call:
+def _onehot(target: str, outputs: Outputs) -> Named:
     """Return zeros with a 1 at an element, by name or counted through all outputs."""
     names = [(name, i, e) for name, y in outputs.items() for i, e in enumerate(element_names(name, y.shape))]
     if re.fullmatch(r"-?[0-9]+", target):
@@ -88,7 +87,7 @@ def _onehot(target: str, outputs: Outputs) -> Call:
     return call
 
 
-def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Call:
+def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Named:
     """Return the values under their outputs' names, and 0 for the rest."""
     call = _zeros(outputs)
     for a in named:
@@ -111,7 +110,7 @@ def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
     return f"shape {v.shape} of v against shape {shape} of {name}"
 
 
-def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes) -> list[Call]:
+def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes) -> list[Named]:
     """Return the calls for values without names: as the only output, element by element, or output by output."""
     shapes = [y.shape for y in outputs.values()]
     if len(shapes) > 1 and [v.shape for v in values] == shapes:
@@ -148,7 +147,7 @@ def _example(outputs: Outputs) -> str:
     return f"--v {json.dumps(np.ones(shapes[0], int).tolist(), separators=(',', ':'))}"
 
 
-def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> list[Call]:
+def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> list[Named]:
     if v.shape == output.shape:
         return [{name: v}]
     longer = not output.shape and v.size and v.size <= MAX_CALLS
@@ -172,7 +171,7 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 
 
-def from_json(text: str, outputs: Outputs) -> list[Call]:
+def from_json(text: str, outputs: Outputs) -> list[Named]:
     """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad` by name, a call a line.
 
     Errors: `InputError` for what is no such JSON, and when no gradient belongs to an output.
@@ -186,7 +185,7 @@ def from_json(text: str, outputs: Outputs) -> list[Call]:
     return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
 
 
-def _from_line(line: str, number: int, outputs: Outputs) -> Call:
+def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     try:
         grads = json.loads(line)["grad"]
         items = dict(grads)
@@ -228,13 +227,13 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
 
 def read_calls(
     outputs: Outputs, count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
-) -> list[list[Call]]:
+) -> list[list[Named]]:
     """Return for each of `count` points the cotangents of its `backward` calls; without a point, those of the formula.
 
     A count of None stands for the points of a file, which all get the same.
     """
     points = max(1, count or 0)
-    calls: list[list[Call]] = [[] for _ in range(points)]
+    calls: list[list[Named]] = [[] for _ in range(points)]
     if not cotangents:
         return [[implicit(outputs)]] * points
     for text in cotangents:

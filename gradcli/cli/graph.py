@@ -10,9 +10,9 @@ import click
 from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, read_digits
 
 if TYPE_CHECKING:
-    from gradcli.cli.cotangents import Call
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
+    from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
 
 STYLES = ("text", "svg", "dot", "mermaid", "tikz")
@@ -108,7 +108,7 @@ def _style(style: str | None, output: str | None) -> str:
     return found
 
 
-def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Call | None:
+def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:
     """Return the cotangent of the picture: None where none is given and there is more than one output."""
     from gradcli.cli.cotangents import read_calls
     from gradcli.errors import InputError

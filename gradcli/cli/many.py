@@ -13,12 +13,12 @@ from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
-from gradcli.cli.points import Named
 from gradcli.data.block import Array, Block
 from gradcli.data.result import create_result
 from gradcli.errors import Notes
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite_values
+from gradcli.graph.array import Named
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node

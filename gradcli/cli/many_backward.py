@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradcli.cli.cotangents import Call, read_calls
+from gradcli.cli.cotangents import read_calls
 from gradcli.cli.many import Printed, Question, answer, prints_json
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
-from gradcli.cli.points import Named
 from gradcli.errors import InputError, Notes
 from gradcli.explain.backward import Wanted, backward
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 from gradcli.report.data_lines import json_lines
@@ -52,7 +52,7 @@ def backward_at_points(run: ManyPoints, files: Files, style: str | None, asked: 
     answer(run, files, style, Question("gradients", columns, printed, origin), notes)
 
 
-def _with_cotangents(run: ManyPoints, asked: Backward, notes: Notes) -> tuple[ManyPoints, list[Call] | None]:
+def _with_cotangents(run: ManyPoints, asked: Backward, notes: Notes) -> tuple[ManyPoints, list[Named] | None]:
     """Return the run with its cotangents, and the calls of `--v`: None where the file has cotangents."""
     outputs = run.graph.outputs
     if seeded := run.seeded("v", outputs, asked.cotangents, notes):

@@ -10,7 +10,6 @@ import numpy as np
 from gradcli.cli.many import Printed, Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
-from gradcli.cli.points import Named
 from gradcli.cli.tangents import read_tangent
 from gradcli.errors import Notes
 from gradcli.explain.columns import Columns, hessian_columns
@@ -18,6 +17,7 @@ from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.jvp import jvp
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
+from gradcli.graph.array import Named
 from gradcli.graph.jvp import push
 from gradcli.report.data_lines import json_lines, row_of
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from gradcli.cli.options import Asked, Files
-from gradcli.cli.points import Named, default_point, read_constants, read_points, read_shape_options
+from gradcli.cli.points import default_point, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import read_graph
 from gradcli.data.block import Array, Block, Points
 from gradcli.data.given import GivenPoints
 from gradcli.data.mistakes import label
 from gradcli.data.points import open_points
 from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.engine.arrays import array_of, assemble
 from gradcli.errors import InputError, Source, Span, nearest
+from gradcli.graph.array import Named
 from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes
-
-Named = dict[str, np.ndarray[Any, Any]]
 
 
 def default_point(system: System) -> Named:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.cli.options import Asked
-from gradcli.cli.points import Named, default_point, read_points, read_shape_options
+from gradcli.cli.points import default_point, read_points, read_shape_options
 from gradcli.errors import InputError, Source, nearest
 from gradcli.files import read_path, read_stdin
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System, read_system

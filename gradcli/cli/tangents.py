@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcli.cli.points import Named
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
+from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.lang.values import read_point

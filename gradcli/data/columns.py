@@ -61,7 +61,7 @@ class Picked:
     def block(self, columns: Sequence[Array]) -> Block:
         """Return the variables' values, from those of the columns.
 
-        >>> Layout.of(["x[1]", "x[0]"], "`p.csv`").pick(["x"]).block([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+        >>> Header.of(["x[1]", "x[0]"], "`p.csv`").pick(["x"]).block([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
         {'x': array([[1., 2.],
                [3., 4.]])}
         """
@@ -75,7 +75,7 @@ class Picked:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Header:
     """Which columns of a file hold which variables. Columns whose names are no names of elements are left out."""
 
     label: str
@@ -83,14 +83,14 @@ class Layout:
     shapes: dict[str, Shape]
 
     @classmethod
-    def of(cls, header: Sequence[str], label: str) -> Layout:
-        """Return the layout of a file's columns; what is wrong with a variable is told when it is picked.
+    def of(cls, columns: Sequence[str], label: str) -> Header:
+        """Return the header of a file with these columns; what is wrong with a variable is told when it is picked.
 
-        >>> Layout.of(["x[0]", "x[1]", "b", "the date"], "`p.csv`").shapes
+        >>> Header.of(["x[0]", "x[1]", "b", "the date"], "`p.csv`").shapes
         {'x': (2,), 'b': ()}
         """
         elements: dict[str, dict[Key, list[int]]] = {}
-        for place, column in enumerate(header):
+        for place, column in enumerate(columns):
             found = element(column)
             if found:
                 elements.setdefault(found[0], {}).setdefault(found[1], []).append(place)
@@ -101,7 +101,7 @@ class Layout:
 
         Errors: `InputError` for a variable that is not there, or not once and whole.
 
-        >>> Layout.of(["x[0]", "x[2]"], "`p.csv`").pick(["x"])
+        >>> Header.of(["x[0]", "x[2]"], "`p.csv`").pick(["x"])
         Traceback (most recent call last):
         gradcli.errors.InputError: `p.csv` has a column `x[2]`, but no `x[1]`
           an array has a column for each of its elements

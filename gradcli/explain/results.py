@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradcli.graph.array import Array as Array
+from gradcli.graph.array import Named as Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
     from gradcli.explain.trace import Trace
 
-Named = dict[str, Array]
 Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its name, or with one for each element
 
 

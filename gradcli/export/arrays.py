@@ -182,7 +182,7 @@ class ArrayWriter:
         """Return a number, or an array of numbers."""
         if node.shape:
             return Text(self.language.array(self, node))
-        text = number_text(number(node.values[0]))
+        text = number_literal(number(node.values[0]))
         return Text(text, 2 if text.startswith("-") else ATOM)
 
 
@@ -200,20 +200,20 @@ def is_atom(text: str) -> bool:
     return True
 
 
-def number_text(value: float) -> str:
+def number_literal(value: float) -> str:
     """Return a number with all its digits.
 
-    >>> number_text(2), number_text(float("inf"))
+    >>> number_literal(2), number_literal(float("inf"))
     ('2.0', 'float("inf")')
     """
     text = repr(float(value))
     return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
 
 
-def shape_text(sizes: Sequence[str]) -> str:
+def tuple_literal(sizes: Sequence[str]) -> str:
     """Return a tuple of sizes.
 
-    >>> shape_text(["3"]), shape_text(["2", "3"])
+    >>> tuple_literal(["3"]), tuple_literal(["2", "3"])
     ('(3,)', '(2, 3)')
     """
     return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"

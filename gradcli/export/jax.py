@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal
 from gradcli.export.numpy import einsum, index_text, inserted, numbered, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
@@ -123,7 +123,7 @@ RULES: dict[str, Rule | str] = {
 
 def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
-        return f"jnp.full({node.shape}, {number_text(number(node.value))})"
+        return f"jnp.full({node.shape}, {number_literal(number(node.value))})"
     return f"jnp.array({numbers_text(node)})"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import number
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, shape_text
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, tuple_literal
 from gradcli.export.numpy_helpers import needed
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
@@ -100,7 +100,7 @@ def recurrence(slices: str, stacked: str) -> Rule:
 
 def _shape(w: ArrayWriter, shape: Shape) -> str:
     """Return a shape with the points behind it."""
-    return shape_text([*map(str, shape), f"*{w.points()}"])
+    return tuple_literal([*map(str, shape), f"*{w.points()}"])
 
 
 def _zeros(w: ArrayWriter, node: Node) -> str:
@@ -338,7 +338,7 @@ RULES: dict[str, Rule | str] = {
 
 def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
-        return f"np.full({_shape(w, node.shape)}, {number_text(number(node.value))})"
+        return f"np.full({_shape(w, node.shape)}, {number_literal(number(node.value))})"
     return f"_spread({numbers_text(node)}, {w.points()})"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.export.arrays import ArrayLanguage, ArrayWriter, number_text
+from gradcli.export.arrays import ArrayLanguage, ArrayWriter, number_literal
 from gradcli.export.layout import wrapped
 from gradcli.export.lines import WIDTH, Tree, bracketed, broken, listed
 from gradcli.export.program import Function, Program, shape_words
@@ -152,7 +152,7 @@ def _made(array: str, value: Any) -> Tree:
 
 
 def _tree(value: Any) -> Tree | str:
-    return Tree("[", tuple(map(_tree, value)), "]") if isinstance(value, list) else number_text(value)
+    return Tree("[", tuple(map(_tree, value)), "]") if isinstance(value, list) else number_literal(value)
 
 
 def literal(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_text, refused
+from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, refused
 from gradcli.export.lines import listed
 from gradcli.export.numpy import einsum, index_text, numbered, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
@@ -196,7 +196,7 @@ RULES: dict[str, Rule | str] = {
 
 def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
-        return f"torch.full({node.shape}, {number_text(number(node.value))}, dtype=torch.float64)"
+        return f"torch.full({node.shape}, {number_literal(number(node.value))}, dtype=torch.float64)"
     return f"torch.tensor({numbers_text(node)}, dtype=torch.float64)"
 
 

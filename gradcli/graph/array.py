@@ -1,4 +1,4 @@
-"""Arrays of NumPy's: of any shape, and of any type of elements."""
+"""Arrays of NumPy's, of any shape and any type of elements; and several of them by name."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Named = dict[str, Array]

@@ -18,7 +18,7 @@ from gradcli.kernels.sums import folded, in_lanes, in_order, products_in_order
 
 _ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
 _BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
-_MOST = 1 << 18  # products that are worth an order
+_MOST = 1 << 20  # products that are worth an order
 _SMALL = 400  # products of a stack's matrices that are added term by term
 
 
@@ -196,10 +196,10 @@ def _columns(terms: Array) -> Array:
     vector = _vector(terms)
     found = in_order(terms)
     if columns >= vector and count >= 8:
-        for row in range(rows):
-            front = -row * columns % vector
+        for start in range(min(vector, rows)):
+            front = -start * columns % vector
             if front and columns - front >= vector:
-                found[row, :front] = _by_fours(terms[:, row, :front])
+                found[start::vector, :front] = _by_fours(terms[:, start::vector, :front])
     return found
 
 

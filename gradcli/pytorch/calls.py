@@ -73,7 +73,7 @@ def is_boolean(x: Any) -> bool:
 
 def _computed_in(op: str, given: Sequence[Any]) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
-    own = next(x for x in given if isinstance(x, Tensor))._a.dtype
+    own = next((x._a.dtype for x in given if isinstance(x, Tensor)), np.dtype(int))
     dtype = dtypes.OF_NUMPY[own]
     if len(given) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in given):
         dtype = result_dtype(given)
@@ -166,7 +166,8 @@ class Parameters:
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         own = {k: _axes(v, rank) if k in ("axis", "axes") else v for k, v in given.items()}
         settings = Given((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
-        if args and not operands:
+        is_list = args and isinstance(args[0], list) and self.kinds[self.places[0]] == "Node"
+        if is_list or (args and not operands):
             raise refusal("no tensor", name, "input", 1, builtin_name(args[0]))
         self.check(name, len(args), given)
 
@@ -217,9 +218,13 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     if name in _FACTORS:
         more, kwargs = in_order(name, args[1:], kwargs)
         args = (*args[:1], *more)
+    if name in _ALONG and "dtype" in kwargs:
+        more, kwargs = args[1:], dict(kwargs)
+        args = (args[0].to(kwargs.pop("dtype")), *more)
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
+    refuse_if(name == "roll" and not first.dim() and len(settings) > 2, "axes of a number to roll")
     refuse_if(name in _ALONG and "axis" not in dict(settings), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
         make = partial(call, "identity")
@@ -229,7 +234,8 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         make = of_scalar(make)
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if known.is_definition or (row is not None and row.broadcasts):
-        given = [x for x in (*args, *kwargs.values()) if isinstance(x, (Tensor, *Number))]
+        own = args[:1] if name in _OF_FIRST else (*args, *kwargs.values())
+        given = [x for x in own if isinstance(x, (Tensor, *Number))]
         make = typed(make, _computed_in(name, given).name)
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
 
@@ -245,6 +251,7 @@ def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
 
 # What makes whole numbers of whole numbers.
 _WHOLE = WHOLE.union(_CONDITIONS, TABLES["whole"])
+_OF_FIRST = frozenset(("nan_to_num", "hardtanh"))  # whose bounds have no say in the dtype
 # What goes along one axis, also of a number.
 _ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
 

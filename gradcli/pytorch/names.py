@@ -18,7 +18,7 @@ from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.refusals import check_tensors
+from gradcli.pytorch.refusals import check_pair, check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 
@@ -95,10 +95,17 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
         return None
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
+        if name in _PAIRS:
+            check_pair(name, args)
         return vocabulary_call(name, build, (kwargs.pop("input"), *args) if "input" in kwargs else args, kwargs)
 
     function.__name__ = function.__qualname__ = name
     return function
+
+
+# What PyTorch computes of two tensors alone.
+_PAIRS = frozenset(("maximum", "minimum", "fmax", "fmin", "atan2", "arctan2", "hypot", "logaddexp", "logaddexp2"))
+_PAIRS |= {"ldexp", "cross", "kron"}
 
 
 def function_named(name: str) -> Callable[..., Any] | None:

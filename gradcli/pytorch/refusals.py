@@ -22,6 +22,12 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
             raise refusal("no tensor", name, parameter, i + 1, builtin_name(given))
 
 
+def check_pair(name: str, args: Sequence[Any]) -> None:
+    """Refuse a number where PyTorch takes two tensors."""
+    for i, (given, parameter) in enumerate(zip(args, ("input", "other"), strict=False)):
+        refuse_if(not isinstance(given, Tensor), "no tensor", name, parameter, i + 1, builtin_name(given))
+
+
 def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:
     """Refuse arguments but a tensor, and tensors or numbers behind it, as many as the last way to call a function has.
 

@@ -13,7 +13,7 @@ import os
 import pickle
 import sys
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.tensor import Tensor
 
 _STRUCTURE = "gradcli.json"
-_CONTAINERS: dict[str, Any] = {"ordered": OrderedDict, "dict": dict, "list": list, "tuple": tuple}
+_CONTAINERS: dict[str, Any] = {"ordered": OrderedDict, "counter": Counter, "dict": dict}
+_CONTAINERS |= {"list": list, "tuple": tuple, "size": dtypes.Size}
 
 
 def save(obj: Any, f: Any, **_: Any) -> None:
@@ -147,12 +148,12 @@ class _Maker:
         return found
 
     def _check(self, name: str) -> None:
-        """Refuse what is more than weights where no more is wanted."""
         if name and self.weights_only:
             raise _more(name)
 
 
 def _more(name: str) -> Exception:
+    """Return the error for what is more than weights where no more is wanted."""
     return pickle.UnpicklingError(told("more than weights", name, "\x1b[1m", "\x1b[0m"))
 
 

@@ -96,7 +96,7 @@ class Tensor(metaclass=_Methods):
     def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, *, memory_format: Any = None) -> bool:
         return bool(self._a.flags.c_contiguous)
 
     def stride(self, dim: int | None = None) -> Any:

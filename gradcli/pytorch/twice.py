@@ -24,8 +24,9 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     arrays = [None if x is None else x._a for x in given]
     found: list[Tensor] = []
     for k, own in enumerate(step.pull.again(arrays)):
-        if step.pull.passed[k] in step.pull.inputs and not _is_tied(step):  # as it came
-            found.append(given[step.pull.inputs.index(step.pull.passed[k])])
+        node = step.pull.passed[k]
+        if node in step.pull.inputs and not _is_tied(step, step.pull.active[k], node):  # as it came
+            found.append(given[step.pull.inputs.index(node)])
             continue
         name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
@@ -36,10 +37,10 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     return found
 
 
-def _is_tied(step: Step) -> bool:
+def _is_tied(step: Step, i: int, node: Node) -> bool:
     """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
-    is_first = step.recipe.op == "pow" and step.recipe.settings[2:] in (("1",), ("1.0",))
-    return is_first or step.name().removesuffix("Backward0") in TABLES["tied"]
+    is_power = i == 0 and step.recipe.op.startswith("pow") and node.op != "const"  # whose last factor is x**0
+    return is_power or step.name().removesuffix("Backward0") in TABLES["tied"]
 
 
 def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
@@ -48,7 +49,7 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
-    tied = i if _is_tied(step) else -1
+    tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
     inputs = [pull.inputs[p] for p in places]
@@ -72,5 +73,6 @@ def _name(step: Step, i: int, node: Node) -> str:
         reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
         wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
     if not wanted:
-        return grad_name(f"{node.op}_dim" if node.op in ("sum", "mean", "prod") and node.shape else node.op)
+        op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
+        return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
     return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+from pathlib import Path
 
 import numpy as np
 from conftest import each
 from numpy.testing import assert_allclose
-from vocabulary_calls import CALLS, POINT
 
 from gradcli import parse
 from gradcli.engine.evaluate import values_of
@@ -18,6 +19,27 @@ from gradcli.notation.latex import LatexNotation
 from gradcli.notation.nodes import Notation
 from gradcli.vocabulary import FUNCTIONS, KEYWORDS, METHODS
 
+# Small whole numbers, so that there are ties.
+POINT = {
+    "a": 2.0,
+    "b": 3.0,
+    "x": [2.0, -1.0, 2.0],
+    "z": [1.0, 3.0, 2.0],
+    "q": [0.25, 0.5, 0.125],
+    "M": [[1.0, 2.0, 2.0], [3.0, 1.0, 3.0]],
+    "N": [[2.0, 2.0, 1.0], [1.0, 4.0, 4.0]],
+    "S": [[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 2.0, 5.0]],
+    "w": [1.0, 2.0],
+    "T": [[[1.0, 2.0], [2.0, 2.0], [0.0, 1.0]], [[3.0, 1.0], [3.0, 0.0], [1.0, 2.0]]],
+    "I": [[[1.0, 3.0, 2.0, 3.0, 0.0], [2.0, 2.0, 1.0, 0.0, 4.0]]],
+    "K": [[[1.0, -1.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 1.0]]],
+    "k": [[[1.0, 2.0]], [[-1.0, 3.0]]],
+    "P": [[[[1.0, 3.0, 2.0, 1.0], [2.0, 2.0, 0.0, 4.0], [3.0, 1.0, 3.0, 2.0], [0.0, 1.0, 2.0, 5.0]]]],
+    "L": [[[[1.0, -1.0], [2.0, 1.0]]]],
+}
+# Calls by name, parted by semicolons; a line that is indented goes on with the one above.
+TABLE = Path(__file__).with_name("vocabulary_calls.txt").read_text(encoding="utf-8").replace(";\n    ", "; ")
+CALLS = {name: calls.split("; ") for name, calls in re.findall(r"^(\w+): (.+)$", TABLE, re.MULTILINE)}
 EVERY = [call for calls in CALLS.values() for call in calls]
 SHAPES = {name: np.shape(value) for name, value in POINT.items()}
 # What only pullbacks and scripts make has no name of the language.

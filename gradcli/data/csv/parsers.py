@@ -126,8 +126,8 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
 
     Errors: `InputError` for a row of more or fewer cells than the header, and for a cell that is no number.
 
-    >>> from gradcli.data.columns import Layout
-    >>> picked = Layout.of(["x0", "x1"], "`p.csv`").pick(["x1"])
+    >>> from gradcli.data.columns import Header
+    >>> picked = Header.of(["x0", "x1"], "`p.csv`").pick(["x1"])
     >>> list(by_reference(Rows([b'1,"2"\\n'], "`p.csv`", 2, ","), Table(",", 2), picked, 10))
     [[array([2.])]]
     >>> list(by_reference(Rows([b"1;2_0\\n"], "`p.csv`", 2, ";"), Table(";", 2), picked, 10))

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from gradcli.data.block import Array, Block
-from gradcli.data.columns import Layout, Picked, element
+from gradcli.data.columns import Header, Picked, element
 from gradcli.data.csv.chunks import UTF8, Rows, chunks
 from gradcli.data.csv.parsers import Table, by_reference, parse, plain
 from gradcli.data.mistakes import label, reading
@@ -36,14 +36,13 @@ class CsvPoints:
         try:
             self._size = _size(self._file)
             self._chunks = chunks(self._file, self._label)
-            header = self._header()
-            self._layout = Layout.of(header, self._label)
+            self._header = Header.of(self._read_header(), self._label)
         except BaseException:
             self.close()
             raise
-        self.shapes = self._layout.shapes
+        self.shapes = self._header.shapes
 
-    def _header(self) -> list[str]:
+    def _read_header(self) -> list[str]:
         """Return the names of the columns, see what parts them, and put back what was read beyond them."""
         line, first = next((some for some in self._chunks if not some[1].isspace()), (1, b""))
         delimiter = _delimiter(first)
@@ -64,7 +63,7 @@ class CsvPoints:
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
-        return self._blocks(self._layout.pick(names), size)
+        return self._blocks(self._header.pick(names), size)
 
     def _blocks(self, picked: Picked, size: int) -> Iterator[Block]:
         for columns in self._columns(picked, size):

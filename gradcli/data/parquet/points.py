@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.data.block import Array, Block
-from gradcli.data.columns import Layout, Picked
+from gradcli.data.columns import Header, Picked
 from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading, unreadable
 from gradcli.errors import InputError
 from gradcli.files import printable
@@ -56,7 +56,7 @@ class _Part:
     label: str
     schema: Any
     rows: int
-    layout: Layout
+    header: Header
 
     @classmethod
     def of(cls, path: Path) -> _Part:
@@ -65,7 +65,7 @@ class _Part:
         check_regular(path)
         with reading(name), _open(path) as file:
             schema = file.schema_arrow
-            return cls(path, name, schema, file.metadata.num_rows, Layout.of(schema.names, name))
+            return cls(path, name, schema, file.metadata.num_rows, Header.of(schema.names, name))
 
     def columns(self, picked: Picked) -> list[str]:
         """Return the names of the columns that were picked, as they are in the file.
@@ -110,7 +110,7 @@ class ParquetPoints:
         self._done = 0
         self._parts = [_Part.of(part) for part in parts(path)]
         self.count: int | None = sum(part.rows for part in self._parts)
-        self.shapes: dict[str, Shape] = self._parts[0].layout.shapes
+        self.shapes: dict[str, Shape] = self._parts[0].header.shapes
 
     @property
     def fraction(self) -> float | None:
@@ -121,7 +121,7 @@ class ParquetPoints:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
         wanted = []
         for part in self._parts:
-            picked = part.layout.pick(names)
+            picked = part.header.pick(names)
             self._check_shapes(part, picked)
             wanted.append((part, picked, part.columns(picked)))
         return self._blocks(wanted, size)

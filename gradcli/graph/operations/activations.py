@@ -24,7 +24,7 @@ def _celu_alpha(y: Node, x: Node, a: Node) -> Node:
 
 ROWS: dict[str, Operation] = {
     # PyTorch: 0 at 0, and the slope of NaN is 1, hence `<=`.
-    "relu": function(lambda y, x: where(x <= 0, 0, 1), lowered=lambda x: call("maximum", x, 0)),
+    "relu": function(lambda y, x: where(x <= 0, 0, 1), lowered=lambda x: call("maximum", 0, x)),
     "leaky_relu": function(
         lambda y, x, s: where(x > 0, 1, s),
         lambda y, x, s: where(x > 0, 0, x),

@@ -74,7 +74,7 @@ def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
 def unit(x: Tensor, place: int) -> Tensor:
     """Return a tensor of the shape of another, with a 1 at a place and zeros elsewhere."""
     found = zeros_like(x.detach())
-    found._a.reshape(-1)[place] = 1
+    found._a.flat[place] = 1  # also where the elements do not stand in order
     return found
 
 

@@ -12,7 +12,6 @@ from gradcli.pytorch.autograd.functional import derivatives, leaves
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
-from gradcli.pytorch.operations.random import randn_like
 from gradcli.pytorch.tensor import Tensor, of_array
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -79,7 +78,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     given = leaves(inputs)
     with enable_grad():
         outputs = leaves(func(*given))
-    weights = [randn_like(y).requires_grad_() for y in outputs] if grad_outputs is None else leaves(grad_outputs)
+    weights = [zeros_like(y.detach()).uniform_(-1, 1).requires_grad_() for y in outputs] if grad_outputs is None else leaves(grad_outputs)
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]

@@ -278,7 +278,8 @@ adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1), _adaptive("max",
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
-    return named("pad", input, tuple(pad), mode, value or 0)
+    own = (value or 0) if input.is_floating_point() else int(value or 0)
+    return named("pad", input, tuple(pad), mode, own)
 
 
 ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}

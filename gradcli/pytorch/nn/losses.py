@@ -31,7 +31,8 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     Errors: `ValueError` for a way that is none.
     """
     if size_average is not None or reduce_ is not None:
-        found = "none" if reduce_ is False else "mean" if size_average in (None, True) else "sum"
+        whole, single = (given is None or bool(given) for given in (size_average, reduce_))
+        found = "mean" if whole and single else "sum" if single else "none"
         warn("old reduction", found)
         return found
     if reduction == "elementwise_mean":
@@ -137,7 +138,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
     if target._a.dtype != input._a.dtype:
         found, wanted = target.dtype.word, input.dtype.word
         raise RuntimeError(f"Found dtype {found} but expected {wanted}")
-    for what, own in (("target", target._a), ("input", input._a)):
+    for what, own in (("input", input._a), ("target", target._a)):
         refuse_if(((own < 0) | (own > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
 
@@ -262,8 +263,10 @@ def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing:
     loss = _weighted(named("log_softmax", input, axis) * target, weight)
     if how == "none":
         return -loss.sum(axis)
+    if how == "mean" and not input.numel():
+        return -loss.sum().fill_(np.nan)
     whole = -loss.sum()
-    samples = max(1, input.numel() // max(1, classes))
+    samples = input.numel() // max(1, classes)
     return called(whole / samples, "DivBackward1") if how == "mean" else whole
 
 

@@ -21,7 +21,7 @@ class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data, cls)
+        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
         refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
         found._requires = requires_grad
         return found

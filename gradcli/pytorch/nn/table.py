@@ -55,6 +55,13 @@ def parameters(row: str) -> dict[str, Any]:
     return {name: literal_eval(value) if value else REQUIRED for name, _, value in words}
 
 
+# Whose constructor PyTorch names where it is another class's.
+_CONSTRUCTED = {"MSELoss": "_Loss", "L1Loss": "_Loss", "BCELoss": "_WeightedLoss", "RNN": "RNNBase"}
+_CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d"), "_BatchNorm")
+_CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
+_CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
+
+
 def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return what the constructor of a class of this name is given for each of its arguments, or the default.
 
@@ -64,5 +71,5 @@ def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict
     found = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
     if found.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
         fields: list[Any] = [k if v is REQUIRED else (k, Any, field(default=v)) for k, v in known.items()]
-        make_dataclass(name, fields)(*args, **kwargs)  # so that Python says what does not fit
+        make_dataclass(_CONSTRUCTED.get(name, name), fields)(*args, **kwargs)  # so that Python says what does not fit
     return found

@@ -30,9 +30,18 @@ class _Loss(_Layer):
     reduction: str
 
     def _build(self) -> None:
-        old = self.__dict__.pop("size_average", None), self.__dict__.pop("reduce", None)
-        if old != (None, None):
-            self.reduction = reduction_of(*old, self.reduction)
+        old = [self.__dict__.pop(k, self._buffers.pop(k, None)) for k in ("size_average", "reduce")]
+        if any(x is not None for x in old):
+            self.reduction = reduction_of(old[0], old[1], self.reduction)
+
+    def forward(self, *given: Any, **more: Any) -> Any:
+        try:
+            return super().forward(*given, **more)
+        except TypeError as error:
+            _, missing, rest = str(error).partition("() missing ")
+            if missing:
+                raise TypeError(f"{type(self).__name__}.forward{missing}{rest}") from None
+            raise
 
 
 def _settings(function: str) -> dict[str, Any]:

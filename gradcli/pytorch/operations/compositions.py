@@ -75,6 +75,10 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
     return apply("diag_embed", build, (input,), diagonal)
 
 
+def _places(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
+    return of_array(np.stack(indices)).to(device).to(dtype)  # type: ignore[attr-defined]
+
+
 def _power(input: Any, n: int) -> Any:
     if n < 0:
         return _power(input.inverse(), -n)
@@ -105,10 +109,13 @@ BOTH: dict[str, Callable[..., Any]] = {
     "allclose": lambda input, other, *how, **settings: bool(np.all(_close(input, other, *how, **settings)._a)),
     "count_nonzero": lambda input, dim=None: input.ne(0).sum(dim),
     # Elements
+    "polygamma": lambda self, n: named("polygamma", n, self),
     "square": lambda input: input.pow(2),
     "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p=2: (input - other).norm(p),
-    "nansum": lambda input, dim=None, keepdim=False: where(input.isnan(), 0, input).sum(dim, keepdim),
+    "nansum": lambda input, dim=None, keepdim=False, *, dtype=None: where(input.isnan(), 0, input).sum(
+        dim, keepdim, dtype=dtype
+    ),
     "aminmax": lambda input, dim=None, keepdim=False: _AMINMAX(input.amin(dim, keepdim), input.amax(dim, keepdim)),
     "diff": _differences,
     # Axes
@@ -133,6 +140,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "logdet": lambda input: named("det", check_square("logdet", input)).log(),
 }
 TORCH_ONLY: dict[str, Callable[..., Any]] = {
+    "polygamma": lambda n, input: named("polygamma", n, input),
     "is_tensor": lambda obj: isinstance(obj, Tensor),
     "broadcast_shapes": lambda *shapes: Size(np.broadcast_shapes(*shapes)),
     "can_cast": lambda from_, to: dtypes.KINDS[from_.name] <= dtypes.KINDS[to.name],
@@ -140,8 +148,8 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p=2.0: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "tensordot": _tensordot,
-    "tril_indices": lambda row, col, offset=0: of_array(np.stack(np.tril_indices(row, offset, col))),
-    "triu_indices": lambda row, col, offset=0: of_array(np.stack(np.triu_indices(row, offset, col))),
+    "tril_indices": lambda row, col, offset=0, **how: _places(np.tril_indices(row, offset, col), **how),
+    "triu_indices": lambda row, col, offset=0, **how: _places(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,
     "finfo": dtypes.finfo,
 }

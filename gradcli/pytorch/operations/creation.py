@@ -15,7 +15,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
 from gradcli.pytorch.names import TORCH, function, method, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
@@ -104,7 +104,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
-    refuse_if(not isinstance(array, np.ndarray), "no array", type(array).__name__)
+    kind = typename(array) if isinstance(array, np.generic) else type(array).__name__
+    refuse_if(not isinstance(array, np.ndarray), "no array", kind)
     return made(array)
 
 
@@ -120,11 +121,12 @@ def sized(
 
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
+    what = others.pop("what", "empty")
     wanted = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
         raise MissingError(f"{name}=…")
     check_device(device)
-    shape = shape_of(size)
+    shape = shape_of(size, what)
     for n in shape:
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
@@ -147,12 +149,13 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
         found._a = in_memory(found._a.reshape(-1), input._a)
         return found
 
-    function(name)(with_out(call or make, name))
+    function(name)(with_out(call or partial(make, what=name), name))
     return function(f"{name}_like")(like)
 
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
+    refuse_if(value is None, "number to fill with")
     return sized(size, lambda n, kind: np.full(n, value, kind), dtypes.of_number(value), **options)
 
 
@@ -166,7 +169,9 @@ _LIKE = {name: creating(name, make) for name, make in _FILLERS.items()}
 zeros_like, ones_like = _LIKE["zeros"], _LIKE["ones"]
 for _name, _make in _FILLERS.items():
     method(f"new_{_name}")(
-        lambda self, *given, dtype=None, _make=_make, **more: _make(*given, dtype=dtype or self.dtype, **more)
+        lambda self, *given, dtype=None, _make=_make, _what=f"new_{_name}", **more: _make(
+            *given, dtype=dtype or self.dtype, what=_what, **more
+        )
     )
 method("new_tensor")(
     lambda self, data, *, dtype=None, requires_grad=False, device=None: made(
@@ -246,6 +251,8 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
         if dtype not in (None, args[0].dtype):
             raise MissingError(f"torch.{dtype.tensor}(…) of a tensor of another dtype")
         return new(args[0]._a, cls)
+    if args and isinstance(args[0], float):
+        raise TypeError("new(): data must be a sequence (got float)")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:

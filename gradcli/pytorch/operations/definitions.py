@@ -74,7 +74,7 @@ ELEMENTWISE: dict[str, Build] = {
     "rsqrt": lambda input: _ONE / call("sqrt", input),
     "sign": lambda input: call("identity" if input.dtype == "bool" else "sign", input),
     "sgn": lambda input: call("identity" if input.dtype == "bool" else "sign", input),
-    "sinc": lambda input: where(equal(input, 0), _ONE, call("sin", input * _PI) / (input * _PI)),
+    "sinc": lambda input: _sinc(where(equal(input, 0), _ZERO, input * _PI)),
     "softshrink": lambda input, lambd=_HALF: where(
         _gt(input, lambd), input - lambd, where(_lt(input, -lambd), input + lambd, _nothing(input))
     ),
@@ -83,7 +83,9 @@ ELEMENTWISE: dict[str, Build] = {
     ),
     "threshold": lambda input, threshold, value: where(_le(input, threshold), value, input),
     "xlogy": lambda input, other: where(
-        _both(equal(input, 0), compare("eq", other, other)), _ZERO, input * call("log", other)
+        _both(equal(input, 0), compare("or", _le(other, _ZERO), compare("eq", other, const(math.inf)))),
+        _ZERO,
+        input * call("log", other),
     ),
 }
 
@@ -111,10 +113,15 @@ def _logit(x: Node, eps: Node | None) -> Node:
     return found if eps is not None else found * where(inside, _ONE, _NAN)
 
 
-def _finite(x: Node, nan: Node, posinf: Node | None, neginf: Node | None) -> Node:
+def _sinc(x: Node) -> Node:
+    inner = where(equal(x, 0), _ONE, x)
+    return where(equal(x, 0), _ONE, call("sin", inner) / inner)
+
+
+def _finite(x: Node, nan: Node | None, posinf: Node | None, neginf: Node | None) -> Node:
     if x.dtype not in FLOATING:
         return Node("identity", (x,), x.shape)
     most = const(Decimal(repr(float(np.finfo(x.dtype).max))))
-    x = where(_nan(x), nan, x)
+    x = where(_nan(x), _ZERO if nan is None else nan, x)
     x = where(compare("eq", x, const(math.inf)), most if posinf is None else posinf, x)
     return where(compare("eq", x, const(-math.inf)), -most if neginf is None else neginf, x)

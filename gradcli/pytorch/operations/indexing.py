@@ -79,6 +79,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
         k = k._a[..., 0] if k.dim() or k._a.dtype.kind not in "i" else int(k)
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
         return [int(checked_places(k, size, axis))]
+    refuse_if(isinstance(k, str), "text as an index")
     refuse_if(not isinstance(k, list | range | np.ndarray), "kind of an index", type(k).__name__)
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.pytorch.calls import called, in_order
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
@@ -88,7 +88,7 @@ def _keep_old(step: Any, x: Tensor) -> None:
 def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
     """Put numbers where those of a tensor are, and take down that they were changed."""
     if not x._a.flags.writeable:
-        _let_write(x)
+        _let_write(x, np.broadcast_to(numbers, x._a.shape), name)
     with np.errstate(all="ignore"):
         x._a[...] = numbers
     x._memory.version += 1
@@ -98,10 +98,19 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
         x._seen = x._memory.version  # its step is what it was
 
 
-def _let_write(x: Tensor) -> None:
-    """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice."""
+# What PyTorch lets change repeated memory, and what it advises against; what has no name is an assignment.
+_FILLING = {"fill_": "", "zero_": "", "": "tensor[indices] = tensor"}
+_FILLING["masked_fill_"] = "tensor[mask] = scalar"
+
+
+def _let_write(x: Tensor, numbers: Any, name: str) -> None:
+    """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice, and by some."""
     repeats = x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True))
-    refuse_if(repeats, "repeated memory changed in place")
+    once = tuple(slice(None if step else 1) for step in x._a.strides)
+    wrong = name not in _FILLING or (numbers != numbers[once]).any()
+    refuse_if(repeats and wrong, "repeated memory changed in place")
+    if repeats and (what := _FILLING[name]):
+        warn("repeated memory filled in place", name or "index_put_", what)
     memory = x._a.__array_interface__
     memory["data"] = memory["data"][0], False
     x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())

@@ -16,7 +16,7 @@ from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_overload, check_tensors
+from gradcli.pytorch.refusals import check_overload, check_pair, check_tensors
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -67,6 +67,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return pointwise("div", input, other)
     if rounding_mode == "floor":
         return _quotient("floor_divide", "DivBackward2")(input, other)
+    refuse_if(rounding_mode != "trunc", "rounding mode", rounding_mode)
     _no_zeros(input, other)
     dtype = result_dtype((input, other))
     wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
@@ -125,10 +126,14 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 
 
 def _logical(op: str) -> Callable[..., Tensor]:
-    return lambda *given: pointwise(op, *(x if is_boolean(x) else x != 0 for x in given))
+    def made(*given: Any) -> Tensor:
+        check_pair(f"logical_{op}", given)
+        return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
+
+    return made
 
 
-_LOGICAL = {word: method(f"logical_{word}")(_logical(op)) for word, op in (("and", "and"), ("or", "or"), ("xor", "ne"))}
+_LOGICAL = {word: method(f"logical_{word}")(_logical(word)) for word in ("and", "or", "xor")}
 logical_not = method("logical_not")(_logical("not"))
 
 

@@ -54,6 +54,11 @@ def _masked(x: Tensor, mask: Tensor) -> Array:
     return numbers[own]
 
 
+def _of_line(x: Tensor, index: Tensor) -> Array:
+    refuse_if(index._a.dtype != np.int64, "dtype of places to take", index.dtype.word)
+    return checked_places(index._a[..., 0], x.numel())
+
+
 # Put there
 
 
@@ -99,8 +104,8 @@ def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> 
 
 _BOTH: dict[str, Callable[..., Tensor]] = {
     "index_select": lambda input, dim, index: taken(input, _slices(input, dim, index), "index_select"),
-    "gather": lambda input, dim, index: taken(input, _each(input, dim, index), "gather"),
-    "take": lambda input, index: taken(input, checked_places(index._a[..., 0], input.numel()), "take_flat"),
+    "gather": lambda input, dim, index, *, sparse_grad=False: taken(input, _each(input, dim, index), "gather"),
+    "take": lambda input, index: taken(input, _of_line(input, index), "take_flat"),
     "masked_select": lambda input, mask: taken(input, _masked(input, mask), "masked_select"),
     "scatter": _scatter,
     "scatter_add": lambda input, dim, index, src: _added(
@@ -138,6 +143,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     own = tensor._a[..., 0]
     refuse_if(own.dtype != np.int64, "dtype of classes")
     refuse_if((own < 0).any(), "negative class")
+    refuse_if(num_classes < 1 and not own.size, "classes of no elements")
     count = num_classes if num_classes > 0 else int(own.max()) + 1
     refuse_if((own >= count).any(), "class outside")
     return of_array((own[..., None] == np.arange(count)).astype(np.int64))
@@ -219,4 +225,4 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     refuse_if(input._a.dtype.kind not in "iu", "no kernel", "bincount_cpu", input.dtype.word)
     refuse_if(input.dim() != 1 or (input._a < 0).any(), "counts of bincount")
     counts = np.bincount(input._a[..., 0], own, minlength)
-    return of_array(counts if own is None else counts.astype(own.dtype))
+    return of_array(counts.astype(np.float32) if own is not None and own.dtype == np.float32 else counts)

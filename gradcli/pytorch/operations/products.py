@@ -144,6 +144,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         equation, parts = _in_letters(equation, *operands)
     equation = _without_dots(equation, parts)
     left, _, right = equation.partition("->")
+    for i, (term, x) in enumerate(zip(left.split(","), parts, strict=False)):
+        refuse_if(len(term) != x.dim(), "subscripts of einsum", len(term), x.dim(), i)
     name = "ViewBackward0"
     if len(parts) == 1:
         name = "PermuteBackward0" if len(right) == len(set(left)) else "SumBackward1"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.generator import DEFAULT, Generator
@@ -17,6 +18,7 @@ from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH, function, method, methods
 from gradcli.pytorch.operations.creation import creating, in_memory, sized
 from gradcli.pytorch.operations.inplace import replaced
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.
@@ -72,7 +74,20 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     shape = np.broadcast_shapes(*(x.shape for x in given))
     drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
     with no_grad():
-        return drawn * std + mean if spread else drawn + mean
+        found = drawn * std + mean if spread else drawn + mean
+    return _drawn_for(found, given, f"NormalBackward{2 * spread + (given[0] is mean)}")
+
+
+def _drawn_for(found: Tensor, given: Sequence[Tensor], name: str) -> Tensor:
+    """Return numbers that were drawn with what they were drawn for as their history, which gets zeros as gradients."""
+
+    def build(*nodes: Node) -> Node:
+        *xs, y = nodes
+        for x in xs:
+            y = elementwise("where", const(0, (), "bool"), cast(x, y.dtype), y)
+        return y
+
+    return apply("drawn", build, (*given, found), (), name) if any(x.requires_grad for x in given) else found
 
 
 @method("bernoulli")
@@ -81,7 +96,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     kind = np.float32 if limit.dtype == np.float32 else np.float64
     drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
     refuse_if(p is None and ((limit < 0) | (limit > 1)).any(), "no probability")
-    return of_array((drawn < limit)[..., 0].astype(input._a.dtype))
+    return _drawn_for(of_array((drawn < limit)[..., 0].astype(input._a.dtype)), (input,), "BernoulliBackward0")
 
 
 @method("multinomial")

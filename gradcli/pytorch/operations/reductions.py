@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import exact, is_boolean, of_scalar, pointwise
+from gradcli.pytorch.calls import called, exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import found, method, methods, return_type
@@ -105,7 +105,8 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
 @methods("any", "all")
 def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
     axes = axes_of(dim if axis is None else axis, input.dim())
-    return new(np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim)))
+    found = np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim))
+    return new(found.astype(np.uint8) if input._a.dtype == np.uint8 else found)
 
 
 # Extremes
@@ -152,7 +153,9 @@ def extreme(
         return pointwise(f"{op}imum", input, other)
     is_median = op == "median"
     refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
-    missing_if(is_median and dim is None and not input.numel(), "torch.median(…) of no elements")
+    if is_median and dim is None and not input.numel():
+        missing_if(not input.is_floating_point(), "torch.median(…) of no whole numbers")
+        return called(input.sum().fill_(np.nan), "MedianBackward0")  # type: ignore[attr-defined]
     _refuse_empty(op, input, dim)
     names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]
     if dim is None:
@@ -176,6 +179,8 @@ def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()
     found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
+    if whole and keepdim:
+        found = np.reshape(found, (1,) * input.dim())
     places = of_array(np.asarray(found, np.int64))
     note_lost(places, (input,), op)
     return places

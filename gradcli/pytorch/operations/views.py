@@ -14,10 +14,11 @@ from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
-from gradcli.pytorch.messages import missing_if, refuse_if, told, warn, warn_once
+from gradcli.pytorch.dtypes import dtype
+from gradcli.pytorch.messages import missing_if, refuse_if, told, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
-from gradcli.pytorch.operations.indexing import check_repeated, numbers_of, taken
+from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.record import Step, apply
 from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 
@@ -49,9 +50,25 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
     return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
 
 
-def shape_of(sizes: Any) -> tuple[int, ...]:
-    """Return sizes that are given one by one or as one sequence."""
-    return tuple(int(n) for n in listed(sizes))
+def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[int, ...]:
+    """Return sizes that are given one by one or as one sequence.
+
+    Errors: `TypeError` for what is no whole number, in the words of what takes the sizes under the name of a parameter.
+    """
+    given = listed(sizes)
+    for i, n in enumerate(given):
+        if isinstance(n, bool) or not isinstance(n, int | np.integer | Tensor):
+            kind = typename(n)
+            text = f"argument '{parameter}' (position 1) must be tuple of ints, not {kind}"
+            if i:
+                error = f'"type must be tuple of ints,but got {kind}"'
+                text = f"argument '{parameter}' failed to unpack the object at pos {i + 1} with error {error}"
+            elif given is not sizes:
+                text = f"{text.partition(', ')[0]}, but found element of type {kind} at pos 0"
+            elif len(given) > 1:
+                raise TypeError(f"{what}() takes 1 positional argument but {len(given)} were given")
+            raise TypeError(f"{what}(): {text}")
+    return tuple(map(int, given))
 
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
@@ -68,15 +85,15 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     return moved("reshape", x, shape, shape, name)
 
 
-def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
+def _shaped(x: Tensor, sizes: Sequence[Any], *what: str) -> tuple[tuple[int, ...], bool]:
     """Return the shape that is meant by sizes, and whether a view of a tensor can have it."""
-    shape = _filled(shape_of(sizes), x.numel(), "view", x.numel())
+    shape = _filled(shape_of(sizes, *what), x.numel(), "view", x.numel())
     return shape, x._a.flags.c_contiguous or np.may_share_memory(x._a.reshape(*shape, 1), x._a)
 
 
 @method("view")
 def view(self: Tensor, *sizes: Any) -> Tensor:
-    missing_if(sizes and not isinstance(sizes[0], int | tuple | list | Tensor), "Tensor.view(dtype)")
+    missing_if(sizes and isinstance(sizes[0], dtype), "Tensor.view(dtype)")
     shape, is_view = _shaped(self, sizes)
     refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
@@ -84,7 +101,7 @@ def view(self: Tensor, *sizes: Any) -> Tensor:
 
 @method("reshape")
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    own, is_view = _shaped(input, sizes or (shape,))
+    own, is_view = _shaped(input, sizes or (shape,), "reshape", "shape")
     return _reshaped(input, own, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
@@ -157,14 +174,15 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @method("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    order = list(shape_of(dims))
+    order = list(shape_of(dims, "permute", "dims"))
     refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
 @method("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    rank = input.dim()
+    if not (rank := input.dim()):
+        return input
     places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
     return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
 
@@ -186,7 +204,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @method("expand")
 def expand(self: Tensor, *sizes: Any) -> Tensor:
-    shape, own = shape_of(sizes), self.shape
+    shape, own = shape_of(sizes, "expand"), self.shape
     check_repeated(self, own, shape)
     new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
@@ -208,9 +226,15 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, name: str | None = None) -> Tensor:
     """Return a diagonal as a view, or by an operation that copies."""
     a, b = axis_of(dim1, x.dim()), axis_of(dim2, x.dim())
-    if (offset, a, b, x.dim()) == (0, 0, 1, 2):
-        return apply(op, construct.diagonal, (x,), (), name)
-    return taken(x, np.diagonal(numbers_of(x), offset, a, b), op, name, (offset, a, b))
+    refuse_if(a == b, "axes of a diagonal alike", dim1, dim2)
+    rows, columns = (range(min(n, max(0, skip)), n) for n, skip in ((x.shape[a], -offset), (x.shape[b], offset)))
+
+    def build(n: Node) -> Node:
+        turned = construct.transpose(n, (a, b, *(i for i in range(len(n.shape)) if i not in (a, b))))
+        found = construct.diagonal(construct.index(turned, (rows, columns)))
+        return construct.transpose(found, (*range(1, len(found.shape)), 0))
+
+    return apply(op, build, (x,), (offset, a, b), name)
 
 
 @method("clone")

@@ -88,6 +88,8 @@ class DataLoader:
         pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **_: Any,
     ) -> None:  # fmt: skip
         missing_if(sampler is not None or batch_sampler is not None, "torch.utils.data.DataLoader(sampler=…)")
+        missing_if(batch_size is None, "torch.utils.data.DataLoader(batch_size=None)")
+        refuse_if(not isinstance(batch_size, int) or batch_size < 1, "size of batches", batch_size)
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, bool(shuffle), drop_last
         self.collate_fn, self.generator = collate_fn or default_collate, generator
 

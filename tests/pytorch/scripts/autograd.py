@@ -464,3 +464,10 @@ for f in (lambda x: x**1, F.hardshrink, F.softshrink, F.hardswish, lambda x: F.t
     x = torch.tensor([-1.0, 0.75, 2.0], requires_grad=True)
     g, = torch.autograd.grad(f(x).sum(), x, create_graph=True)
     print(g, torch.autograd.grad(g.sum(), x))
+# --- derivatives as long as there are any
+x = torch.tensor([0.5, 1.0], requires_grad=True)
+for f in (torch.sin, torch.tanh, torch.relu, lambda x: x**2, lambda x: (x - 1) ** 3, lambda x: 3 * x**2 + 2 * x):
+    g = f(x)
+    for _ in range(3):
+        (g,) = torch.autograd.grad(g.sum(), x, create_graph=True)
+        print(g)

@@ -299,3 +299,82 @@ print(torch.autograd.gradcheck(lambda x: x * 2, x, eps=1e-3))
 w = nn.Parameter(torch.ones(1))
 schedule = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([w], 0.1), 2)
 print(schedule.get_lr(), schedule.get_last_lr())
+# --- what few call and what they are given
+x = torch.zeros(3, 4)
+x.diagonal(1).fill_(2.0)
+x.diagonal(-1)[0] = 5
+print(x, torch.diagonal(x, 1).stride(), torch.zeros(2, 3, 3).diagonal(dim1=-2, dim2=-1).shape)
+a = torch.tensor([[1.5, -0.5, 2.0], [0.25, 3.0, -1.0]], requires_grad=True)
+print(a.diagonal(1), a.argmax(keepdim=True), torch.tensor([1, 2], dtype=torch.uint8).any())
+print(torch.bincount(torch.tensor([0, 1, 1]), torch.tensor([1, 2, 3])), torch.add(2, 3), torch.div(3, 2))
+s = torch.tensor([0.0, 0.5], requires_grad=True)
+print(torch.autograd.grad((torch.sinc(s) + torch.xlogy(s, 2)).sum(), s))
+print(torch.nan_to_num(torch.arange(3), nan=1.0), F.hardtanh(torch.arange(3), max_val=1.0))
+print(torch.xlogy(torch.tensor([0.0, 0.0, 1.0]), torch.tensor([float("nan"), float("inf"), 0.0])))
+print(F.mse_loss(a, a * 2, reduce=0), F.mse_loss(a, a * 2, 0.5), torch.tensor([-0.0, -1.0]).relu())
+print(torch.diff(a, prepend=a[:, :1]), torch.nansum(a, dtype=torch.float64))
+print(torch.gather(a, 1, torch.tensor([[0], [1]]), sparse_grad=False), a.is_contiguous(memory_format=torch.contiguous_format))
+print(torch.tril_indices(2, 3, dtype=torch.int32), F.interpolate(a[None], 2, antialias=False))
+
+# --- sizes and operands of another kind
+n, a = 4, torch.ones(2, 3)
+pred, target = torch.ones(2, requires_grad=True), torch.zeros(2)
+for call in (
+    lambda: torch.zeros(n / 2),
+    lambda: torch.zeros(n / 2, 3),
+    lambda: torch.ones((n / 2, 3)),
+    lambda: torch.ones(3, n / 2),
+    lambda: torch.rand([3, n / 2]),
+    lambda: a.reshape(n / 2, 3),
+    lambda: a.view(3, n / 2),
+    lambda: a.expand(n / 2, 3),
+    lambda: a.repeat(n / 2, 1),
+    lambda: a.permute(1.0, 0),
+    lambda: a.new_zeros(n / 2, 3),
+    lambda: torch.zeros("3"),
+    lambda: torch.Tensor(2.0),
+    lambda: torch.maximum(a, 0),
+    lambda: torch.logical_and(a, 1),
+    lambda: torch.sin([1, 2]),
+    lambda: a.diagonal(0, 1, 1),
+    lambda: a.take(a),
+    lambda: nn.MSELoss(pred, target),
+    lambda: nn.MSELoss()(pred),
+    lambda: nn.CrossEntropyLoss()(),
+    lambda: nn.BCELoss()(a * 2, a * 3),
+):
+    try:
+        print(call())
+    except (TypeError, RuntimeError) as error:
+        print(type(error).__name__, error)
+# --- of no elements, and other ends
+a = torch.tensor([[1.5, -0.5], [0.25, 3.0]], requires_grad=True)
+print(F.cross_entropy(torch.zeros(2, 0), torch.zeros(2, 0)), F.cross_entropy(torch.zeros(0, 2), torch.zeros(0, 2)))
+print(torch.zeros(0).median(), torch.zeros(0, requires_grad=True).median())
+print(torch.tensor([1.5, 2.0]).polygamma(1), torch.polygamma(2, torch.tensor([1.5])))
+print(torch.softmax(a, 1, dtype=torch.float64), a.cumsum(0, dtype=torch.float64))
+for call in (
+    lambda: torch.roll(torch.tensor(1.0), 1, 0),
+    lambda: torch.div(a, 2, rounding_mode="down"),
+    lambda: a[None, "first"],
+    lambda: nn.Parameter(3),
+    lambda: torch.utils.data.DataLoader([1], batch_size=0),
+):
+    try:
+        print(call())
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        print(type(error).__name__, error)
+for call in (
+    lambda: torch.einsum("ij,jk->ik", a, a[0]),
+    lambda: F.one_hot(torch.zeros(0, dtype=torch.int64)),
+    lambda: F.pad(torch.arange(2), (1, 0), value=0.5),
+    lambda: torch.tensor(1).movedim(0, -1),
+    lambda: torch.full((2,), None),
+    lambda: nn.MSELoss(size=1),
+    lambda: nn.Dropout(q=1),
+    lambda: nn.MaxPool2d(2, size=1),
+):
+    try:
+        print(call())
+    except (RuntimeError, TypeError) as error:
+        print(type(error).__name__, error)

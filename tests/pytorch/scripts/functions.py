@@ -284,3 +284,20 @@ print(Times.apply(torch.ones(2), 3))
 Times.apply(torch.ones(2, requires_grad=True), 3)
 # --- gradcheck of what needs no gradient
 torch.autograd.gradcheck(lambda x: x**2, (torch.ones(2),))
+# --- weights that gradgradcheck draws
+torch.manual_seed(0)
+x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+class Forgetful(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = x.exp()
+        return ctx.y.clone()
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.y
+print(torch.autograd.gradcheck(Forgetful.apply, x))
+try:
+    torch.autograd.gradgradcheck(Forgetful.apply, x)
+except Exception as error:
+    print(error)
+print(torch.rand(2))

@@ -237,3 +237,18 @@ b = torch.diag(a)
 b.exp_()
 b.sum().backward()
 print(b, a.grad)
+# --- repeated memory filled
+def filled(change):
+    a = torch.tensor([1.0, 2.0])
+    c = a.expand(2, 2)
+    try:
+        change(c)
+        print(c, a, a._version)
+    except RuntimeError as error:
+        print(error)
+filled(lambda c: c.fill_(3))
+filled(lambda c: c.zero_())
+filled(lambda c: c[0].fill_(5))
+filled(lambda c: c.masked_fill_(c > 1, 0))
+filled(lambda c: c.add_(1))
+filled(lambda c: c.copy_(torch.zeros(2, 2)))

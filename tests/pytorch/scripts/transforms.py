@@ -142,3 +142,7 @@ told(lambda: vmap(lambda a, b: a*b, in_dims=(0,None))(torch.eye(2), 3.))
 told(lambda: vmap(lambda a: 3.)(torch.eye(2)))
 told(lambda: vmap(torch.dot, in_dims=(-1,0))(torch.arange(6.).view(2,3),torch.arange(6.).view(3,2)))
 told(lambda: jacrev(jacrev(lambda x: x.sin().sum()))(x))
+# --- Jacobians of what does not stand in order
+x = torch.arange(6.0).reshape(2, 3)
+print(torch.autograd.functional.jacobian(lambda x: x.t(), x))
+print(torch.func.jacrev(lambda x: (x * 2).T)(x.T), torch.func.jacfwd(lambda x: x.T * 2)(x.T))
