@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
+from gradcli.pytorch.dtypes import BY_NAME
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
@@ -58,6 +59,9 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Tell whether gradients that are not there are zeros."""
         self._materialize = value
+
+
+FunctionCtx = Context  # as annotations have it
 
 
 class FunctionStep(Step):
@@ -146,7 +150,10 @@ class FunctionStep(Step):
             fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
             refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
             own = own.sum_to_size(shape) if given != shape else own
-            own = own.to(edge.variable.dtype) if isinstance(edge, Leaf) else own
+            if isinstance(edge, Leaf):
+                own = own.to(edge.variable.dtype)
+            elif (recipe := getattr(edge, "recipe", None)) is not None:
+                own = own.to(BY_NAME[recipe.output.dtype])
             passed.append(own if create else new(own._a))
         return passed
 

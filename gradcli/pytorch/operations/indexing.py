@@ -10,7 +10,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.places import Places, pick, put, take
 from gradcli.pytorch.calls import moved
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
@@ -26,11 +26,18 @@ def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
     return np.where(own < 0, own + size, own)
 
 
+# What makes a list one of indices, and none of places.
+_PARTS = (list, tuple, range, slice, Tensor, np.ndarray, type(None))
+
+
 def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     """Return an index as whole numbers, ranges, `None` and places, and the last view that PyTorch makes for it.
 
     Its name is empty where there are places.  Beside others, a slice of all makes no view.
     """
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, _PARTS) or k is Ellipsis for k in key):
+        warn("sequence of indices")
+        key = tuple(key)
     keys = list(key) if isinstance(key, tuple) else [key]
     for at in [i for i, k in enumerate(keys) if k is Ellipsis][:1]:
         keys[at : at + 1] = [slice(None)] * (x.dim() - sum(map(_width, keys)))
@@ -80,7 +87,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
         return [int(checked_places(k, size, axis))]
     refuse_if(isinstance(k, str), "text as an index")
-    refuse_if(not isinstance(k, list | range | np.ndarray), "kind of an index", type(k).__name__)
+    refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
         own = tuple(x.shape[axis : axis + k.ndim])

@@ -284,6 +284,17 @@ print(Times.apply(torch.ones(2), 3))
 Times.apply(torch.ones(2, requires_grad=True), 3)
 # --- gradcheck of what needs no gradient
 torch.autograd.gradcheck(lambda x: x**2, (torch.ones(2),))
+# --- a gradient of another dtype
+class Wide(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        return g.double()
+x = torch.ones(2, requires_grad=True)
+Wide.apply(F.gelu(x, approximate="tanh")).sum().backward()
+print(x.grad)
 # --- weights that gradgradcheck draws
 torch.manual_seed(0)
 x = torch.rand(3, dtype=torch.float64, requires_grad=True)

@@ -321,3 +321,7 @@ told(lambda: torch.cross(torch.arange(12.).view(4,3),torch.ones(4,3)))
 told(lambda: torch.linalg.cross(torch.arange(3.),torch.ones(3)))
 told(lambda: torch.arange(9.).view(3,3).cross(torch.ones(3,3)))
 print(torch.div(y, y + 1), torch.div(y, y + 1, rounding_mode='trunc'))
+# --- lists of indices
+x = torch.arange(12.0).reshape(3, 4)
+for key in ([[0, 1]], [[0], [1]], [[0, 1], [1, 2]], [torch.tensor(0), torch.tensor(1)], [0, None], [..., 0], [(0, 1)], [0, 1]):
+    print(x[key])
