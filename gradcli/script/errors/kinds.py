@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.threads import Threads, lost
@@ -104,6 +105,10 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
 def unused(at: Failure, x: Any, roots: Any) -> Answer:
     """Return what is said of an input that nothing came from."""
     name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
+    if found := mends.of_the_whole(at.text, at.names.tensors):
+        whole, changes = found
+        reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
+        return Answer(reason, f"the gradient by {whole}, and that part of it", changes)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
     mend = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
     return Answer(reason, mend, mends.with_argument(at.text, "allow_unused=True", "grad"))
@@ -122,5 +127,9 @@ def no_grad(at: Failure, x: Any) -> Answer:
 def nan(at: Failure, step: Any) -> Answer:
     """Return what is said of a derivative that is not finite."""
     reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
+    before = [e for e in dependencies([step]) if e is not step and getattr(e, "arose", False)]
+    if before:  # the numbers were not finite on the way forward already
+        step = min(before, key=lambda e: e.seq)
+        reason = f"{at.code(step.line)} gives numbers that are not finite, before any gradient flows."
     mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
     return Answer(reason, mend, mends.kept_away(at.text_at(step.line)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from gradcli.script.errors import edits
@@ -47,6 +48,19 @@ def summed(text: Text, name: str) -> list[Change]:
             weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"
             return text.edited(edits.appended(call, weight, text))
     return []
+
+
+def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
+    """Take the gradient by a tensor in the place of a part of it, and then that part: grad(u, xt)[0][:, 0:1]."""
+    for node in parts(text.statement, ast.Subscript):
+        call = node.value
+        if isinstance(call, ast.Call) and called(call) == "grad" and len(call.args) > 1:
+            part = next(iter(Flow(text).of_name(call.args[1])), None)
+            whole = text.of(part.value) if isinstance(part, ast.Subscript) else ""
+            if isinstance(part, ast.Subscript) and whole in tensors and tensors[whole].requires_grad:
+                own = [(end(node), end(node), text.of(part).removeprefix(whole))]
+                return whole, text.edited([*edits.instead(call.args[1], whole), *own])
+    return None
 
 
 def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
