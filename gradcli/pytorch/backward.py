@@ -167,7 +167,7 @@ class Call:
         if before is None and g.requires_grad and self.create:
             x._grad = called(g.clone(), "torch::autograd::CopyBackwards")
         elif before is None:
-            x._grad = Make.tensor(g._a if g._a.flags.owndata and g._a.flags.writeable else g._a.copy())
+            x._grad = Make.tensor(g._a.copy())  # other leaves may have been given the same array
         elif self.create:
             x._grad = before + g
         else:

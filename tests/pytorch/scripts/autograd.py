@@ -471,3 +471,12 @@ for f in (torch.sin, torch.tanh, torch.relu, lambda x: x**2, lambda x: (x - 1) *
     for _ in range(3):
         (g,) = torch.autograd.grad(g.sum(), x, create_graph=True)
         print(g)
+# --- gradients of a sum that add up in each of its leaves
+a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([a, b], lr=0.1, momentum=0.5)
+for i in range(3):
+    ((a + b) ** 2).sum().backward()
+    print(a.grad, b.grad)
+    optimizer.step()
+a.grad.zero_()
+print(a, b, a.grad, b.grad)
