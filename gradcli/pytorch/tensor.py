@@ -132,7 +132,7 @@ class Tensor(metaclass=_Methods):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        refuse_if(self._fn is not None and not wanted, "requires_grad of a result")
+        refuse_if(self._fn is not None, "requires_grad of a result" if wanted else "no requires_grad of a result")
         refuse_if(wanted and self._a.dtype.kind != "f", "requires_grad of whole numbers")
         refuse_if(self._inference and wanted, "requires_grad of an inference tensor")
         self._requires = wanted
@@ -140,7 +140,8 @@ class Tensor(metaclass=_Methods):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         refuse_if(Mode.transforms, "requires_grad_ in a transform")
         refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of whole numbers")
-        self.requires_grad = requires_grad
+        if self._fn is None or not requires_grad:
+            self.requires_grad = requires_grad
         return self
 
     is_leaf = property(lambda self: self._step is None)

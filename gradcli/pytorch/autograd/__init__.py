@@ -85,14 +85,14 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
     vs: list[Any] = [None] * len(roots) if given is None else _listed(given)
     for v in vs[: len(roots)]:
         refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
+    seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
     if len(vs) != len(roots):
         raise about(f"got {len(roots)} tensors and {len(vs)} gradients", "count")
-    vs = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=True))]
     for i, y in enumerate(roots):
         if not y.requires_grad:
             raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
     freed = not ((create if retain is None else retain) or Mode.mapped)
-    return Call([*zip(roots, vs, strict=True)], freed=freed, create=create, implicit=given is None)
+    return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=given is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:

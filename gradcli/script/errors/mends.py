@@ -114,6 +114,8 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
 
     `x` is the tensor of that name: its numbers may be whole ones, which cannot.
     """
+    if of_a_part := text.swapped(rf"^(\s*{re.escape(name)})\[.*\](?=\.requires_grad)", r"\1"):
+        return of_a_part[:1]
     whole = x is not None and not x.is_floating_point()
     real = ".float()" * whole
     for call in _made(text, name):

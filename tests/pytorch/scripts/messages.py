@@ -416,3 +416,13 @@ except RuntimeError as e: print(e)
 a, i = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.int64)
 for made in (lambda: torch.add(a, i, alpha=2), lambda: a.sub(i, alpha=2), lambda: torch.add(i, a, alpha=0.5), lambda: a.add(a.double(), alpha=2), lambda: torch.ones(2).add(torch.tensor(1.0, dtype=torch.float64), alpha=2)):
     print(made().dtype, made().sum())
+# --- what may require a gradient by its attribute, and v of other shapes and counts
+x = torch.ones(2, requires_grad=True)
+y = x * 2
+print(y.requires_grad_())
+for v in ([torch.ones(1), torch.ones(2), torch.ones(1)], [torch.tensor(1.0)]):
+    try:
+        torch.autograd.backward([y.sum(), y], v)
+    except RuntimeError as error:
+        print(error)
+y.requires_grad = True
