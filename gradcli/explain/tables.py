@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from gradcli.explain.results import Named
 from gradcli.explain.sections import (
@@ -92,17 +93,10 @@ def local_derivative(step: ReverseStep) -> Math:
 
 def _ending(formula: Formula, value: Value) -> Math:
     """Return a formula with its number, unless it is that number already."""
-    number = float(value.array)
-    constant = formula.text.rpartition(" = ")[2]
-    return formula if _is_number(constant) and float(constant) == number else Equal((formula, value))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        if float(formula.text.rpartition(" = ")[2]) == float(value.array):
+            return formula
+    return Equal((formula, value))
 
 
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:

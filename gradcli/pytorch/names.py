@@ -82,7 +82,22 @@ def _called(made: F, name: str) -> F:
     """Let a function that has no name say the one that it is found by, where an argument does not fit."""
     if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
         made.__name__ = made.__qualname__ = name
-    return made
+    return _with_axis(made) if "dim" in getattr(getattr(made, "__code__", None), "co_varnames", ()) else made
+
+
+_NUMPYS = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def _with_axis(made: F) -> F:
+    """Let a function take an axis under the names that NumPy has for it, as PyTorch does."""
+
+    @wraps(made)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_NUMPYS.get(k, k): v for k, v in kwargs.items()}
+        return made(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 # What is found by its name

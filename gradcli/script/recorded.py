@@ -13,13 +13,14 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import broadcast, index, stack
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.script.instances import given_already, instance
 from gradcli.script.naming import Names, fresh
 from gradcli.script.written import CallOf, gives, node_of, operands_at, spans_of_calls
 
@@ -204,8 +205,8 @@ class _Maker(Recorded):
         recipe = step.recipe
         name = self.names.get(id(step)) or self.names.get(id(step.module))
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
-        node = self.assembled(step, own) or _instance(recipe.output, new)
-        if name is None and (known := _known(node)) is not None:
+        node = self.assembled(step, own) or instance(recipe.output, new)
+        if name is None and (known := given_already(node)) is not None:
             self.nodes[step] = known
             return
         self.nodes[step] = node
@@ -300,34 +301,6 @@ class _Maker(Recorded):
                 name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
-
-
-def _known(node: Node) -> Node | None:
-    """Return what an operation gives that is there already: its operand, an element of a list, or what is chosen."""
-    first = node.args[0] if node.args else node
-    match node.op, node.settings:
-        case "reshape", _ if node.shape == first.shape:  # the hooks of modules put such in between
-            return first
-        case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
-            return first.args[k]
-        case "where", _ if first.op == "const" and not node.shape:
-            return node.args[1 if first.settings[0] else 2]
-    return None
-
-
-def _instance(output: Node, new: dict[Node, Node]) -> Node:
-    """Return a node again, for other inputs, in float64."""
-    for node in scheduled([output], new):
-        if node in new:
-            continue
-        args = tuple(new[a] for a in node.args)
-        if node.op == "cast":
-            new[node] = args[0]
-        elif node.op == "const" and node.dtype != "bool":
-            new[node] = const(node.settings[0], node.shape)
-        else:
-            new[node] = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
-    return new[output]
 
 
 def _targets(source: str) -> dict[int, str]:

@@ -61,6 +61,9 @@ class Context:
         self._materialize = value
 
 
+FunctionCtx = Context  # as annotations have it
+
+
 class FunctionStep(Step):
     """The step of a script's own function."""
 

@@ -74,10 +74,7 @@ def undone(step: Step, place: int, edge: Edge | None) -> Tensor:
     own, undo = step.packed[place]
     with _Switch(hooks=None):
         found = undo(own)
-    if not isinstance(found, Tensor):
-        raise TypeError(
-            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}"
-        )
+    refuse_if(not isinstance(found, Tensor), "no tensor of an unpack hook", type(found).__name__)
     return leading(found._a, edge)
 
 

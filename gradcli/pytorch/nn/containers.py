@@ -148,6 +148,12 @@ class ParameterDict(ModuleDict):
     def __setitem__(self, key: str, value: Any) -> None:
         self._parameters[key] = _parameter(value)
 
+    def items(self) -> Iterator[Any]:
+        return ((k, self[k]) for k in self)  # PyTorch's, too, are no views of a dictionary
+
+    def values(self) -> Iterator[Any]:
+        return (self[k] for k in self)
+
 
 class DataParallel(Module):
     """A module that would run on several devices: on the CPU it runs as it is."""

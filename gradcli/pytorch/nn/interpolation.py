@@ -31,8 +31,8 @@ def interpolate(
     for name, value in others.items():
         missing_if(value, f"torch.nn.functional.interpolate({name}=…)")
     axes = input.dim() - 2
-    if (size is None) == (scale_factor is None):
-        raise ValueError(f"{'either' if size is None else 'only one of'} size or scale_factor should be defined")
+    which = "either" if size is None else "only one of"
+    refuse_if((size is None) == (scale_factor is None), "size and factor", which)
     refuse_if(mode == "nearest" and align_corners is not None, "corners of another mode")
     missing_if((mode, axes) not in _MODES, f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
     sizes = list(input.shape[2:])

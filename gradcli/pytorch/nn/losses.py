@@ -115,8 +115,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     input, target = broadcast_tensors(input, target)
     kind = result_dtype((input, target))
     if not kind.is_floating_point:
-        if name != "l1_loss" or kind.name == "bool":
-            raise NotImplementedError(f"\"{name.replace('_loss', '_cpu')}\" not implemented for '{kind.word}'")
+        refuse_if(name != "l1_loss" or kind.name == "bool", "no kernel", name.replace("_loss", "_cpu"), kind.word)
         if how == "mean":
             return (input - target).mean()
 
@@ -135,9 +134,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 @_reducing()
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
-    if target._a.dtype != input._a.dtype:
-        found, wanted = target.dtype.word, input.dtype.word
-        raise RuntimeError(f"Found dtype {found} but expected {wanted}")
+    refuse_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, own in (("input", input._a), ("target", target._a)):
         refuse_if(((own < 0) | (own > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
@@ -150,8 +147,7 @@ def binary_cross_entropy_with_logits(
     refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
     refuse_if(input._a.dtype.kind != "f", "no kernel", "log_sigmoid_cpu", input.dtype.word)
-    if target._a.dtype.kind != "f":
-        raise refusal("dtype of what is written", "Float", target.dtype.word)
+    refuse_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
     dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
@@ -244,8 +240,7 @@ def cross_entropy(
     if target.shape == input.shape:
         if target._a.dtype.kind == "f":
             return _of_probabilities(input, target, weight, how, label_smoothing)
-        word = target.dtype.word
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word}")
+        raise refusal("dtype of probabilities", target.dtype.word)
     axis = 1 if input.dim() > 1 else 0
     scores = named("log_softmax", input, axis)
     hard = _of_classes(scores, target, weight, ignore_index, how)

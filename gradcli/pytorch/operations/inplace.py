@@ -273,6 +273,13 @@ def turned(self: Tensor, *args: Any, op: str) -> Tensor:
     return self
 
 
+@method("apply_")
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    refuse_if(self.requires_grad, "apply_ on what requires grad")
+    _write(self, np.reshape([callable(x) for x in self._a.reshape(-1).tolist()], self._a.shape), "apply_", False)
+    return self
+
+
 @method("resize_")
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)

@@ -116,12 +116,12 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor
 
 
 @function("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def cat(tensors: Any, dim: int = 0) -> Tensor:
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
         refuse_if(not p.dim(), "cat of a number", i)
     parts = [p for p in whole if p.shape != (0,)] or whole[:1]
-    at = axis_of(dim if axis is None else axis, parts[0].dim())
+    at = axis_of(dim, parts[0].dim())
     for i, p in enumerate(parts[1:], 1):
         refuse_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):

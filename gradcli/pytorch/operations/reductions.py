@@ -46,12 +46,8 @@ def _node(name: str, n: Node, axes: Axes) -> Node:
 
 
 @methods("sum", "mean", "prod", "logsumexp", "amax", "amin")
-def reduced(
-    input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-    keepdims: bool = False, op: str,
-) -> Tensor:  # fmt: skip
+def reduced(input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, op: str) -> Tensor:
     """Return a reduction; of all elements its step has another name where `dim` is not given than where it is None."""
-    dim, keepdim = dim if axis is None else axis, keepdim or keepdims
     if isinstance(dim, dtypes.dtype):
         dim, dtype = ..., dim
     x = real(input) if op == "logsumexp" else to(input, dtype)
@@ -103,8 +99,8 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
 
 
 @methods("any", "all")
-def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
-    axes = axes_of(dim if axis is None else axis, input.dim())
+def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
+    axes = axes_of(dim, input.dim())
     found = np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim))
     return new(found.astype(np.uint8) if input._a.dtype == np.uint8 else found)
 
@@ -143,11 +139,8 @@ _KINDS = {op: return_type(op) for op in ("max", "min", "median")}
 
 
 @methods(*_KINDS)
-def extreme(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None, op: str
-) -> Any:
+def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, op: str) -> Any:
     """Return an extreme of all elements, along an axis, or of two tensors."""
-    dim = axis if dim is None else dim
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return pointwise(f"{op}imum", input, other)
@@ -172,8 +165,7 @@ def extreme(
 
 
 @methods("argmax", "argmin")
-def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, op: str) -> Tensor:
-    dim = axis if dim is None else dim
+def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
     refuse_if(is_boolean(input), "place among booleans", op)
     _refuse_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())

@@ -73,9 +73,9 @@ class Optimizer:
         """Change a parameter, given what the loss grows along."""
         raise NotImplementedError
 
-    def _kept(self, p: Tensor, name: str) -> Any:
+    def _kept(self, p: Tensor, name: str, first: float = 0) -> Any:
         """Return an array that is kept for a parameter, of zeros at first."""
-        return self.state[p].setdefault(name, new(np.zeros_like(p._a)))._a
+        return self.state[p].setdefault(name, new(np.full_like(p._a, first)))._a
 
     def _counted(self, p: Tensor) -> Any:
         """Return which step of a parameter this is."""
@@ -129,6 +129,7 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         params = own.pop("params")
         for name, word in _LEAST_0.items():
             refuse_if(float(own.get(name, 0)) < 0, "setting below 0", word, own.get(name))
+        refuse_if(not 0 <= own.get("rho", 0) <= 1, "setting below 0", "rho value", own.get("rho"))
         for i, beta in enumerate(own.get("betas", ())):
             refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
         refuse_if(own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0), "nesterov alone")
@@ -138,7 +139,7 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
 
 
 _LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"}
-_LEAST_0 |= {n: f"{n} value" for n in ("momentum", "weight_decay", "alpha")}
+_LEAST_0 |= {n: f"{n} value" for n in ("momentum", "weight_decay", "alpha", "lr_decay", "initial_accumulator_value")}
 
 
 class SGD(Optimizer):
@@ -224,6 +225,42 @@ class RMSprop(Optimizer):
             p._a += rate * g / root
 
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
+class Adagrad(Optimizer):
+    """The gradient over the root of the sum of its squares."""
+
+    __init__ = _settings(
+        lambda self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
+        foreach=None, *, maximize=False, differentiable=False, fused=None: locals(),
+        "lr", "lr_decay", "eps",
+    )  # fmt: skip
+
+    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+        kind = p._a.dtype.type
+        rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
+        square = self._kept(p, "sum", group["initial_accumulator_value"])
+        square[...] = fused(g, g, square)
+        p._a += kind(-rate) * g / (sqrt(square) + kind(group["eps"]))
+
+
+class Adadelta(Optimizer):
+    """The gradient, by the roots of the means of its squares and of those of the steps."""
+
+    __init__ = _settings(
+        lambda self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
+        maximize=False, differentiable=False: locals(),
+        "lr", "rho", "eps", "weight_decay", "maximize", "capturable",
+    )  # fmt: skip
+
+    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+        kind, rho, eps = p._a.dtype.type, group["rho"], p._a.dtype.type(group["eps"])
+        self._counted(p)
+        square, steps = self._kept(p, "square_avg"), self._kept(p, "acc_delta")
+        square[...] = fused(kind(1 - rho) * g, g, square * kind(rho))
+        step = sqrt(steps + eps) / sqrt(square + eps) * g
+        steps[...] = fused(kind(1 - rho) * step, step, steps * kind(rho))
+        p._a[...] = fused(kind(-float(group["lr"])), step, p._a)
+
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
 for _name in __all__:
     globals()[_name].__module__ = f"torch.optim.{_name.lower()}"

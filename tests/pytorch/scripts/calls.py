@@ -282,6 +282,17 @@ print(torch.autograd.grad(d.sum(), a), c.grad)
 x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 1.0])
 for f in (torch.maximum, torch.minimum, torch.atan2, torch.hypot, torch.logaddexp, torch.fmax):
     print(f(x, other=y), f(input=x, other=y).grad_fn)
+# --- axes under NumPy's names
+a = torch.arange(4.).reshape(2, 2)
+print(torch.stack([a, a], axis=1), a.squeeze(axis=0), a.unsqueeze(axis=1), torch.cat([a, a], axis=0), a.std(axis=0))
+print(a.var(axis=0, keepdims=True), a.sort(axis=0).values, a.topk(1, axis=0).values, torch.chunk(a, 2, axis=0))
+print(torch.max(a, axis=0, keepdims=True), a.all(axis=0, keepdims=True), a.argmax(axis=0, keepdims=True))
+print(a.sum(axis=(0, 1), keepdims=True), torch.mean(a, axis=0), a.softmax(axis=0), torch.diff(a, axis=0), a.unbind(axis=0))
+print(torch.tensor([3, 4]).apply_(lambda x: x * 2.5), torch.tensor(3.).apply_(lambda x: x + 1))
+try:
+    torch.ones(2, requires_grad=True).apply_(lambda x: x)
+except RuntimeError as e:
+    print(e)
 # --- old names of backwards
 class Double(torch.autograd.Function):
     @staticmethod

@@ -242,7 +242,7 @@ p = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": torch.zeros(3)})
 p["c"] = nn.Parameter(torch.ones(1))
 p.update({"d": nn.Parameter(torch.ones(2))})
 print(p, list(p.keys()), "a" in p, len(p), [n for n, _ in p.named_parameters()], list(p))
-print(p.pop("a").shape, list(p.values()), p.b, nn.ParameterDict({"w": torch.ones(2)}), nn.ParameterDict())
+print(p.values(), p.items(), p.pop("a").shape, list(p.values()), p.b, nn.ParameterDict({"w": torch.ones(2)}), nn.ParameterDict())
 d = nn.ModuleDict({"a": nn.ReLU()})
 d.update([("b", nn.Tanh())])
 del d["a"]
@@ -266,6 +266,22 @@ with tempfile.TemporaryDirectory() as d:
     print(other, other.again is other[0], other.own, other.device, other.training)
     x = torch.ones(1, 2)
     print(other[3](other[1](other[0](x))).equal(net[3](net[1](net[0](x)))), other[0].weight.requires_grad)
+# --- steps by the squares of gradients
+for kind in (torch.optim.Adagrad, torch.optim.Adadelta):
+    for own in ({}, {"lr": 0.5, "weight_decay": 0.1}, {"lr_decay": 0.1, "initial_accumulator_value": 0.5}, {"rho": 0.8},
+                {"rho": 2}, {"lr_decay": -1}, {"initial_accumulator_value": -1}, {"maximize": True}):
+        w = torch.tensor([1., -2., 0.3], requires_grad=True)
+        try:
+            opt = kind([w], **own)
+        except (TypeError, ValueError) as e:
+            print(type(e), e if "Invalid" in str(e) else "")
+            continue
+        for _ in range(5):
+            opt.zero_grad()
+            (w ** 3).sum().backward()
+            opt.step()
+        print(w, opt.state_dict())
+    print(opt)
 # --- maximize
 for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
     w = torch.tensor([1., -2.], requires_grad=True)

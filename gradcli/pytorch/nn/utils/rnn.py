@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.tensor import Tensor
 
 
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    if not isinstance(sequences, Iterable):
-        kind = type(sequences)
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {kind}")
+    refuse_if(not isinstance(sequences, Iterable), "no sequences to pad", type(sequences))
     own: list[Any] = list(sequences)
     length = max(len(x) for x in own)
     sizes = (len(own), length) if batch_first else (length, len(own))
