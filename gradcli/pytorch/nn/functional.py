@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -154,7 +155,8 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    flat, shape = input.reshape(-1, input.shape[-1]), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
+    *outer, inner = input.shape
+    flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])  # type: ignore[attr-defined]
     if input.is_contiguous():
         return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
     found: Any = matmul(flat, turned)

@@ -618,3 +618,6 @@ a, b, w = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [1.0
 print(nn.functional.mse_loss(a, b, None, None, "mean", w), nn.functional.huber_loss(a, b, "sum", 0.5, w))
 print(nn.functional.cross_entropy(a, torch.tensor([0, 1]), None, None, -100, None, "none", 0.1))
 print(nn.functional.triplet_margin_loss(a, b, w, 1.0, 2.0, 1e-6, True, None, None, "sum"))
+# --- a layer of nothing
+m = nn.Linear(0, 2)
+print(m(torch.zeros(0)), m.weight, m.bias, nn.Linear(2, 0)(torch.ones(2)))
