@@ -16,7 +16,7 @@ from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
-from gradcli.pytorch.names import TORCH, function, method, with_out
+from gradcli.pytorch.names import TORCH, function, method, telling, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
@@ -150,7 +150,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
         return found
 
     function(name)(with_out(call or partial(make, what=name), name))
-    return function(f"{name}_like")(like)
+    return function(f"{name}_like")(telling(like, f"{name}_like"))
 
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
