@@ -236,6 +236,15 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     return sized((steps,), fill, **options)
 
 
+@function("logspace")
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+    def fill(n: int, kind: Any) -> Array:
+        a, b = (float(np.array(_number(x), kind)) for x in (start, end))
+        return np.power(float(base), np.linspace(a, b, n))  # type: ignore[no-any-return]
+
+    return sized((steps,), fill, **options)
+
+
 @function("eye")
 def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
     return sized((n, n if m is None else m), lambda *_: np.eye(n, m), **options)
