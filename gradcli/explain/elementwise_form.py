@@ -6,7 +6,7 @@ compute is a letter in it.  For display alone: what is cancelled may be 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +18,7 @@ import sympy
 
 from gradcli.algebra.display import READABLE, length, tidy
 from gradcli.engine.evaluate import values_of
+from gradcli.explain.elementwise_rules import RULES, USUAL, Formula, bare, key
 from gradcli.graph.construct import broadcast, reshape
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise
@@ -25,10 +26,7 @@ from gradcli.graph.shapes import Shape
 from gradcli.notation.writer import spread_argument
 
 _LARGEST = 10_000  # elements of a constant that is worked out
-_LARGEST_POWER = 8
 _TRIED = 20  # definitions that are looked for in formulas
-
-Formula = Any  # of SymPy
 
 
 @dataclass
@@ -79,7 +77,7 @@ class ElementwiseForm:
         """Make a node with a name a letter, and keep what it is."""
         formula, plain = self.own[node] = self.formulas[node], self.plain[node]
         if formula in self.meanings:
-            self.equal[_key(plain)] = node
+            self.equal[key(plain)] = node
         self.formulas[node], self.plain[node] = self.letter(node), node
 
     def definition(self, node: Node) -> Node:
@@ -96,7 +94,7 @@ class ElementwiseForm:
             self.formulas[node] = _rational(number)
             self.plain[node] = const(number, node.shape)
             return
-        rule = _RULES.get(node.op)
+        rule = RULES.get(node.op)
         found = rule(self, node) if rule is not None else None
         if found is None or length(found) > 2 * READABLE:
             built = self.first(replace(node, args=tuple(map(self.shortest, node.args))) if node.args else node)
@@ -104,7 +102,7 @@ class ElementwiseForm:
             self.plain[node] = built
         else:
             same = replace(node, args=tuple(self.plain[a] for a in node.args))
-            as_usual = found in self.meanings or node.op in _USUAL or node.args[0].op == "sech"
+            as_usual = found in self.meanings or node.op in USUAL or node.args[0].op == "sech"
             self.plain[node] = self.node(found) if as_usual else same
         self.formulas[node] = found
 
@@ -132,17 +130,17 @@ class ElementwiseForm:
     def reshaped(self, letter: Formula, shape: Shape) -> Formula:
         """Return the letter of what a letter means in another shape."""
         meaning = self.meanings[letter]
-        while meaning.op == "reshape" and meaning not in self.named and _bare(meaning.shape) != _bare(shape):
+        while meaning.op == "reshape" and meaning not in self.named and bare(meaning.shape) != bare(shape):
             meaning = meaning.args[0]
-        return self.letter(meaning if _bare(meaning.shape) == _bare(shape) else self.first(reshape(meaning, shape)))
+        return self.letter(meaning if bare(meaning.shape) == bare(shape) else self.first(reshape(meaning, shape)))
 
     def shapes(self, formula: Formula) -> set[Shape]:
         """Return the shapes of what letters mean, without the axes in front that broadcasting adds."""
-        return {_bare(self.meanings[s].shape) for s in formula.free_symbols}
+        return {bare(self.meanings[s].shape) for s in formula.free_symbols}
 
     def first(self, node: Node) -> Node:
         """Return what stands for a node and all that are alike."""
-        return self.equal.setdefault(_key(node), node)
+        return self.equal.setdefault(key(node), node)
 
     # Writing
 
@@ -168,7 +166,7 @@ class ElementwiseForm:
         return self._spread(min(map(self.node, self._forms(formula)), key=self._size), like)
 
     def _spread(self, form: Node, like: Node) -> Node:
-        same = _bare(form.shape) == _bare(like.shape)
+        same = bare(form.shape) == bare(like.shape)
         return reshape(form, like.shape) if same else broadcast(form, like.shape)
 
     def _size(self, node: Node) -> int:
@@ -250,20 +248,10 @@ def _rational(number: Exact) -> Formula:
     return sympy.Rational(fraction.numerator, fraction.denominator)
 
 
-def _key(node: Node) -> Any:
-    return (node.op, node.args, node.shape, node.settings, repr(node.values)) if node.op != "input" else node
-
-
 def _below(formula: Formula) -> set[Formula]:
     """Return the letters below fractions."""
     powers = [p for p in formula.atoms(sympy.Pow) if p.exp.could_extract_minus_sign()]
     return {letter for power in powers for letter in power.base.free_symbols}
-
-
-def _bare(shape: Shape) -> Shape:
-    """Return a shape without axes of size 1 in front."""
-    start = next((i for i, n in enumerate(shape) if n != 1), len(shape))
-    return shape[start:]
 
 
 def _is_negative(term: Formula) -> bool:
@@ -272,138 +260,3 @@ def _is_negative(term: Formula) -> bool:
 
 def _first_letter(term: Formula) -> str:
     return min((s.name for s in term.free_symbols), default="")
-
-
-# Reading: the formula of a node in those of its arguments, or None where it is a letter
-
-_Rule = Callable[[ElementwiseForm, Node], Formula | None]
-
-
-def _arithmetic(compute: Callable[..., Formula]) -> _Rule:
-    return lambda form, node: compute(*(form.formulas[a] for a in node.args))
-
-
-def _quotient(form: ElementwiseForm, node: Node) -> Formula | None:
-    a, b = (form.formulas[n] for n in node.args)
-    return a / b if b != 0 else None
-
-
-def _power(form: ElementwiseForm, node: Node) -> Formula | None:
-    base, exponent = node.args
-    if not isinstance(exponent.value, int) or not 0 < exponent.value <= _LARGEST_POWER:
-        return None
-    if base.op == "sech" and exponent.value == 2:
-        return 1 - form.letter(form.first(elementwise("tanh", form.shortest(base.args[0])))) ** 2
-    return form.formulas[base] ** exponent.value
-
-
-def _sigmoid(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return 1 - sigmoid(x) for sigmoid(-x)."""
-    (x,) = node.args
-    if x.op != "neg":
-        return None
-    return 1 - form.letter(form.first(elementwise("sigmoid", form.shortest(x.args[0]))))
-
-
-def _through(form: ElementwiseForm, node: Node) -> Formula:
-    """Return the last argument, of what a formula does not show."""
-    return form.formulas[node.args[-1]]
-
-
-def _root(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return the root of a number; others are letters, whose squares are written as what is below the root."""
-    formula = form.formulas[node.args[0]]
-    return sympy.sqrt(formula) if formula.is_Integer and formula >= 0 else None
-
-
-def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return what axes of size 1 are added to, or taken from, in terms of letters of which the same is true."""
-    (x,) = node.args
-    formula = form.formulas[x]
-    if spread_argument(node) is None or not form.shapes(formula) <= {(), _bare(x.shape)}:
-        return None
-    return formula.xreplace({s: form.reshaped(s, node.shape) for s in formula.free_symbols if form.shapes(s) != {()}})
-
-
-def _total(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a sum with what is the same for all its terms drawn out."""
-    (x,) = node.args
-    axes = node.settings[0]
-    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    outside: list[Formula] = []
-    inside: list[Formula] = []
-    for factor in sympy.Mul.make_args(form.formulas[x]):
-        (outside if form.shapes(factor) <= {(), _bare(kept)} else inside).append(factor)
-    drawn = sympy.Mul(*outside)
-    drawn = drawn.xreplace({s: form.reshaped(s, node.shape) for s in drawn.free_symbols if form.shapes(s) != {()}})
-    if not inside:
-        return drawn * (x.size // node.size if node.op == "sum" else 1) if node.size else None
-    rest = form.written(sympy.Mul(*inside), x) if outside else form.shortest(x)
-    return drawn * form.letter(form.first(replace(node, args=(rest,))))
-
-
-def _choice(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a choice between 0 and one number as that number times a choice between 0 and 1."""
-    condition, *choices = node.args
-    numbers = [form.formulas[a] for a in choices]
-    if 0 not in numbers:
-        return None
-    (number,) = [n for n in numbers if n != 0] or [None]
-    if number is None or form.shapes(number) - {()}:
-        return None
-    ones = [const(int(n != 0)) for n in numbers]
-    return number * form.letter(form.first(replace(node, args=(form.shortest(condition), *ones))))
-
-
-def _either(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a condition without the one that holds for a NaN alone, which is unlike itself."""
-    a, b = node.args
-    return form.formulas[a] if b.op == "ne" and form.formulas[b.args[0]] == form.formulas[b.args[1]] else None
-
-
-def _not_above(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return h <= 0 for x <= 0, where h is the name of relu(x)."""
-    x, zero = node.args
-    relu = Node("relu", (form.shortest(x),), x.shape)
-    named = form.equal.get(_key(relu))
-    told = named in form.named and zero.value == 0
-    return form.letter(form.first(replace(node, args=(named, zero)))) if named and told else None
-
-
-def _sum(sign: int) -> _Rule:
-    return lambda form, node: (
-        _joined(form, node, sign) or form.formulas[node.args[0]] + sign * form.formulas[node.args[1]]
-    )
-
-
-def _joined(form: ElementwiseForm, node: Node, sign: int) -> Formula | None:
-    """Return X.T @ (a + b) for X.T @ a + X.T @ b, where that is shorter."""
-    numbers, letters = zip(*(form.formulas[a].as_coeff_Mul() for a in node.args), strict=True)
-    a, b = (form.meanings.get(letter, node) for letter in letters)
-    if a.op != "matmul" or b.op != "matmul" or a.args[0] is not b.args[0] or a.shape != b.shape:
-        return None
-    parts = [elementwise("mul", const(form.exact(n)), m.args[1]) for n, m in zip(numbers, (a, b), strict=True)]
-    together = form(elementwise("add" if sign > 0 else "sub", *parts))
-    return form.letter(form.first(replace(a, args=(a.args[0], together))))
-
-
-_USUAL = ("sigmoid", "where", "or", "le")  # whose formulas are as a textbook has them, if longer
-_RULES: Mapping[str, _Rule] = {
-    "add": _sum(1),
-    "sub": _sum(-1),
-    "mul": _arithmetic(lambda a, b: a * b),
-    "neg": _arithmetic(lambda a: -a),
-    "sqrt": _root,
-    "reshape": _reshaped,
-    "div": _quotient,
-    "pow": _power,
-    "sigmoid": _sigmoid,
-    "broadcast": _through,
-    "identity": _through,
-    "corner": _through,
-    "sum": _total,
-    "mean": _total,
-    "where": _choice,
-    "or": _either,
-    "le": _not_above,
-}

@@ -94,9 +94,9 @@ class Call:
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
         if g is not None and (is_active or edge in self.wanted):
-            g = self.hooked(edge, g)
-            if edge in self.wanted:
-                self.wanted[edge] = g
+            arrived, g = g, self.hooked(edge, g)
+            if edge in self.wanted:  # PyTorch's `grad` takes what also goes on before its hooks
+                self.wanted[edge] = arrived if self.returns and is_active else g
             if isinstance(edge, Leaf):
                 self.accumulate(edge, g)
             elif is_active and isinstance(edge, Step):

@@ -26,17 +26,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 TORCH: dict[str, Any] = {}  # what `torch` has by name
 
 
+def telling(made: F, name: str, of: int = 0) -> F:
+    """Let a function that fails for want of a tensor say which argument is none, counted after the first `of`."""
+
+    @wraps(made)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return made(*args, **kwargs)
+        except AttributeError as error:
+            check_tensors(made, name, args, str(error), of)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
 def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Return a function that can write its result into a tensor that is given as `out`."""
+    made = telling(getattr(made, "as_function", made), name)
 
     @wraps(made)
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
-            try:
-                return made(*args, **kwargs)
-            except AttributeError as error:
-                check_tensors(made, name, args, str(error))
-                raise
+            return made(*args, **kwargs)
         from gradcli.pytorch.operations.inplace import into
 
         return into(out, name, lambda: made(*args, **kwargs), args)
@@ -44,12 +55,24 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
+# What PyTorch calls the tensors that are operands of methods.
+_TENSORS = frozenset(("other", "mat", "mat1", "mat2", "vec", "vec2", "tensor", "index", "mask", "src", "weights"))
+_TENSORS |= {"batch1", "batch2"}
+
+
 def method(*names: str) -> Callable[[F], F]:
     """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
 
     def register(made: F) -> F:
+        own = _called(made, names[0])
+        code = getattr(made, "__code__", None)
+        takes = not _TENSORS.isdisjoint(code.co_varnames[1 : code.co_argcount] if code else ())
         for name in names:
-            setattr(Tensor, name, _called(made, names[0]))
+            found = own
+            if takes:
+                found = telling(own, name, 1)
+                found.as_function = own  # type: ignore[attr-defined]
+            setattr(Tensor, name, found)
         return made
 
     return register

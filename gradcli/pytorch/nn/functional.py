@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -17,7 +18,7 @@ from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
-from gradcli.pytorch.names import row_named
+from gradcli.pytorch.names import row_named, telling
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
@@ -145,8 +146,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    if not isinstance(input, Tensor):
-        check_tensors(linear, "linear", [input])
     ranks = (input.dim(), weight.dim())
     refuse_if(0 in ranks, "product with a number", "linear", *ranks)
     turned = t(weight)
@@ -154,7 +153,8 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, turned)
     if input.dim() == 2:
         return addmm(bias, input, turned)
-    flat, shape = input.reshape(-1, input.shape[-1]), (*input.shape[:-1], weight.shape[0])  # type: ignore[attr-defined]
+    *outer, inner = input.shape
+    flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])  # type: ignore[attr-defined]
     if input.is_contiguous():
         return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
     found: Any = matmul(flat, turned)
@@ -287,6 +287,10 @@ ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolu
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
+_OWN = [f for f in globals().values() if getattr(f, "__module__", "") == __name__ and f.__name__[0] != "_"]
+globals().update({f.__name__: telling(f, f.__name__) for f in _OWN})
+
+
 def __getattr__(name: str) -> Any:
     if name in _ROWS:
         found: Any = _of_row(name)
@@ -298,7 +302,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, "torch.nn.functional")
     if found is None:
         raise AttributeError(name)
-    globals()[name] = found
+    globals()[name] = found = found if hasattr(losses, name) else telling(found, name)
     return found
 
 

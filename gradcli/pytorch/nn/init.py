@@ -75,6 +75,9 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if not tensor.numel():
+        warn("nothing to initialize")
+        return 0.0
     refuse_if(mode.lower() not in ("fan_in", "fan_out"), "mode of a fan", mode.lower())
     fan = _fans(tensor)[mode.lower() == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)

@@ -16,7 +16,7 @@ from gradcli.pytorch.calls import Number
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
-from gradcli.pytorch.names import TORCH, function, method, with_out
+from gradcli.pytorch.names import TORCH, function, method, telling, with_out
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.tensor import Array, Tensor, new, of_array
@@ -150,7 +150,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
         return found
 
     function(name)(with_out(call or partial(make, what=name), name))
-    return function(f"{name}_like")(like)
+    return function(f"{name}_like")(telling(like, f"{name}_like"))
 
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
@@ -232,6 +232,15 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
         step, places = (b - a) / kind.type(max(1, n - 1)), np.arange(n, dtype=kind)
         # From the nearer end, as PyTorch counts them.
         return np.where(places < max(1, n // 2), fused(step, places, a), fused(-step, n - 1 - places, b))
+
+    return sized((steps,), fill, **options)
+
+
+@function("logspace")
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
+    def fill(n: int, kind: Any) -> Array:
+        a, b = (float(np.array(_number(x), kind)) for x in (start, end))
+        return np.power(float(base), np.linspace(a, b, n))  # type: ignore[no-any-return]
 
     return sized((steps,), fill, **options)
 

@@ -82,11 +82,7 @@ ELEMENTWISE: dict[str, Build] = {
         _gt(input * beta, threshold), input, call("softplus", input * beta) / beta
     ),
     "threshold": lambda input, threshold, value: where(_le(input, threshold), value, input),
-    "xlogy": lambda input, other: where(
-        _both(equal(input, 0), compare("or", _le(other, _ZERO), compare("eq", other, const(math.inf)))),
-        _ZERO,
-        input * call("log", other),
-    ),
+    "xlogy": lambda input, other: _xlogy(input, other),
 }
 
 
@@ -111,6 +107,13 @@ def _logit(x: Node, eps: Node | None) -> Node:
     found = call("log", inner / (_ONE - inner))
     inside = _both(_ge(x, _ZERO), _le(x, _ONE))
     return found if eps is not None else found * where(inside, _ONE, _NAN)
+
+
+def _xlogy(x: Node, y: Node) -> Node:
+    is_zero = equal(x, 0)
+    none = _both(is_zero, compare("or", _le(y, _ZERO), compare("eq", y, const(math.inf))))
+    found = x * call("log", y)
+    return where(none, _ZERO, where(is_zero, found - call("detach", found), found))  # 0, and not -0
 
 
 def _sinc(x: Node) -> Node:

@@ -103,11 +103,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
     refuse_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
-    found = list(tensors)
-    refuse_if(not found, f"{name} of nothing" if name == "cat" else "no parts", name)
-    for i, x in enumerate(found):
+    refuse_if(not tensors, f"{name} of nothing" if name == "cat" else "no parts", name)
+    return _all_tensors(tensors)
+
+
+def _all_tensors(tensors: Any) -> list[Tensor]:
+    for i, x in enumerate(tensors):
         refuse_if(not isinstance(x, Tensor), "kind of a part", i, type(x).__name__)
-    return found
+    return list(tensors)
 
 
 def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor]) -> Tensor:
@@ -164,7 +167,7 @@ def column_stack(tensors: Any) -> Tensor:
 
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    parts = listed(tensors)
+    parts = _all_tensors(listed(tensors))
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
@@ -173,7 +176,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing is None:
         warn("axes of a grid")
-    parts = listed(tensors)
+    parts = _all_tensors(listed(tensors))
     order = list(range(len(parts)))
     if indexing == "xy":
         order[:2] = order[:2][::-1]

@@ -182,7 +182,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 @method("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if not (rank := input.dim()):
-        return input
+        return _permuted(input, (), "AliasBackward0")
     places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
     return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
 

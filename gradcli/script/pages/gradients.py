@@ -65,7 +65,10 @@ def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
             yield f"{name}.grad: {held} → {array_words(after._a)}"
         elif not explained or call.changes:
             yield f"∂/∂{name}: {array_words(own._a)}"
+    listed = {name for name, *_ in leaves}  # also what is computed, where `inputs=` asks for it
     for name, g in {} if told.recorded is None else told.recorded.kept_gradients().items():
+        if name in listed:
+            continue
         if name in told.kept:
             before = told.kept[name]
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"

@@ -133,6 +133,13 @@ y.register_hook(lambda g: g * 100)
 y.retain_grad()
 (y * 3).backward()
 print(y.grad, x.grad)
+x = torch.tensor(1., requires_grad=True)
+y = x * 2
+y.register_hook(lambda g: g * 100)
+z = y * 3
+print(torch.autograd.grad(z, [x, y], retain_graph=True), torch.autograd.grad(z, y, retain_graph=True))
+z.backward(inputs=[x, y])
+print(x.grad, y.grad)
 # --- order of hooks
 x = torch.tensor(1., requires_grad=True)
 a = x * 2

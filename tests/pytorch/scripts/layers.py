@@ -624,3 +624,6 @@ table = nn.Embedding(6, 4, 2, _weight=layer.weight)
 print(table, table.weight is layer.weight, table.weight.data_ptr() == layer.weight.data_ptr())
 table(torch.tensor([0, 2])).sum().backward()
 print(table.weight.grad, layer.weight.grad, list(table.state_dict()))
+# --- a layer of nothing
+m = nn.Linear(0, 2)
+print(m(torch.zeros(0)), m.weight, m.bias, nn.Linear(2, 0)(torch.ones(2)))

@@ -325,3 +325,6 @@ print(torch.div(y, y + 1), torch.div(y, y + 1, rounding_mode='trunc'))
 x = torch.arange(12.0).reshape(3, 4)
 for key in ([[0, 1]], [[0], [1]], [[0, 1], [1, 2]], [torch.tensor(0), torch.tensor(1)], [0, None], [..., 0], [(0, 1)], [0, 1]):
     print(x[key])
+# --- powers at even steps
+print(torch.logspace(-3, 2, 50), torch.logspace(0.1, 1.0, steps=5, base=2), torch.logspace(1, 1, 1), torch.logspace(0, 0, 0))
+print(torch.logspace(0, 2, 3, requires_grad=True), torch.logspace(0, 3, 4, dtype=torch.int64), torch.logspace(1, -1, 3, dtype=torch.float64))
