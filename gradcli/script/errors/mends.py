@@ -73,6 +73,11 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
         given = [*call.args[place:], *(k.value for k in call.keywords if k.arg in ("gradient", "grad_outputs"))]
         if not given:
             return []
+        if isinstance(given[0], ast.List | ast.Tuple):  # a v for each of several
+            pairs = zip(given[0].elts, getattr(call.args[0], "elts", ()), strict=False)
+            return text.edited(
+                [e for own, root in pairs for e in edits.behind(own, f".reshape({text.of(root)}.shape)")]
+            )
         if v.numel() == y.numel():
             return text.edited(edits.behind(given[0], f".reshape({receiver}.shape)"))
         made = next(iter(Flow(text).of_name(given[0])), None)
