@@ -12,6 +12,7 @@ from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.names import telling
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, several
@@ -54,7 +55,7 @@ def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
         raise refusal("output padding", *ends[0], *ends[1], *ends[2])
 
 
-conv_transpose1d, conv_transpose2d = _transposed(1), _transposed(2)
+conv_transpose1d, conv_transpose2d = (telling(_transposed(n), f"conv_transpose{n}d") for n in (1, 2))
 
 
 # Layers

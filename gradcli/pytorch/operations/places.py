@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.messages import missing_if, refuse_if
-from gradcli.pytorch.names import found, function, method, return_type
+from gradcli.pytorch.names import found, method, return_type, telling
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
@@ -138,9 +139,9 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))  # type: ignore[attr-defined,no-any-return]
 
 
-@function("one_hot")
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    own = tensor._a[..., 0]
+@partial(telling, name="one_hot")
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    own = input._a[..., 0]
     refuse_if(own.dtype != np.int64, "dtype of classes")
     refuse_if((own < 0).any(), "negative class")
     refuse_if(num_classes < 1 and not own.size, "classes of no elements")
