@@ -70,9 +70,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     refuse_if(rounding_mode != "trunc", "rounding mode", rounding_mode)
     _no_zeros(input, other)
     dtype = result_dtype((input, other))
-    wide = typed(lambda a, b: call("trunc", a / b), "float64" if dtype.name == "int64" else dtype.name)
+    wide = typed(lambda a, b: call("detach", call("trunc", a / b)), "float64" if dtype.name == "int64" else dtype.name)
     given = operands(dtype, input, other)
-    return apply("div", lambda a, b: cast(wide(a, b), dtype.name), given, (dtype.name, rounding_mode), "DivBackward2")
+    return apply("trunc_divide", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
 
 
 def _no_zeros(a: Any, b: Any) -> None:

@@ -328,3 +328,16 @@ for key in ([[0, 1]], [[0], [1]], [[0, 1], [1, 2]], [torch.tensor(0), torch.tens
 # --- powers at even steps
 print(torch.logspace(-3, 2, 50), torch.logspace(0.1, 1.0, steps=5, base=2), torch.logspace(1, 1, 1), torch.logspace(0, 0, 0))
 print(torch.logspace(0, 2, 3, requires_grad=True), torch.logspace(0, 3, 4, dtype=torch.int64), torch.logspace(1, -1, 3, dtype=torch.float64))
+# --- quotients that are rounded pass nothing back
+for mode in ("trunc", "floor"):
+    a = torch.tensor([7.0, -7, 5, 0], requires_grad=True)
+    b = torch.tensor([[2.0]], requires_grad=True)
+    y = torch.div(a, b, rounding_mode=mode)
+    y.backward(torch.tensor([[1.0, -1, 2, 3]]), retain_graph=True)
+    print(y, a.grad, b.grad)
+    with torch.no_grad():
+        b.add_(1)
+    try:
+        y.sum().backward()
+    except RuntimeError as error:
+        print(error)
