@@ -143,7 +143,7 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
 
 # What PyTorch computes of two tensors alone.
 _PAIRS = frozenset(("maximum", "minimum", "fmax", "fmin", "atan2", "arctan2", "hypot", "logaddexp", "logaddexp2"))
-_PAIRS |= {"ldexp", "cross", "kron"}
+_PAIRS |= {"ldexp", "kron"}
 
 
 def function_named(name: str) -> Callable[..., Any] | None:

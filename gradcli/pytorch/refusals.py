@@ -26,7 +26,7 @@ def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], erro
 
 
 def check_pair(name: str, args: Sequence[Any]) -> None:
-    """Refuse a number where PyTorch takes two tensors."""
+    """Refuse what is no tensor in the place of the first or the second operand."""
     for i, (given, parameter) in enumerate(zip(args, ("input", "other"), strict=False)):
         refuse_if(not isinstance(given, Tensor), "no tensor", name, parameter, i + 1, builtin_name(given))
 

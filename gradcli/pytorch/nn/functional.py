@@ -28,7 +28,7 @@ from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, check_pooling, check_tensors, several
+from gradcli.pytorch.refusals import check_convolution, check_pair, check_pooling, several
 from gradcli.pytorch.tensor import Tensor, axis_of
 from gradcli.vocabulary import FUNCTIONS
 
@@ -77,8 +77,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
     names = [p.name for p in own]
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if not isinstance(input, Tensor):
-            check_tensors(function, name, [input])
+        check_pair(name, [input])
         return run(name, made, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
@@ -89,6 +88,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
 # Activations
 
 
+@partial(telling, name="gelu")
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
@@ -112,6 +112,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     return apply("glu", build, (input,), axis)
 
 
+@partial(telling, name="prelu")
 def prelu(input: Tensor, weight: Any) -> Tensor:
     own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
     return named("prelu_kernel", input, own)
@@ -145,6 +146,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 # Layers
 
 
+@partial(telling, name="linear")
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     ranks = (input.dim(), weight.dim())
     refuse_if(0 in ranks, "product with a number", "linear", *ranks)
@@ -161,6 +163,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return called(found.view(*shape), "UnsafeViewBackward0") + bias
 
 
+@partial(telling, name="dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     return _dropped(input, p, training, inplace, input.shape)
 
@@ -180,6 +183,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
 
 
+@partial(telling, name="embedding")
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -203,6 +207,7 @@ def embedding(
     return apply("embedding", build, (weight, *mask), places)
 
 
+@partial(telling, name="layer_norm")
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     wanted = list(normalized_shape)
     if list(input.shape[-len(wanted) :]) != wanted:
@@ -210,6 +215,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
+@partial(telling, name="batch_norm")
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -276,6 +282,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1), _adaptive("avg",
 adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1), _adaptive("max", 2)
 
 
+@partial(telling, name="pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
     own = (value or 0) if input.is_floating_point() else int(value or 0)
@@ -285,10 +292,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
-
-
-_OWN = [f for f in globals().values() if getattr(f, "__module__", "") == __name__ and f.__name__[0] != "_"]
-globals().update({f.__name__: telling(f, f.__name__) for f in _OWN})
 
 
 def __getattr__(name: str) -> Any:
@@ -302,7 +305,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, "torch.nn.functional")
     if found is None:
         raise AttributeError(name)
-    globals()[name] = found = found if hasattr(losses, name) else telling(found, name)
+    is_row = name not in ELSEWHERE and not hasattr(losses, name)  # the others tell by themselves
+    globals()[name] = found = telling(found, name) if is_row else found
     return found
 
 
