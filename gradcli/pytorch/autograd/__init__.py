@@ -87,7 +87,7 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
         refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
     if len(vs) != len(roots):
-        raise about(f"got {len(roots)} tensors and {len(vs)} gradients", "count")
+        raise RuntimeError(f"got {len(roots)} tensors and {len(vs)} gradients")
     for i, y in enumerate(roots):
         if not y.requires_grad:
             raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
