@@ -58,7 +58,7 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         # Of a script.  In float64 sums are added in an order that does not depend on the number of points.
         result = np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     elif a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
-        result = _stacked_matmul(a, b)
+        result = linear_algebra.stacked_matmul(np.matmul, a, b)
     elif a.shape[-1] == 1 and b.shape[-1] > 1:
         flat = b.reshape(b.shape[0], -1)
         result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
@@ -68,21 +68,6 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
         return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))
     return into(out, result)
-
-
-def _stacked_matmul(a: Array, b: Array) -> Array:
-    """Multiply with the points in front, where NumPy's matmul takes them as a stack."""
-    a_vector, b_vector = a.ndim == 2, b.ndim == 2
-    a = np.moveaxis(a, -1, 0)[:, None] if a_vector else np.moveaxis(a, -1, 0)
-    b = np.moveaxis(b, -1, 0)[..., None] if b_vector else np.moveaxis(b, -1, 0)
-    rank = max(a.ndim, b.ndim)
-    a, b = (m.reshape(m.shape[:1] + (1,) * (rank - m.ndim) + m.shape[1:]) for m in (a, b))
-    result = np.matmul(a, b)
-    if b_vector:
-        result = result[..., 0]
-    if a_vector:
-        result = result[..., 0] if b_vector else result[..., 0, :]
-    return np.asarray(np.moveaxis(result, 0, -1))
 
 
 def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
