@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from gradcli.explain.folding import Fold, folds, leaves_alike
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Array, Named, Style
 from gradcli.explain.rules import rule
 from gradcli.explain.sections import Computed, Equal, Formula, Math, Name, Partial, Value, Words
-from gradcli.explain.shared import style
+from gradcli.explain.shared import style_of
 from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative
 from gradcli.explain.trace import Edge, Reverse, Trace, numeric_trace, symbolic_trace
@@ -92,14 +92,13 @@ class Picture:
     """Boxes in an order in which arrows lead onwards.
 
     `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
-    output.  Formulas are written with decimals if the user wrote decimals; `taken` are names that mean variables.
+    output.
     """
 
     boxes: tuple[Box, ...]
+    style: Style
     scalar: str = ""
     loss: Math | None = None
-    decimals: bool = False
-    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ def picture(graph: Graph, view: View) -> Picture:
     swept = sweep(graph, view.wrt)
     scalar, whole = ("", None) if view.v is None else _scalar(graph, view.v)
     boxes = _Drawing(graph, swept, view).boxes()
-    return Picture(tuple(boxes), scalar, whole, *style(graph, [view.v] if view.v else []))
+    return Picture(tuple(boxes), style_of(graph, [view.v] if view.v else []), scalar, whole)
 
 
 def _scalar(graph: Graph, v: Named) -> tuple[str, Math | None]:
