@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal
-from gradcli.export.numpy import einsum, index_text, inserted, numbered, numbers_text, recurrence, untouched
+from gradcli.export.numpy import einsum, index_text, inserted, mask_of, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -46,17 +46,6 @@ def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     places = w.named(f"jnp.arange({min(node.shape[:2])})").text
     zeros = w.named(f"jnp.zeros({node.shape})").text
     return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
-
-
-def _mask(place: str) -> Rule:
-    """Return the rule of a mask, true where the `place` of `x` along the axis is."""
-
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-        (axis,) = node.settings
-        found = w.named(place.format(x=args[0], axis=axis, middle=(node.shape[axis] - 1) // 2)).text
-        return f"{numbered('jnp', node, axis)} == {found}"
-
-    return rule
 
 
 def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -104,9 +93,9 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,
     "argsort": _argsort,
-    "argmax_mask": _mask("jnp.argmax({x}, axis={axis}, keepdims=True)"),
-    "argmin_mask": _mask("jnp.argmin({x}, axis={axis}, keepdims=True)"),
-    "argmedian_mask": _mask("jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
+    "argmax_mask": mask_of("jnp", "jnp.argmax({x}, axis={axis}, keepdims=True)"),
+    "argmin_mask": mask_of("jnp", "jnp.argmin({x}, axis={axis}, keepdims=True)"),
+    "argmedian_mask": mask_of("jnp", "jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
     "matmul": "jnp.matmul({}, {})",
     "einsum": einsum("jnp"),
     "det": "jnp.linalg.det({})",

@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli.engine.evaluate import number
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, tuple_literal
-from gradcli.export.numpy_helpers import needed
+from gradcli.export.helpers import needed
+from gradcli.export.numpy_helpers import HELPERS
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -48,25 +49,19 @@ def inserted(before: Shape, after: Shape) -> str | None:
     >>> inserted((3,), (1, 3)), inserted((3, 1), (3,)), inserted((4,), (2, 2))
     ('None', ':, 0', None)
     """
-    key: list[str] = []
+    key: list[int | range | None] = []
     own = list(before)
     for n in after:
         while own and own[0] == 1 != n:
-            key.append("0")
             own.pop(0)
+            key.append(0)
         if own and own[0] == n:
-            key.append(":")
-            own.pop(0)
+            key.append(range(own.pop(0)))
         elif n == 1:
-            key.append("None")
+            key.append(None)
         else:
             return None
-    key += ["0" for n in own if n == 1]
-    if any(n != 1 for n in own):
-        return None
-    while len(key) > 1 and key[-1] == ":":
-        key.pop()
-    return ", ".join(key)
+    return None if any(n != 1 for n in own) else index_text([*key, *[0] * len(own)], before)
 
 
 def axes_text(axes: Sequence[int]) -> str:
@@ -226,10 +221,16 @@ def einsum(library: str) -> Rule:
     return lambda w, node, args: f'{library}.einsum("{einsum_text(node)}", {args[0]}, {args[1]})'
 
 
-def numbered(library: str, node: Node, axis: int) -> str:
-    """Return the numbers of the places along an axis, in a shape that broadcasts with the node's."""
-    rest = (1,) * (len(node.shape) - axis - 1)
-    return f"{library}.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
+def mask_of(library: str, place: str) -> Rule:
+    """Return the rule of a mask in a library that knows no points: true where the `place` of `x` along the axis is."""
+
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+        (axis,) = node.settings
+        n, *rest = node.shape[axis:]
+        found = w.named(place.format(x=args[0], axis=axis, middle=(n - 1) // 2)).text
+        return f"{library}.arange({n}).reshape({(n, *(1 for _ in rest))}) == {found}"
+
+    return rule
 
 
 def _einsum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
@@ -368,7 +369,7 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
     text = "\n".join(line for lines in functions for line in lines)
-    helpers = needed(text)
+    helpers = needed(text, HELPERS)
     imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
     tested = self_test(program, "np.array", "np")
     return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

@@ -8,7 +8,7 @@ from gradcli.engine.evaluate import number
 from gradcli.export import numpy
 from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, refused
 from gradcli.export.lines import listed
-from gradcli.export.numpy import einsum, index_text, numbered, numbers_text, recurrence, scattered
+from gradcli.export.numpy import einsum, index_text, mask_of, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -91,15 +91,6 @@ def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return name
 
 
-def _mask(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-        (axis,) = node.settings
-        place = w.named(f"torch.{op}({args[0]}, dim={axis}, keepdim=True){'[1]' * (op == 'median')}").text
-        return f"{numbered('torch', node, axis)} == {place}"
-
-    return rule
-
-
 def _sorted(which: int) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
         axis, descending = node.settings
@@ -164,9 +155,9 @@ RULES: dict[str, Rule | str] = {
     "prod_others": "refused",  # written out
     "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
-    "argmax_mask": _mask("argmax"),
-    "argmin_mask": _mask("argmin"),
-    "argmedian_mask": _mask("median"),
+    "argmax_mask": mask_of("torch", "torch.argmax({x}, dim={axis}, keepdim=True)"),
+    "argmin_mask": mask_of("torch", "torch.argmin({x}, dim={axis}, keepdim=True)"),
+    "argmedian_mask": mask_of("torch", "torch.median({x}, dim={axis}, keepdim=True)[1]"),
     "sort": _sorted(0),
     "argsort": _sorted(1),
     "take_along": lambda w, node, args: f"torch.take_along_dim({args[0]}, {args[1]}, dim={node.settings[0]})",
