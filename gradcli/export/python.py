@@ -25,7 +25,7 @@ def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
     """Return the lines of a function."""
     writer = ArrayWriter(language, function)
     written = writer.write()
-    texts = [language.result(writer, n, writer.done[n].text) for n in function.results.values()]
+    texts = [language.result(writer, n, writer.done[n]) for n in function.results.values()]
     if len(texts) > 1:
         taken = set(function.names.values())
         for k, (name, text) in enumerate(zip(function.results, texts, strict=True)):
