@@ -75,7 +75,7 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     leaf, v = result.leaves[name], point.calls[0].v
     if len(point.calls) > 1:
         return []
-    if result.steps and not leaf.shape:
+    if result.wanted.steps and not leaf.shape:
         return [Name(bar(name))]
     formulas = list(_along_a_path(result, point, name, form))
     if form is not None:
