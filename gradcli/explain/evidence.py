@@ -59,7 +59,7 @@ class Evidence:
         """How nodes are written: in the user's names."""
         graph = self.case.graph
         named = {n: name for name, n in graph.names.items() if n.args and "[" not in name}
-        return Notation(named | {n: name for name, n in graph.inputs.items()}, times="*", implicit=True)
+        return Notation(named | {n: name for name, n in graph.inputs.items()}, implicit=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
