@@ -76,6 +76,11 @@ class Evidence:
         proof = self.proof if len(rows) == 1 else Proof()  # it is of one entry
         return Evidence(case, self.points, self.truth[rows], self.yours[rows], self.tolerance, proof, 0)
 
+    def at(self, points: Named) -> Evidence:
+        """Return the evidence at other points."""
+        truth, yours = numbers(self.case.graph, points, [self.case.truth, self.case.yours])
+        return Evidence(self.case, points, truth, yours, self.tolerance, Proof(), self.entry)
+
     def ratio(self) -> float | None:
         """Return the number that yours is times the truth everywhere, if there is one."""
         return self.quotient(self.yours, self.truth)
