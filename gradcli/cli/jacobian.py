@@ -39,8 +39,8 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
+    from gradcli.explain.results import Wanted
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
@@ -62,7 +62,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         show_result(found, found.pages, look, notes)
         return
     page = asked.page is not None
-    wanted = Wanted(page and (steps or "steps" in pages.only), page)
+    wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
 
     def paged() -> list[Page]:

@@ -42,6 +42,7 @@ def jvp(
     from gradcli.explain.corners import note_all_corners
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
+    from gradcli.explain.results import Wanted
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
@@ -67,5 +68,6 @@ def jvp(
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
     steps = steps or "steps" in pages.only
-    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, steps, notes, asked.page is not None)
+    wanted = Wanted(steps=steps, page=asked.page is not None)
+    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, notes, wanted)
     show_result(result, lambda: jvp_pages(result, pages.only), look, notes)

@@ -11,9 +11,10 @@ from gradcli.cli.cotangents import read_calls
 from gradcli.cli.many import Printed, Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.errors import InputError
-from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.backward import backward
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite
+from gradcli.explain.results import Wanted
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep

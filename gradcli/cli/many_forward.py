@@ -13,6 +13,7 @@ from gradcli.cli.tangents import read_tangent
 from gradcli.explain.columns import Columns, hessian_columns
 from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.jvp import jvp
+from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.array import Named
@@ -31,7 +32,7 @@ def jvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     run = _with_tangents(run, tangent)
 
     def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return jvp(run.graph, run.wrt, points, u, [], False, run.notes, warn=False)
+        return jvp(run.graph, run.wrt, points, u, [], run.notes, Wanted(warn=False))
 
     question = Question("products J·u", lambda: Columns(push(run.graph, run.wrt).graph), _printer(run, explained), _bad)
     answer(run, question)

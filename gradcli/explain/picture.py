@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.explain.folding import Fold, folds, leaves_alike
 from gradcli.explain.results import Array, Named, Style
 from gradcli.explain.rules import rule
-from gradcli.explain.sections import Computed, Equal, Formula, Math, Name, Partial, Value, Words
+from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
 from gradcli.explain.shared import style_of
 from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative
@@ -205,7 +205,7 @@ class _Drawing:
         adjoint = bar(self.names[p.node])
         if self.view.at is not None:
             return local_derivative(reverse_step(self.trace, 0, p, adjoint))
-        return Formula(*rule(p, self.names, adjoint, self.trace.several(p.argument)))
+        return rule(p, self.names, adjoint, self.trace.several(p.argument))
 
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""

@@ -85,7 +85,7 @@ def _adds_nothing(step: ReverseStep) -> bool:
 
 def local_derivative(step: ReverseStep) -> Math:
     """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
-    formula = Formula(*step.rule)
+    formula = step.rule
     if step.slope is None or step.slope.shape or step.slope.dtype == object:
         return formula
     return _ending(formula, Value(step.slope))
