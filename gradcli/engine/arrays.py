@@ -14,6 +14,7 @@ from gradcli.errors import InputError
 from gradcli.files import read_text, reason
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
+from gradcli.graph.names import element_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 
@@ -111,5 +112,5 @@ def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Ar
         result[key] = value
     if len(given) < result.size:
         missing = next(k for k in np.ndindex(*shape) if k not in given)
-        raise InputError(f"`{name}[{','.join(map(str, missing))}]` is missing")
+        raise InputError(f"`{element_name(name, missing)}` is missing")
     return result
