@@ -12,7 +12,7 @@ from operator import or_
 
 import numpy as np
 
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, objects
 from gradcli.graph.einsum import labels
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
@@ -46,7 +46,7 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     found: dict[Node, Array] = {}
     start = 0
     for leaf, width in zip(leaves, widths(leaves), strict=True):
-        found[leaf] = _array([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
+        found[leaf] = objects([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
         start += width
     last = last_readers(graph.nodes, graph.outputs.values())
     for node in graph.nodes:
@@ -55,12 +55,6 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
         for done in last.get(node, ()):
             del found[done]
     return {y: found[y] for y in graph.outputs.values()}
-
-
-def _array(values: Sequence[int], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result.reshape(shape)
 
 
 def _union(sets: Array, axes: Sequence[int]) -> Array:
