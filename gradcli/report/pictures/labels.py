@@ -43,8 +43,9 @@ class Labels:
     def scalar(self) -> list[str]:
         """Return what adjoints are, x̄ = ∂L/∂x for the first of them, and what L is; nothing where there are none."""
         scalar, loss = self.picture.scalar, self.picture.loss
-        boxes = [box for box in self.picture.boxes if box.adjoint is not None and not isinstance(box.adjoint, str)]
-        names = [(box.ends or (box.name,))[0] for box in boxes if box.name != scalar]
+        boxes = [box for box in self.picture.boxes if not isinstance(box.adjoint, str)]
+        shown = [box for box in boxes if box.adjoint is not None] or boxes  # or in the rules alone
+        names = [(box.ends or (box.name,))[0] for box in shown if box.name != scalar]
         if not scalar or not names:
             return []
         meaning = Equal((Name(bar(names[0])), Partial(scalar, names[0])))
