@@ -46,7 +46,7 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
     own, known = standing_in(passes[0].node, names)
     first, *more = (textbook_slope(own, p.position) for p in passes)
     slope, node, argument = sum(more, first), names[passes[0].node], names[passes[0].argument]
-    text = Notation(known, times="*", implicit=True).name(slope)
+    text = Notation(known, implicit=True).name(slope)
     return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
 
 
@@ -69,5 +69,5 @@ def _contribution(
         text = f"{adjoint} {before}{argument if after else ''}{after}"
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
-        text, what = Notation(known, times="*", implicit=True).name(passed), quantity(passed, known)
+        text, what = Notation(known, implicit=True).name(passed), quantity(passed, known)
     return Formula(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 # What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
@@ -23,6 +23,15 @@ def normal(name: str) -> str:
     return name if name.isascii() or len(name) > MAX_NAME else unicodedata.normalize("NFKC", name)
 
 
+def element_name(name: str, key: Iterable[int]) -> str:
+    """Return the name of an array's element.
+
+    >>> element_name("M", (0, 1))
+    'M[0,1]'
+    """
+    return f"{name}[{','.join(map(str, key))}]"
+
+
 def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """Return the names of an array's elements, in row-major order; a scalar's name is its own.
 
@@ -31,7 +40,7 @@ def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """
     if not shape:
         return [name]
-    return [f"{name}[{','.join(map(str, key))}]" for key in product(*map(range, shape))]
+    return [element_name(name, key) for key in product(*map(range, shape))]
 
 
 def column_names(name: str, shape: tuple[int, ...]) -> list[str]:
