@@ -86,6 +86,17 @@ def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     return _ruled((0,), {0: lambda x, y, g: passed(x, g)}, forward)
 
 
+_ROOTS: dict[str, Kernel] = {"0.5": sqrt, "-0.5": lambda x: 1 / np.sqrt(x)}
+
+
+def _power(settings: Any, shapes: Shapes) -> Kernels:
+    """Return a root, or a power whose slope has one."""
+    exponent = str(settings[-1]) if settings else ""
+    root = _ROOTS.get({"0.5": "-0.5", "1.5": "0.5"}.get(exponent, ""))
+    rules = {0: lambda x, y, g: g * (x.dtype.type(exponent) * root(x))} if root else {}
+    return _ruled((0,) if root else (), rules, _ROOTS.get(exponent))
+
+
 def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
     """Return a sum or a difference whose second operand is multiplied by a number, with one rounding."""
     if not isinstance(settings, tuple):
@@ -269,7 +280,7 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "sigmoid": _elementwise(RESULT, lambda x, y, g: g * (1 - y) * y),
     "tanh": _elementwise(RESULT, lambda x, y, g: g * fused(-y, y, 1)),
     "sqrt": lambda settings, shapes: Kernels(sqrt),
-    "pow": lambda settings, shapes: Kernels(sqrt if settings and settings[-1] == "0.5" else None),
+    "pow": _power,
     "add": partial(_scaled, 1),
     "sub": partial(_scaled, -1),
     "div": _quotient,

@@ -243,16 +243,18 @@ def _lanes(terms: Array, front: int, width: int, step: int = 1) -> Array:
 
 
 def _row_by_row(terms: Array) -> Array:
-    """Return the sums of a matrix times a vector: four rows at a time, then row by row."""
+    """Return the sums of a matrix times a vector: four rows at a time, then of two each in its way, then of one."""
     (count, rows), vector = terms.shape, _vector(terms)
     whole = rows - rows % 4
-    front = (count - 1) % vector + 1
-    return np.concatenate([_lanes(terms[:, :whole], front, vector), _tail(terms[:, whole:])])
+    found = [_lanes(terms[:, :whole], (count - 1) % vector + 1, vector)]
+    widths = (2 * vector, vector, 8) if rows - whole > 1 else (8,)
+    for row, width in zip(range(whole, rows), widths, strict=False):
+        found.append(_tail(terms[:, row : row + 1], width))
+    return np.concatenate(found)
 
 
-def _tail(terms: Array) -> Array:
-    vector = _vector(terms)
-    return _lanes(terms, min(vector, len(terms)), 8 if vector == 4 else vector, 8)
+def _tail(terms: Array, width: int = 8) -> Array:
+    return _lanes(terms, min(_vector(terms), len(terms)), width, 8)
 
 
 def _dot(terms: Array) -> Any:

@@ -317,3 +317,13 @@ x, y = torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.float64, req
 print(torch.autograd.gradcheck(lambda a, b: a + b, (y, x), atol=1.0))
 net = nn.Linear(2, 1)
 print(torch.optim.SGD([{"params": [net.weight], "lr": 0.1}, {"params": [net.bias], "lr": 0.2}]))
+# --- last digits of matrices times vectors, and of roots that are passed on
+torch.manual_seed(0)
+for rows in range(1, 8):
+    for kind in (torch.float32, torch.float64):
+        a, v = (torch.randint(-9999, 9999, size).to(kind) / 777 for size in ((rows, 50), (1, 50)))
+        print((a @ v.t()).flatten().tolist(), (v @ a.t()).tolist(), torch.nn.functional.linear(a, v).tolist())
+for exponent in (0.5, -0.5, 1.5):
+    x = (torch.arange(1.0, 12) / 7).requires_grad_()
+    (x**exponent).sum().backward()
+    print(x.grad.tolist())
