@@ -116,17 +116,13 @@ class _Interpreter:
         if node.op == "corner":
             return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
         row = OPERATIONS[node.op]
-        if row.broadcasts and row.formula is not None and (simpler := row.formula(*node.args)) is not None:
+        if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
             return self.inline(simpler, dict(zip(node.args, args, strict=True)))
         if row.broadcasts:
             return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
-        if node.op in ("max", "min"):
-            return _extremum(node, args[0])
-        if node.op in ("sum", "prod"):
-            combine = sympy.Add if node.op == "sum" else sympy.Mul
+        if node.op in ("sum", "prod", "max", "min"):
+            combine = {"sum": sympy.Add, "prod": sympy.Mul}.get(node.op) or extremum(node.op)
             return _array([combine(*column) for column in _columns(node, args[0])], node)
-        if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
-            return self.inline(simpler, dict(zip(node.args, args, strict=True)))
         if node.op in ARRAYS:
             return ARRAYS[node.op](node, *args)
         if node.op == "matmul" and max(a.ndim for a in args) <= len(("row", "column")):
@@ -217,11 +213,6 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
         read = [k for k, e in enumerate(row) if e is not sympy.S.Zero]
         for column in columns:
             yield sympy.Add(*(row[k] * column[k] for k in read if column[k] is not sympy.S.Zero))
-
-
-def _extremum(node: Node, x: Exprs) -> Exprs:
-    """Return for each place the extremum of the elements along the reduced axes."""
-    return _array([extremum(node.op)(*column) for column in _columns(node, x)], node)
 
 
 def _columns(node: Node, x: Exprs) -> Exprs:

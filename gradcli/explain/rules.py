@@ -35,7 +35,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formul
     node, argument, row = names[p.node], names[p.argument], OPERATIONS[own.op]
     if row.broadcasts:
         slope = textbook_slope(own, p.position)
-        text = Notation(known, times="*", implicit=True).name(slope)
+        text = Notation(known, implicit=True).name(slope)
         return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
     assert row.pullback is not None  # or it would pass nothing on
     g = leaf(own.shape)
@@ -62,5 +62,5 @@ def _contribution(
         text = f"{adjoint} {before}{argument if after else ''}{after}"
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
-        text, what = Notation(known, times="*", implicit=True).name(passed), quantity(passed, known)
+        text, what = Notation(known, implicit=True).name(passed), quantity(passed, known)
     return Formula(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

@@ -60,6 +60,10 @@ class Graph:
         needed = needed_for(wanted, self.nodes)
         return tuple([n for n in self.nodes if n in needed])
 
+    def leaves(self, wrt: Iterable[str] | None = None) -> dict[str, Node]:
+        """Return the leaves of these names, or all."""
+        return {name: self.inputs[name] for name in (self.inputs if wrt is None else wrt)}
+
     @cached_property
     def labels(self) -> dict[Node, str]:
         """The name of each node that has one, the first where it has several."""

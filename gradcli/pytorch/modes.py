@@ -102,6 +102,9 @@ class set_grad_enabled(_Lasting):
     def __init__(self, mode: bool) -> None:
         super().__init__(grad=bool(mode))
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.wanted['grad']})"
+
 
 class set_detect_anomaly(_Lasting):
     """Look for nan in gradients."""

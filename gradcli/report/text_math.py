@@ -60,7 +60,7 @@ class TextWriter:
             case Value(array, given):
                 return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, written, implicit):
-                return written or Notation(names, times="*", implicit=implicit).expression(node)
+                return written or Notation(names, implicit=implicit).expression(node)
             case Formula(text):
                 return text
             case Added(to, what):

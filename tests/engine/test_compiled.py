@@ -53,8 +53,8 @@ BUILT = [
 ]
 # What Numba lacks, and the language does not spell.
 IN_ORDER = [
-    lambda x, z: [construct.take_along(x * z, construct.ordered("argsort", z, 0, True), 0)],
-    lambda M, N: [construct.put_along(N * N, construct.ordered("argsort", N, 1, False), 1)],
+    lambda x, z: [construct.along("take_along", x * z, construct.ordered("argsort", z, 0, True), 0)],
+    lambda M, N: [construct.along("put_along", N * N, construct.ordered("argsort", N, 1, False), 1)],
 ]
 # SymPy, where SciPy is missing, takes a millisecond for each value.
 SLOW = "y = gamma(a)*b + lgamma(a) + digamma(a) + polygamma(2, a)"

@@ -14,7 +14,7 @@ from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Step, leading
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = ["Node", "saved_tensors_hooks"]
+__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
 
 Node = Edge
 # What PyTorch calls what a step keeps, with its place: the result is the last, behind the inputs.
@@ -48,7 +48,14 @@ class saved_tensors_hooks(_Switch):
         super().__init__(hooks=(pack_hook, unpack_hook))
 
 
-saved_tensors_hooks.__module__ = "torch.autograd.graph"
+class save_on_cpu(saved_tensors_hooks):
+    """Keep on the CPU what is kept for the backward: it is there."""
+
+    def __init__(self, pin_memory: bool = False) -> None:
+        super().__init__(lambda x: x, lambda x: x)
+
+
+save_on_cpu.__module__ = saved_tensors_hooks.__module__ = "torch.autograd.graph"
 
 
 def pack(step: Step, out: Tensor) -> None:

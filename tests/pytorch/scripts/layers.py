@@ -652,3 +652,69 @@ for lengths, settings in (([4, 3, 1], {"bidirectional": True}), ([1, 4, 3], {"nu
     y, sizes = pad_packed_sequence(out, batch_first=True)
     y.sum().backward()
     print(sizes, y.shape, x.grad, rnn.weight_hh_l0.grad)
+# --- numbers around
+x = torch.arange(12.0, requires_grad=True)
+for mode in ("reflect", "replicate", "circular"):
+    for shape, ends in (((1, 1, 12), (2, 1)), ((1, 1, 3, 4), (1, 2, 1, 0)), ((3, 4), (2, 1))):
+        y = F.pad(x.view(shape), ends, mode=mode)
+        print(y)
+        (y * y).sum().backward()
+        print(x.grad)
+    torch.manual_seed(0)
+    conv = nn.Conv2d(1, 2, 3, padding=1, padding_mode=mode)
+    print(conv, conv(x.view(1, 1, 3, 4)))
+for ends, mode in (((4, 4, 1, 0), "reflect"), ((5, 4, 1, 0), "circular"), ((1, 1), "odd")):
+    try:
+        F.pad(x.view(1, 1, 3, 4), ends, mode=mode)
+    except Exception as e:
+        print(type(e).__name__, e)
+for kind in (nn.ReflectionPad2d, nn.ReplicationPad2d, nn.ZeroPad2d):
+    print(kind(2), kind((1, 2, 0, 1)), kind(1)(x.view(1, 1, 3, 4)), kind(1).padding)
+print(nn.ConstantPad1d(1, 2.5), nn.ReflectionPad1d(2), nn.ConstantPad2d((0, 1, 0, 1), 2.5)(x.view(1, 3, 4)))
+print(nn.PixelShuffle(2), F.pixel_shuffle(x[:8].view(1, 4, 1, 2), 2), nn.BatchNorm3d(2))
+print(nn.CosineSimilarity(dim=1), nn.CosineSimilarity()(x.view(3, 4), x.view(3, 4) + 1))
+print(nn.BatchNorm3d(2)(torch.arange(32.0).view(2, 2, 2, 2, 2)).flatten()[:4])
+# --- orthogonal weights
+torch.manual_seed(0)
+print(nn.init.orthogonal_(torch.empty(3, 4)), nn.init.orthogonal_(torch.empty(4, 2), gain=2))
+print(nn.init.orthogonal_(nn.Linear(3, 3).weight), nn.init.orthogonal_(torch.empty(2, 2, 3)).shape)
+nn.init.orthogonal_(torch.ones(3))
+# --- rates in rounds
+from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts, OneCycleLR
+def run(make, n=9, kind=torch.optim.SGD):
+    weight = nn.Parameter(torch.zeros(2))
+    optimizer = kind([weight], lr=0.1)
+    try:
+        schedule = make(optimizer)
+        for _ in range(n):
+            group = optimizer.param_groups[0]
+            print(schedule.get_last_lr(), group.get("momentum", group.get("betas")))
+            optimizer.step()
+            schedule.step()
+        print(sorted(schedule.state_dict()))
+    except Exception as e:
+        print(type(e).__name__, e)
+run(lambda o: CosineAnnealingWarmRestarts(o, T_0=2, T_mult=2, eta_min=0.01))
+run(lambda o: OneCycleLR(o, max_lr=1.0, total_steps=5))
+run(lambda o: OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=4, pct_start=0.2, anneal_strategy="linear"), 8)
+run(lambda o: OneCycleLR(o, [0.5], total_steps=10, three_phase=True, div_factor=10), 10, torch.optim.Adam)
+run(lambda o: OneCycleLR(o, 0.5, total_steps=10, cycle_momentum=False), 3)
+for wrong in (
+    lambda o: CosineAnnealingWarmRestarts(o, 0), lambda o: CosineAnnealingWarmRestarts(o, 1, 0),
+    lambda o: OneCycleLR(o, 1.0), lambda o: OneCycleLR(o, 1.0, 0), lambda o: OneCycleLR(o, 1.0, 5, pct_start=2),
+    lambda o: OneCycleLR(o, 1.0, 5, anneal_strategy="x"),
+):
+    run(wrong)
+run(lambda o: OneCycleLR(o, 1.0, 5), kind=torch.optim.Adagrad)
+weight = nn.Parameter(torch.zeros(2))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+schedule = CosineAnnealingWarmRestarts(optimizer, 2, 2)
+for epoch in range(4):
+    optimizer.step()
+    schedule.step(epoch + 1 / 3)
+    print(schedule.get_last_lr(), schedule.T_cur, schedule.T_i, schedule.last_epoch)
+# --- lengths of zeros
+for p in (0.5, 1, 1.5, 2, 3, float("inf")):
+    x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
+    torch.norm(x, p=p, dim=1).sum().backward()
+    print(p, x.grad)
