@@ -36,7 +36,7 @@ def _fold(w: LoopWriter, node: Node, inner: Shape, grids: Sequence[Place], op: s
         w.line(f"{joined if op in ('add', 'mul') else f'{total} = {w.language.rules[op].format(total, own)}'};")
         w.close(inner)
     if place is None:
-        return Place(total, np.zeros((), dtype=int), True)
+        return Place.number(total)
     w.line(f"{w.counted(place, counters)} = {total};")
     w.close(outer)
     return place
@@ -93,7 +93,7 @@ def _moved(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
 
 def _zeros(w: LoopWriter, node: Node) -> Place:
     place = w.taken(node)
-    zero = Place(w.language.number(0.0), np.zeros((), dtype=int), True)
+    zero = Place.number(w.language.number(0.0))
     return _copies(w, place, [(place.index.reshape(-1), zero.seen(np.zeros(node.size, dtype=int)))], "=")
 
 
