@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gradcli.engine.numba_math import first, frexp, ldexp
-from gradcli.engine.numba_places import Place, moved
+from gradcli.engine.numba_places import Place
 from gradcli.engine.numba_writer import Counter, Writer
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
 Update = Callable[[Writer, str, str], str]
@@ -239,7 +240,7 @@ def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
 
 def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
     w.copy(out, node.shape, 0.0)
-    w.copy(out.seen(moved(Node("diagonal"), out.index)), node.args[0].shape, x)
+    w.copy(out.seen(OPERATIONS["diagonal"].moved((), out.index)), node.args[0].shape, x)
 
 
 def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:

@@ -12,7 +12,7 @@ from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
-from gradcli.explain.shared import check_entries, dimensions, formulas_of, style, symbolic
+from gradcli.explain.shared import check_entries, dimensions, formulas_of, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
@@ -60,7 +60,6 @@ def backward(
     if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
         found_symbolic = symbolic(graph, wrt)
-    common = (graph, tuple(wrt), found_symbolic, *style(graph, calls[0]))
     if points:
         numeric = None if found_symbolic is None else _numeric_jacobian(graph, wrt)
         found = _Numbers(graph, wrt, swept, wanted, numeric, notes).points(points, calls)
@@ -69,8 +68,11 @@ def backward(
     shown = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in wanted.retain)}
     forgotten = [name for name, n in graph.names.items() if n not in shown and "[" not in name]
     return BackwardResult(
-        *common,
-        swept=swept,
+        graph,
+        tuple(wrt),
+        style_of(graph, calls[0]),
+        swept,
+        symbolic=found_symbolic,
         implicit=wanted.implicit,
         points=tuple(found),
         numeric=bool(points),

@@ -13,7 +13,7 @@ from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown
-from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style
+from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries
@@ -124,7 +124,7 @@ def hessian(
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
         found.append(HessianPoint(at, value, gradient, mirrored(whole)))
-    return HessianResult(graph, tuple(wrt), symbolic, *style(graph), output, tuple(found))
+    return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(found), symbolic=symbolic)
 
 
 def mirrored(matrix: Array) -> Array:
@@ -162,7 +162,7 @@ def hvp(
                 if not np.isfinite(array_).all():
                     notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
         found.append(HvpPoint(at, value, u, results))
-    return HvpResult(graph, tuple(wrt), None, *style(graph), tuple(found))
+    return HvpResult(graph, tuple(wrt), style_of(graph), tuple(found))
 
 
 def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJacobian | None:

@@ -12,7 +12,7 @@ from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import JacobianPoint, JacobianResult, Named
-from gradcli.explain.shared import check_entries, outputs_at, style, symbolic
+from gradcli.explain.shared import check_entries, outputs_at, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 
@@ -57,7 +57,7 @@ def jacobian(
             note_corners(graph, at, notes)
         found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
     without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
-    return JacobianResult(graph, tuple(wrt), formulas, *style(graph), tuple(found), without)
+    return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
 
 
 def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:

@@ -12,7 +12,7 @@ from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.explain.origin import warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown
-from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
+from gradcli.explain.shared import dimensions, formulas_of, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
@@ -144,7 +144,7 @@ def jvp(
         found = [JvpPoint(**(vars(p) | {"jacobian": matrix(p.at)})) for p in found]
     if not points:
         found = [_in_formulas(graph, pushed, entries, directions[0], steps)]
-    return JvpResult(graph, tuple(wrt), entries, *style(graph, directions), points=tuple(found))
+    return JvpResult(graph, tuple(wrt), style_of(graph, directions), tuple(found), symbolic=entries)
 
 
 def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:

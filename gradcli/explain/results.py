@@ -57,24 +57,36 @@ class JacobianPoint(NamedTuple):
     trace: Trace | None = None  # of a call for each of the first rows
 
 
+class Style(NamedTuple):
+    """How formulas are written: with decimals if the user wrote decimals; `taken` are the names that mean variables."""
+
+    decimals: bool = False
+    taken: frozenset[str] = frozenset()
+
+
+PLAIN = Style()
+
+
 @dataclass(frozen=True)
 class Shown:
-    """What every result knows of its system.
-
-    `decimals` tells that the user wrote decimals, so that formulas do, `taken` which names mean variables.
-    """
+    """What every result knows of its system; `symbolic` is None where no formulas are shown."""
 
     graph: Graph
     wrt: tuple[str, ...]
-    symbolic: SymbolicJacobian | None
-    decimals: bool
-    taken: frozenset[str]
+    style: Style
+    symbolic: SymbolicJacobian | None = field(default=None, kw_only=True)
 
     def formula(self, expr: Any) -> str:
         """Return an expression as gradcli reads it."""
         from gradcli.notation.formulas import code
 
-        return code(expr, self.decimals, self.taken)
+        return code(expr, *self.style)
+
+    @property
+    def formulas(self) -> SymbolicJacobian:
+        """The symbolic Jacobian of a result that has one."""
+        assert self.symbolic is not None
+        return self.symbolic
 
     @property
     def leaves(self) -> dict[str, Node]:
@@ -93,10 +105,9 @@ class Shown:
 
     def texts(self) -> list[list[str]]:
         """Return the entries of J as formulas, row after row."""
-        assert self.symbolic is not None
-        found = {place: self.formula(entry) for place, entry in self.symbolic.entries.items()}
-        columns = range(len(self.symbolic.columns))
-        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.symbolic.rows))]
+        found = {place: self.formula(entry) for place, entry in self.formulas.entries.items()}
+        columns = range(len(self.formulas.columns))
+        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.formulas.rows))]
 
 
 @dataclass(frozen=True)
@@ -108,8 +119,7 @@ class JacobianResult(Shown):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; a single one without a point."""
-        assert self.symbolic is not None
-        common: dict[str, Any] = {"rows": self.symbolic.rows, "columns": self.symbolic.columns}
+        common: dict[str, Any] = {"rows": self.formulas.rows, "columns": self.formulas.columns}
         common |= {"symbolic": self.texts(), **self.where_object}
         for p in self.points:
             yield common | {"at": p.at, "value": p.value, "jacobian": p.jacobian}
@@ -118,8 +128,7 @@ class JacobianResult(Shown):
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point: the point, the outputs, then `dy0/dx0`, …; without a point formulas."""
-        assert self.symbolic is not None
-        names = tuple(f"d{r}/d{c}" for r in self.symbolic.rows for c in self.symbolic.columns)
+        names = tuple(f"d{r}/d{c}" for r in self.formulas.rows for c in self.formulas.columns)
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), (names, p.jacobian)]
         if not self.points:

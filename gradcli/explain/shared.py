@@ -1,4 +1,4 @@
-"""What the commands share: how large a Jacobian may be, its formulas, and the style of formulas."""
+"""What the commands share: how large a Jacobian may be, its formulas, and how formulas are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Array, Named, Style
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
 from gradcli.graph.operations import OPERATIONS
@@ -62,11 +62,12 @@ def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
     return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
 
 
-def style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
-    """Return whether formulas are written with decimals, and which names mean variables."""
+def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
+    """Return how formulas are written, by the numbers of the system and of the calls."""
     decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
     weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
-    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(graph.labels.values())
+    decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))
+    return Style(decimals, frozenset(graph.labels.values()))
 
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:

@@ -9,9 +9,9 @@ from typing import Any
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import Rule, rule
-from gradcli.explain.trace import Edge, Trace, given, plus
+from gradcli.explain.trace import Trace, given, plus
 from gradcli.graph.node import Node
-from gradcli.graph.vjp import Sweep
+from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import Notation
 
 
@@ -39,14 +39,14 @@ class ForwardStep:
 
 @dataclass(frozen=True)
 class ReverseStep:
-    """One adjoint passed on along an edge, in one `backward` call.
+    """One pass in one `backward` call, with its numbers or formulas.
 
     `slope` is the local derivative of an elementwise node; a structural node has a rule alone.  `before` is the
     argument's adjoint before this contribution, if it had any, and `total` after it.
     """
 
     call: int
-    edge: Edge
+    passed: Pass
     node: str
     argument: str
     rule: Rule
@@ -74,23 +74,23 @@ def forward_steps(trace: Trace) -> Iterator[ForwardStep]:
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
     """Yield a step for each pass of a call."""
-    for edge in trace.passes:
-        yield reverse_step(trace, call, edge, trace.adjoint_names[edge.node])
+    for p in trace.passes:
+        yield reverse_step(trace, call, p, trace.adjoint_names[p.node])
 
 
-def reverse_step(trace: Trace, call: int, edge: Edge, adjoint: str) -> ReverseStep:
-    """Return the pass of a call along an edge; `adjoint` is what the adjoint of its node is called."""
+def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
+    """Return what a pass is in a call; `adjoint` is what the adjoint of its node is called."""
     found = trace.calls[call]
     return ReverseStep(
         call,
-        edge,
-        trace.names[edge.node],
-        trace.names[edge.argument],
-        rule(trace.passes[edge], trace.names, adjoint, trace.several(edge.argument)),
-        found.adjoints[edge.node],
-        found.slopes.get(edge),
-        found.contributions[edge],
-        found.totals[edge],
+        p,
+        trace.names[p.node],
+        trace.names[p.argument],
+        rule(p, trace.names, adjoint, trace.several(p.argument)),
+        found.adjoints[p.node],
+        found.slopes.get(p),
+        found.contributions[p],
+        found.totals[p],
     )
 
 

@@ -28,7 +28,7 @@ class _Terminal:
 
     def __init__(self, page: Page, digits: int | None) -> None:
         self.sections = page.sections
-        self.writer = TextWriter(page, digits)
+        self.writer = TextWriter(page.style, digits)
         self.width = page_width()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self.styled = sys.stdout is not None and sys.stdout.isatty() and not plain

@@ -78,7 +78,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         sections = [_returned(s, result) for s in sections]
     else:
         sections = [replace(s, blocks=tuple(b for b in s.blocks if not _is_known(b))) for s in sections]
-    return Page(tuple(sections), whole.decimals, whole.taken)
+    return replace(whole, sections=tuple(sections))
 
 
 def _is_elsewhere(section: Section) -> bool:
