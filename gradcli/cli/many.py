@@ -48,26 +48,22 @@ class Question:
     origin: Callable[[Named, Named], str]
 
 
-def answer(run: ManyPoints, files: Files, style: str | None, question: Question, notes: Notes) -> None:
+def answer(run: ManyPoints, question: Question) -> None:
     """Answer a question at all points of a run, and warn of what is not finite.
 
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """
-    printed = prints_json(files, style)
-    tally = _print(run, question) if printed else _write(run, files, question.columns(), notes)
+    tally = _print(run, question) if run.prints_json else _write(run, question.columns())
     if not tally.points:
-        notes.add("note", f"{run.label} holds no points, so the result has no rows")
+        run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:
         told = not_finite_values(run.graph, run.point(checked.at))
         # A sum in another order may be finite.
-        _warn(checked, "values", told[0] if told else "a value is not finite: it arises where terms are added", notes)
+        _warn(
+            checked, "values", told[0] if told else "a value is not finite: it arises where terms are added", run.notes
+        )
     if tally.not_finite:
-        _warn(tally, question.what, question.origin(run.point(tally.at), tally.found), notes)
-
-
-def prints_json(files: Files, style: str | None) -> bool:
-    """Tell whether the run prints lines of JSON."""
-    return style == "json" and files.output in (None, "-")
+        _warn(tally, question.what, question.origin(run.point(tally.at), tally.found), run.notes)
 
 
 def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
@@ -94,10 +90,11 @@ def _count(tally: Tally, block: Block, found: Sequence[Mapping[str, Array]]) -> 
     tally.add(block, {n: np.stack([f[n] for f in found], axis=-1) for n in found[0]})
 
 
-def _write(run: ManyPoints, files: Files, columns: Columns, notes: Notes) -> Tally:
+def _write(run: ManyPoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
     checks = {name: _finite_where(y) for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**columns.graph.outputs, **checks})
+    files = run.files
     job = Job(graph, run.varying, run.same, columns.names, files.engine, files.threads, frozenset(checks))
     if files.engine == "dask":
         return _write_on_cluster(job, files)
@@ -105,7 +102,7 @@ def _write(run: ManyPoints, files: Files, columns: Columns, notes: Notes) -> Tal
         create_result(files.output or "-", job.shapes, columns.names) as result,
         progress(lambda: run.points.fraction) as told,
     ):
-        return job.run(run.points, result, notes, told)
+        return job.run(run.points, result, run.notes, told)
 
 
 def _finite_where(y: Node) -> Node:

@@ -9,12 +9,11 @@ import numpy as np
 
 from gradcli.cli.many import Printed, Question, answer
 from gradcli.cli.many_points import ManyPoints
-from gradcli.cli.options import Files
 from gradcli.cli.tangents import read_tangent
-from gradcli.errors import Notes
 from gradcli.explain.columns import Columns, hessian_columns
 from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.jvp import jvp
+from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.array import Named
@@ -25,38 +24,38 @@ if TYPE_CHECKING:
     from gradcli.report.data_lines import Data
 
 
-def jvp_at_points(run: ManyPoints, files: Files, style: str | None, tangent: Sequence[str], notes: Notes) -> None:
+def jvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     """Write J·u at all points.
 
     Errors: `InputError` for tangents that do not fit the leaves, and for tangents in both places.
     """
-    run = _with_tangents(run, tangent, notes)
+    run = _with_tangents(run, tangent)
 
     def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return jvp(run.graph, run.wrt, points, u, [], False, notes, warn=False)
+        return jvp(run.graph, run.wrt, points, u, [], run.notes, Wanted(warn=False))
 
     question = Question("products J·u", lambda: Columns(push(run.graph, run.wrt).graph), _printer(run, explained), _bad)
-    answer(run, files, style, question, notes)
+    answer(run, question)
 
 
-def hvp_at_points(run: ManyPoints, files: Files, style: str | None, tangent: Sequence[str], notes: Notes) -> None:
+def hvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     """Write H·u at all points.
 
     Errors: `InputError` as for `jvp_at_points`, and when there is more than one scalar output.
     """
     second.scalar_output(run.graph)
-    run = _with_tangents(run, tangent, notes)
+    run = _with_tangents(run, tangent)
 
     def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return hvp(run.graph, run.wrt, points, u, notes, warn=False)
+        return hvp(run.graph, run.wrt, points, u, run.notes, warn=False)
 
     def columns() -> Columns:
         return Columns(second.hvp(run.graph, run.wrt))
 
-    answer(run, files, style, Question("products H·u", columns, _printer(run, explained), _bad), notes)
+    answer(run, Question("products H·u", columns, _printer(run, explained), _bad))
 
 
-def hessian_at_points(run: ManyPoints, files: Files, style: str | None, notes: Notes) -> None:
+def hessian_at_points(run: ManyPoints) -> None:
     """Write the Hessian at all points.
 
     Errors: `InputError` for more than a million entries, and when there is more than one scalar output.
@@ -66,18 +65,18 @@ def hessian_at_points(run: ManyPoints, files: Files, style: str | None, notes: N
     check_entries(slopes, run.wrt, "choose some inputs with --wrt; --u gives H·u without H")
 
     def explained(points: Sequence[Named], _: Sequence[Named]) -> Data:
-        return hessian(run.graph, run.wrt, points, notes, warn=False)
+        return hessian(run.graph, run.wrt, points, run.notes, warn=False)
 
     def columns() -> Columns:
         return hessian_columns(output, slopes, run.wrt)
 
-    answer(run, files, style, Question("Hessians", columns, _printer(run, explained), _bad), notes)
+    answer(run, Question("Hessians", columns, _printer(run, explained), _bad))
 
 
-def _with_tangents(run: ManyPoints, given: Sequence[str], notes: Notes) -> ManyPoints:
+def _with_tangents(run: ManyPoints, given: Sequence[str]) -> ManyPoints:
     """Return the run with its tangents: those of `--u`, or of the file."""
     leaves = {name: run.graph.inputs[name] for name in run.wrt}
-    return run.seeded("u", leaves, given, notes) or run.with_seeds("u", read_tangent(leaves, given, notes))
+    return run.seeded("u", leaves, given) or run.with_seeds("u", read_tangent(leaves, given, run.notes))
 
 
 def _printer(

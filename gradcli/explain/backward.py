@@ -11,15 +11,23 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite, warn_of_values
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
-from gradcli.explain.shared import check_entries, dimensions, formulas_of, style_of, symbolic
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named, Wanted
+from gradcli.explain.shared import (
+    check_entries,
+    cotangents,
+    dimensions,
+    formulas_of,
+    style_of,
+    summed,
+    sweep_inputs,
+    symbolic,
+)
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import size_of
 from gradcli.graph.vjp import Sweep, sweep
 
 if TYPE_CHECKING:
-    from gradcli.engine.jacobian import NumericJacobian
+    from gradcli.algebra.jacobian import SymbolicJacobian
     from gradcli.explain.trace import Trace
 
 SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
@@ -27,17 +35,6 @@ SHOWN_ENTRIES = 36  # of a Jacobian that is shown beside a gradient
 TRACED = 1_000  # nodes of a system that a page looks into
 SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas
 MAX_STEPPED_CALLS = 16
-
-
-class Wanted(NamedTuple):
-    """What `backward` is to show beside the gradients."""
-
-    retain: tuple[str, ...] = ()
-    steps: bool = False
-    page: bool = False  # what only pages show: formulas beside numbers, values of intermediates
-    jacobian: bool = False  # J, however large it is
-    implicit: bool = False  # nobody gave a cotangent
-    warn: bool = True  # of gradients that are not finite
 
 
 @np.errstate(all="ignore")
@@ -54,44 +51,24 @@ def backward(
     Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
     """
     swept = sweep(graph, wrt, wanted.retain)
-    found_symbolic = None
+    formulas = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
     if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
-        found_symbolic = symbolic(graph, wrt)
-    if points:
-        numeric = None if found_symbolic is None else _numeric_jacobian(graph, wrt)
-        found = _Numbers(graph, wrt, swept, wanted, numeric, notes).points(points, calls)
+        formulas = symbolic(graph, wrt)
+    if formulas is not None and not points:
+        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:
-        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, found_symbolic)]
-    shown = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in wanted.retain)}
-    forgotten = [name for name, n in graph.names.items() if n not in shown and "[" not in name]
-    return BackwardResult(
-        graph,
-        tuple(wrt),
-        style_of(graph, calls[0]),
-        swept,
-        symbolic=found_symbolic,
-        implicit=wanted.implicit,
-        points=tuple(found),
-        numeric=bool(points),
-        steps=wanted.steps,
-        retained=wanted.retain,
-        forgotten=tuple(forgotten),
-    )
+        found = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes).points(points, calls)
+    style = style_of(graph, calls[0])
+    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(found), bool(points), symbolic=formulas)
 
 
 def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
     """Tell whether J is shown beside a gradient unasked."""
     rows, columns = dimensions(graph, wrt)
     return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
-
-
-def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
-    from gradcli.engine.jacobian import NumericJacobian
-
-    return NumericJacobian(graph, wrt)
 
 
 class _Numbers(NamedTuple):
@@ -101,7 +78,7 @@ class _Numbers(NamedTuple):
     wrt: Sequence[str]
     swept: Sweep
     wanted: Wanted
-    numeric: NumericJacobian | None
+    jacobian: bool
     notes: Notes
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
@@ -115,18 +92,25 @@ class _Numbers(NamedTuple):
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1
         inputs = {n: np.repeat(np.stack([p[n] for p in points], axis=-1), repeat, axis=-1) for n in points[0]}
-        inputs |= _cotangents(self.graph, [call for mine in calls for call in mine])
+        inputs |= cotangents([call for mine in calls for call in mine])
         batch = (len(points), count)
         found = {
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
             for n, a in values_of(self.swept.graph, inputs, keep).items()
         }
+        numeric = None
+        if self.jacobian:
+            from gradcli.engine.jacobian import NumericJacobian
+
+            numeric = NumericJacobian(self.graph, self.wrt)
         return [
-            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
+            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()}, None if numeric is None else numeric(at))
             for k, (at, mine) in enumerate(zip(points, calls, strict=True))
         ]
 
-    def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
+    def point(
+        self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array], matrix: Array | None
+    ) -> BackwardPoint:
         """Return the result at one point; `found` holds the values, the calls along the last axis."""
         own = {name: found[g] for name, g in self.swept.gradients.items()}
         running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
@@ -134,18 +118,17 @@ class _Numbers(NamedTuple):
             Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
             for k, v in enumerate(calls)
         ]
-        inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
         values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
         if self.wanted.warn:
             warn_of_values(self.graph, at, {name: values[name] for name in self.graph.outputs}, self.notes)
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
-            for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
+            grads = {name: g[..., -1] for name, g in running.items()}
+            for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
         if self.wanted.page:
             from gradcli.explain.corners import note_corners
 
             note_corners(self.graph, at, self.notes)
-        matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
             at,
             {name: values[name] for name in self.graph.outputs},
@@ -153,17 +136,17 @@ class _Numbers(NamedTuple):
             tuple(called),
             {name: running[name][..., -1] for name in self.wanted.retain},
             matrix,
-            self.trace(inputs, len(calls)),
+            self.trace(at, calls),
             self.adjoints(calls),
         )
 
-    def trace(self, inputs: Named, calls: int) -> Trace | None:
+    def trace(self, at: Named, calls: Sequence[Named]) -> Trace | None:
         """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
         if not self.wanted.steps and not (self.wanted.page and len(self.graph.nodes) <= TRACED):
             return None
         from gradcli.explain.trace import numeric_trace
 
-        return numeric_trace(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
+        return numeric_trace(self.graph, self.swept, at, calls[:MAX_STEPPED_CALLS])
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""
@@ -177,19 +160,15 @@ class _Numbers(NamedTuple):
         return {}
 
 
-def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
-    """Return the inputs of a sweep for these calls, along the batch axis."""
-    return {f"{name}.v": np.stack([c[name] for c in calls], axis=-1) for name in graph.outputs}
-
-
 def _in_formulas(
-    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: Any
+    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: SymbolicJacobian
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
     from gradcli.algebra.functions import exact_number
     from gradcli.explain.steps import retained_formulas
     from gradcli.explain.trace import symbolic_trace
 
+    leaves = {name: graph.inputs[name] for name in wrt}
     terms: dict[int, list[Any]] = {}
     found: list[Call] = []
     for call in calls:
@@ -199,30 +178,7 @@ def _in_formulas(
             new.setdefault(j, []).append(weights[i] * entry)
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
-        found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
+        found.append(Call(call, summed(new, leaves), summed(terms, leaves)))
     retained = retained_formulas(swept, calls, wanted.retain)
     trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
     return BackwardPoint({}, {}, {}, tuple(found), retained, None, trace)
-
-
-def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[int, list[Any]]) -> Named:
-    """Return for each leaf the array of the sums of its elements' terms, given by column."""
-    import sympy
-
-    from gradcli.algebra.display import tidy
-
-    shapes = {name: n.shape for name, n in graph.inputs.items()}
-    elements = [tidy(sympy.Add(*terms.get(j, []))) for j in range(len(symbolic.columns))]
-    grads: Named = {}
-    start = 0
-    for name in wrt:
-        stop = start + size_of(shapes[name])
-        grads[name] = _object_array(elements[start:stop], shapes[name])
-        start = stop
-    return grads
-
-
-def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(elements), dtype=object)
-    result[:] = elements
-    return result.reshape(shape)

@@ -63,8 +63,7 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
         first, defined = {}, []
     shown: dict[tuple[int, int], Math] = {place: Value.of(entry) for place, entry in first.items()}
     if matrix is not None:
-        number = {place: Value.of(float(matrix[place])) for place in first}
-        shown = {place: cell(first[place], matrix[place]) if not defined else number[place] for place in first}
+        shown = {p: Value.of(float(matrix[p])) if defined else cell(e, matrix[p]) for p, e in first.items()}
         defined = []
     lines = [Line((Partial(symbolic.rows[i], symbolic.columns[j]), math)) for (i, j), math in shown.items()]
     begins = Text((*heading(result), said, ". It begins" if lines else ""))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import JacobianPoint, JacobianResult, Named
+from gradcli.explain.results import JacobianPoint, JacobianResult, Named, Wanted
 from gradcli.explain.shared import check_entries, outputs_at, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
@@ -22,25 +22,14 @@ if TYPE_CHECKING:
 MAX_STEPPED_ROWS = 6  # of J
 
 
-class Wanted(NamedTuple):
-    """What `jacobian` is to show beside J."""
-
-    steps: bool = False
-    page: bool = False  # what only pages tell: corners
-    warn: bool = True  # of entries that are not finite
-
-
 @np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
-def jacobian(
-    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted | None = None
-) -> JacobianResult:
+def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
 
     With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.
 
     Errors: `InputError` when it would have more than a million entries.
     """
-    wanted = wanted or Wanted()
     check_entries(graph, wrt)
     formulas = symbolic(graph, wrt)
     found = []
@@ -56,24 +45,16 @@ def jacobian(
 
             note_corners(graph, at, notes)
         found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
-    without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
+    without = _rows(graph, wrt, None) if wanted.steps and not points else None
     return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
 
 
-def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:
-    """Return the trace of a call for each of the first rows of J."""
-    from gradcli.explain.trace import numeric_trace
+def _rows(graph: Graph, wrt: Sequence[str], at: Named | None) -> Trace:
+    """Return the trace of a call for each of the first rows of J, in formulas where there is no point."""
+    from gradcli.explain.trace import numeric_trace, symbolic_trace
 
-    vectors = list(islice(one_hots(graph), MAX_STEPPED_ROWS))
-    seeds = {f"{name}.v": np.stack([v[name] for v in vectors], axis=-1) for name in graph.outputs}
-    inputs = {n: v[..., None] for n, v in at.items()} | seeds
-    return numeric_trace(graph, sweep(graph, wrt), inputs, len(vectors))
-
-
-def _rows_in_formulas(graph: Graph, wrt: Sequence[str]) -> Trace:
-    from gradcli.explain.trace import symbolic_trace
-
-    return symbolic_trace(graph, sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS)))
+    swept, vectors = sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS))
+    return symbolic_trace(graph, swept, vectors) if at is None else numeric_trace(graph, swept, at, vectors)
 
 
 def one_hots(graph: Graph) -> Iterator[Named]:

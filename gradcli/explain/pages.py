@@ -58,7 +58,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "grad": lambda: [gradients_section(result, point, written)],
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
-    unwanted = {"system"} if result.steps else set()
+    unwanted = {"system"} if result.wanted.steps else set()
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
     return chosen(build, choice.only, unwanted)
@@ -102,14 +102,14 @@ def _too_large(result: BackwardResult) -> Section:
 def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if choice.only != ("pytorch",):
-        return pytorch_section(result.graph.outputs, point.calls, result.retained)
+        return pytorch_section(result.graph.outputs, point.calls, list(point.retained))
     from gradcli.explain.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))
 
 
 def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
-    if not result.steps or point.trace is None:
+    if not result.wanted.steps or point.trace is None:
         return []
     return steps_sections(point.trace, [call.v for call in point.calls])
 

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its name, or with one for each element
 
 
+class Wanted(NamedTuple):
+    """What is to be shown beside what a command is about."""
+
+    retain: tuple[str, ...] = ()
+    steps: bool = False
+    page: bool = False  # what only pages show: formulas beside numbers, values of intermediates, corners
+    jacobian: bool = False  # J beside a gradient, however large it is
+    implicit: bool = False  # nobody gave a cotangent
+    warn: bool = True  # of numbers that are not finite
+
+
 class Call(NamedTuple):
     """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
 
@@ -137,26 +148,27 @@ class JacobianResult(Shown):
 
 @dataclass(frozen=True)
 class BackwardResult(Shown):
-    """The result of `gradcli backward`.
-
-    `implicit` tells that nobody gave the cotangent, `forgotten` of which intermediates PyTorch keeps no gradient.
-    """
+    """The result of `gradcli backward`; `numeric` tells that it is at points."""
 
     swept: Sweep
-    points: tuple[BackwardPoint, ...] = ()
-    numeric: bool = True
-    steps: bool = False
-    retained: tuple[str, ...] = ()
-    implicit: bool = False
-    forgotten: tuple[str, ...] = ()
+    wanted: Wanted
+    points: tuple[BackwardPoint, ...]
+    numeric: bool
+
+    @property
+    def forgotten(self) -> list[str]:
+        """The intermediates of which PyTorch keeps no gradient."""
+        graph = self.graph
+        kept = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in self.wanted.retain)}
+        return [name for name, n in graph.names.items() if n not in kept and "[" not in name]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; without a point, one whose gradients are formulas."""
         for p in self.points:
             found: dict[str, Any] = {"at": p.at, "value": p.value} if self.numeric else {}
             found |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
-            found |= {"retained": p.retained} if self.retained else {}
-            if self.steps and p.trace is not None:
+            found |= {"retained": p.retained} if p.retained else {}
+            if self.wanted.steps and p.trace is not None:
                 from gradcli.explain.steps import steps_objects
 
                 found["steps"] = steps_objects(p.trace)

@@ -249,5 +249,5 @@ def assigned(lead: str, values: Iterable[tuple[str, Array]], given: bool = False
     """Return behind the word that they begin with what has which value: at x0 = 1, x1 = 2."""
     parts: list[Math] = []
     for name, value in values:
-        parts += [", " if parts else lead, Name(name), " = ", Value(value, given)]
+        parts += [", " if parts else lead, Equal((Name(name), Value(value, given)))]
     return parts

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +14,11 @@ from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named, Style
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
 MAX_FORMULAS = 50_000  # elements that are worked out as formulas
@@ -29,7 +34,7 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
         )
 
 
-def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
+def symbolic(graph: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
     """Return the symbolic Jacobian, unless it would take minutes."""
     from gradcli.algebra.jacobian import unwritten_jacobian
 
@@ -60,6 +65,31 @@ def formulas_of(graph: Graph) -> int:
 def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
     """Return the number of rows and of columns of the Jacobian."""
     return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
+
+
+def sweep_inputs(at: Named, calls: Sequence[Named]) -> Named:
+    """Return the inputs of a reverse sweep at a point: the leaves, and the cotangents of calls along the last axis."""
+    return {name: value[..., None] for name, value in at.items()} | cotangents(calls)
+
+
+def cotangents(calls: Sequence[Named]) -> Named:
+    """Return the cotangents of calls as inputs of a sweep, along the last axis."""
+    return {f"{name}.v": np.stack([call[name] for call in calls], axis=-1) for name in calls[0]}
+
+
+def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Named:
+    """Return the sums of terms as arrays of formulas; `terms` are given by the place of an element in all `nodes`."""
+    import sympy
+
+    from gradcli.algebra.display import tidy
+
+    found: Named = {}
+    places = count()
+    for name, node in nodes.items():
+        elements = np.empty(node.size, dtype=object)
+        elements[:] = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
+        found[name] = elements.reshape(node.shape)
+    return found
 
 
 def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:

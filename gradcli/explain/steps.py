@@ -8,8 +8,10 @@ from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
-from gradcli.explain.rules import Rule, rule
+from gradcli.explain.rules import rule
+from gradcli.explain.sections import Formula
 from gradcli.explain.trace import Trace, given, plus
+from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import Notation
@@ -49,7 +51,7 @@ class ReverseStep:
     passed: Pass
     node: str
     argument: str
-    rule: Rule
+    rule: Formula
     adjoint: Array
     slope: Array | None
     contribution: Array
@@ -63,13 +65,13 @@ class ReverseStep:
         return found | {"contribution": self.contribution, "adjoint_so_far": self.total}
 
 
-def forward_steps(trace: Trace) -> Iterator[ForwardStep]:
-    """Yield a step for each node that has a name of its own, in the order in which they are computed."""
-    notation = Notation(trace.names, times="*")
-    for n in trace.graph.nodes:
-        if n in trace.names:
+def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node, Array]) -> Iterator[ForwardStep]:
+    """Yield a step for each node that has a name, in the order in which they are computed."""
+    notation = Notation(names)
+    for n in graph.nodes:
+        if n in names:
             expression = "" if n.op == "input" else notation.expression(n)
-            yield ForwardStep(n, trace.names[n], tuple(notation.arguments(n)), expression, trace.values.get(n))
+            yield ForwardStep(n, names[n], tuple(notation.arguments(n)), expression, values.get(n))
 
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
@@ -97,7 +99,8 @@ def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
 def steps_objects(trace: Trace) -> dict[str, Any]:
     """Return what JSON says of the forward pass, and of the reverse passes."""
     reverse = [step.data() for call in range(len(trace.calls)) for step in reverse_steps(trace, call)]
-    return {"forward": [step.data() for step in forward_steps(trace)], "reverse": reverse}
+    forward = [step.data() for step in forward_steps(trace.graph, trace.names, trace.values)]
+    return {"forward": forward, "reverse": reverse}
 
 
 def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:

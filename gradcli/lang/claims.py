@@ -9,7 +9,7 @@ from itertools import product
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph.names import NAME, normal
-from gradcli.lang.statements import Expression, read_expression, split
+from gradcli.lang.statements import Expression, read_expression, read_key, split
 
 _QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"
 _PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?!=)")
@@ -103,6 +103,12 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
             span,
             f"those of the first order are df/dx, then come d2f/dx2 to d{_MAX_ORDER}f/dx{_MAX_ORDER}",
         )
+    of, by = _quantity(match[2], match[3], span), _variables(match, order, span)
+    return Claim(text, of, tuple(by), expression, span, aliases)
+
+
+def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
+    """Return by what a derivative of an order is taken."""
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
     if len(by) < order:
         ways = [found for way in product(*map(_readings, by)) if len(found := [q for own in way for q in own]) == order]
@@ -113,7 +119,7 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     if len(by) != order:
         what = f"{order} variables are wanted below, and there are {len(by)}"
         raise InputError(f"`{span.text}`: {what}", span, "for example d2f/dx2, d2f/dx/dz, or d3f/dx2/dz")
-    return Claim(text, _quantity(match[2], match[3], span), tuple(by), expression, span, aliases)
+    return by
 
 
 def _readings(quantity: Quantity) -> list[list[Quantity]]:
@@ -144,12 +150,8 @@ def _right(source: Source, start: int, end: int) -> tuple[Expression, dict[str, 
 
 
 def _quantity(name: str, key: str | None, span: Span) -> Quantity:
-    if key is None:
-        return Quantity(normal(name))
-    parts = [part.strip() for part in key[1:-1].split(",")]
-    if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
-        raise InputError("an element is named by whole numbers from 0", span, "for example dy[0]/dx[1] = …")
-    return Quantity(normal(name), tuple(map(int, parts)))
+    whole = None if key is None else read_key(key, span, "named", "dy[0]/dx[1] = …")
+    return Quantity(normal(name), whole)
 
 
 def unknown(claim: Claim, name: str, known: Iterable[str], what: str) -> InputError:

@@ -31,6 +31,7 @@ from gradcli.notation.numbers import array_text, number_text, shape_text
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 # What needs no brackets as a factor: a derivative, a number or a fraction of two, a name or an element, a call.
 _ATOM = re.compile(
     r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
@@ -60,7 +61,7 @@ class TextWriter:
             case Value(array, given):
                 return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, written, implicit):
-                return written or Notation(names, times="*", implicit=implicit).expression(node)
+                return written or Notation(names, implicit=implicit).expression(node)
             case Formula(text):
                 return text
             case Added(to, what):
@@ -79,8 +80,14 @@ class TextWriter:
                 return " = ".join(self.sides(sides))
 
     def sides(self, sides: tuple[Math, ...]) -> list[str]:
-        """Return the sides of an equation, without those that are written like the one before."""
+        """Return the sides of an equation, without those that are written like the one before.
+
+        A comparison between two signs of equality stands in brackets: t = (x > 0) = 1.
+        """
         texts = list(map(self.write, sides))
+        for k, side in enumerate(sides[1:-1], 1):
+            if isinstance(side, Computed) and side.node.op in _COMPARISONS:
+                texts[k] = self.brackets.format(texts[k])
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
 
     def _product(self, factors: tuple[Math, ...], first: bool) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
-from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.backward import backward
 from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
 from gradcli.explain.pages import Choice, backward_pages
-from gradcli.explain.results import BackwardResult
+from gradcli.explain.results import BackwardResult, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
