@@ -96,8 +96,7 @@ class LatexWriter(TextWriter):
             case Name(name):
                 return self.names(name)
             case Grad(name):
-                variable, bracket, key = name.partition("[")
-                return rf"{self.names(variable)}\mathtt{{.grad}}{bracket}{key}"
+                return rf"{self.names(name)}\mathtt{{.grad}}"
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"

@@ -56,7 +56,7 @@ class TextWriter:
             case Name(name):
                 return name
             case Grad(name):
-                return grad_name(name)
+                return f"{name}.grad"
             case Partial(of, by, order):
                 return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
             case Value(array, given):
@@ -175,13 +175,3 @@ def signed_sum(terms: Sequence[tuple[str, str]]) -> str:
 def unsigned(array: Array) -> Array:
     """Return numbers with zeros that have no sign."""
     return array + 0.0 if array.dtype.kind == "f" else array
-
-
-def grad_name(element: str) -> str:
-    """Return the gradient's name for an element: x0.grad, x.grad[0].
-
-    >>> grad_name("x0"), grad_name("M[0,1]")
-    ('x0.grad', 'M.grad[0,1]')
-    """
-    name, bracket, key = element.partition("[")
-    return f"{name}.grad{bracket}{key}"
