@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import count, product
 
 # What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
 # then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
@@ -54,12 +54,8 @@ def column_names(name: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
-    """Yield `t1`, `t2`, … without the names that are taken."""
-    k = 0
-    while True:
-        k += 1
-        if f"{stem}{k}" not in taken:
-            yield f"{stem}{k}"
+    """Return `t1`, `t2`, … without the names that are taken."""
+    return (name for k in count(1) if (name := f"{stem}{k}") not in taken)
 
 
 def bar(name: str) -> str:
