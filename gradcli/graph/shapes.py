@@ -36,6 +36,15 @@ def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
         yield tuple(key)
 
 
+def inside(key: Sequence[int], shape: Shape) -> bool:
+    """Tell whether an array of a shape has an element with that index, which is counted from 0.
+
+    >>> inside((1, 2), (2, 3)), inside((1, 3), (2, 3)), inside((1,), (2, 3))
+    (True, False, False)
+    """
+    return len(key) == len(shape) and all(k < n for k, n in zip(key, shape, strict=True))
+
+
 def check_size(shape: Shape) -> Shape:
     """Return the shape, unless an array of it would be absurdly large.
 
