@@ -117,7 +117,8 @@ def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
         shown = [[columns[j], *(cells.get((i, j), "0") for i in range(len(matrix.rows)))] for j in block]
         if matrix.total:
             shown = [[*column, write(matrix.total[j])] for column, j in zip(shown, block, strict=True)]
-        found.append(_headed(list(zip(*lead, *shown, strict=True)), len(lead), bool(matrix.total)))
+        rows = [row for row in zip(*lead, *shown, strict=True) if any(row[len(lead) :])]
+        found.append(_headed(rows, len(lead), bool(matrix.total)))
     return found
 
 
