@@ -169,8 +169,7 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
     if view.at is not None:
         # Local derivatives are the same for any v.
         v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
-        inputs = {n: a[..., None] for n, a in view.at.items()} | {f"{n}.v": a[..., None] for n, a in v.items()}
-        return numeric_trace(graph, swept, inputs, 1)
+        return numeric_trace(graph, swept, view.at, [v])
     nothing = Reverse({}, {}, {}, {}, {})
     if view.v is not None and len(graph.nodes) <= _SMALL and not any(n.shape for n in graph.nodes):
         from gradcli.algebra.formulas import TooDeepError

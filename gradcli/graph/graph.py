@@ -123,6 +123,18 @@ def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
     return needed
 
 
+def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
+    read = set(kept)
+    last: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        for a in node.args:
+            if a not in read:
+                read.add(a)
+                last.setdefault(node, []).append(a)
+    return last
+
+
 def appearance(graph: Graph) -> list[str]:
     """Return the names of the inputs in the order in which the outputs read them.
 

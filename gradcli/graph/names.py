@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.graph.node import Node
 
 # What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
 # then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
@@ -41,6 +45,11 @@ def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     if not shape:
         return [name]
     return [element_name(name, key) for key in product(*map(range, shape))]
+
+
+def all_elements(nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    """Return the names of the elements of several quantities, one after the other."""
+    return tuple(element for name, n in nodes.items() for element in element_names(name, n.shape))
 
 
 def column_names(name: str, shape: tuple[int, ...]) -> list[str]:

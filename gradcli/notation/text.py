@@ -14,7 +14,7 @@ from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import SETTINGS, Binds, Rule, Writer, Written, settings_of, through
+from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Writer, Written, extremum, settings_of, through
 
 # How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
 _SIGNS = {
@@ -71,8 +71,12 @@ def _mul(w: Any, node: Node) -> Written:
 
 
 def _call(w: Writer, node: Node) -> Written:
+    return _called(node.op, w.arguments(node), node)
+
+
+def _called(name: str, arguments: list[str], node: Node) -> Written:
     settings = [f"{word}={value}" for word, value in settings_of(node)]
-    return Written(f"{node.op}({', '.join([*w.arguments(node), *settings])})")
+    return Written(f"{name}({', '.join([*arguments, *settings])})")
 
 
 # Constants
@@ -266,19 +270,7 @@ def _from_diagonal(w: Writer, node: Node) -> Written:
     )
 
 
-# Extrema, whose ties tell which function they are, and where they stand
-
-
-def _extremum(op: str) -> Rule:
-    def write(w: Writer, node: Node) -> Written:
-        axes, ties = node.settings
-        name = f"a{op}" if ties == "factors" else op
-        some = len(axes) < len(node.args[0].shape)
-        axis = f", axis={axes[0]}" if ties == "first" or (some and ties == "factors" and len(axes) == 1) else ""
-        axis = axis or (f", axis={axes}" if some else "")
-        return Written(f"{name}({w.name(node.args[0])}{axis})")
-
-    return write
+# Extrema, and where they stand
 
 
 def _first(op: str) -> Rule:
@@ -328,7 +320,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "matmul": _infix("@"),
     "einsum": _einsum,
     "where": _where,
-    **{op: _extremum(op) for op in ("max", "min", "median")},
+    **dict.fromkeys(EXTREMA, lambda w, node: _called(extremum(node), [w.name(node.args[0])], node)),
     "argmax_mask": _first("argmax"),
     "argmin_mask": _first("argmin"),
     "argmedian_mask": _first("argsort"),

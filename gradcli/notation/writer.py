@@ -114,11 +114,21 @@ SETTINGS = {"axes", "axis", *_DEFAULTS}  # that are typed behind the arguments
 def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
     """Yield the settings of a call by the words for them, without what is the default."""
     rank = len(node.args[0].shape)
-    for word, value in zip(OPERATIONS[node.op].settings, node.settings, strict=True):
-        if word == "axes" and len(value) < rank:
-            yield "axis", value[0] if len(value) == 1 else value
+    settings = dict(zip(OPERATIONS[node.op].settings, node.settings, strict=True))
+    ties = settings.get("ties")
+    for word, value in settings.items():
+        if word == "axes" and (len(value) < rank or ties == "first"):
+            yield "axis", value[0] if len(value) == 1 and ties != "even" else value
         elif (word == "axis" and rank > 1) or value != _DEFAULTS.get(word, value):
             yield word, value
+
+
+EXTREMA = ("max", "min", "median")
+
+
+def extremum(node: Node) -> str:
+    """Return the name of an extremum: how it treats ties, which its gradient depends on, tells max from amax."""
+    return f"a{node.op}" if node.settings[1] == "factors" else node.op
 
 
 def through(w: Writer, node: Node) -> Written:

@@ -45,12 +45,9 @@ class LRScheduler:
         self._get_lr_called_within_step = True
         for _ in range(1 if epoch is None else epoch - self.last_epoch):
             self.last_epoch += 1
-            self._set(self.get_lr())
+            for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+                group["lr"] = lr
         self._get_lr_called_within_step = False
-
-    def _set(self, rates: Sequence[float]) -> None:
-        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = lr
         self._last_lr = self.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
@@ -146,81 +143,6 @@ class CosineAnnealingLR(LRScheduler):
             return [lr + (base - least) * rise / 2 for base, lr in zip(self.base_lrs, last, strict=True)]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
         return [ratio * (lr - least) + least for lr in last]
-
-
-class CosineAnnealingWarmRestarts(LRScheduler):
-    """Lowers the rate along a cosine, and begins again after so many epochs, each time after more of them."""
-
-    def __init__(self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        refuse_if(not isinstance(T_0, int) or T_0 <= 0, "epochs of a round", T_0)
-        refuse_if(not isinstance(T_mult, int) or T_mult < 1, "growth of rounds", T_mult)
-        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
-        super().__init__(optimizer, last_epoch)
-
-    def step(self, epoch: float | None = None) -> None:
-        self.T_cur, self.T_i = self.last_epoch + 1 if epoch is None else epoch, self.T_0
-        self.last_epoch = math.floor(self.T_cur)
-        while self.T_cur >= self.T_i:
-            self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
-        self._set(self._rates())
-
-    def _rates(self) -> list[float]:
-        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
-
-
-def _phases(top: float, end: float, three: bool) -> list[tuple[Any, ...]]:
-    """Return where each phase of a cycle ends, and the names of what it leads from and to."""
-    phases: list[tuple[Any, ...]] = [(top, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
-    if not three:
-        return [*phases, (end, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-    phases.append((2 * top, "max_lr", "initial_lr", "base_momentum", "max_momentum"))
-    return [*phases, (end, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
-
-
-class OneCycleLR(LRScheduler):
-    """Raises the rate to its most and lowers it to next to nothing, while momentum falls and rises."""
-
-    def __init__(
-        self, optimizer: Any, max_lr: Any, total_steps: int | None = None, epochs: int | None = None,
-        steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-        cycle_momentum: bool = True, base_momentum: float = 0.85, max_momentum: float = 0.95,
-        div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
-    ) -> None:  # fmt: skip
-        self._of(optimizer)
-        refuse_if(total_steps is None and (epochs is None or steps_per_epoch is None), "no steps of a cycle")
-        self.total_steps: int = total_steps if total_steps is not None else epochs * steps_per_epoch  # type: ignore[operator]
-        refuse_if(self.total_steps <= 0, "steps of a cycle", self.total_steps)
-        refuse_if(not 0 <= pct_start <= 1, "share of a cycle", pct_start)
-        refuse_if(anneal_strategy not in ("cos", "linear"), "way of a cycle", anneal_strategy)
-        self._anneal_func_type, self.cycle_momentum = anneal_strategy, cycle_momentum
-        self._schedule_phases = _phases(pct_start * self.total_steps - 1, self.total_steps - 1, three_phase)
-        groups = optimizer.param_groups
-        rates = max_lr if isinstance(max_lr, list | tuple) else [max_lr] * len(groups)
-        for group, most in zip(groups, rates, strict=True):
-            first = most / div_factor
-            group.update(initial_lr=first, max_lr=most, min_lr=first / final_div_factor)
-            if cycle_momentum:
-                refuse_if("momentum" not in group and "betas" not in group, "cycle without momentum")
-                group.update(max_momentum=max_momentum, base_momentum=base_momentum)
-                self.use_beta1 = "betas" in group
-        super().__init__(optimizer, last_epoch)
-
-    def _rates(self) -> list[float]:
-        k, phases, groups = self.last_epoch, self._schedule_phases, self.optimizer.param_groups
-        refuse_if(k > self.total_steps, "steps beyond a cycle", k, self.total_steps)
-        at = next((i for i, phase in enumerate(phases) if k <= phase[0]), len(phases) - 1)
-        start, (end, first, last, high, low) = phases[at - 1][0] if at else 0, phases[at]
-        share = (k - start) / (end - start)
-        for group in groups if self.cycle_momentum else ():
-            momentum = self._between(group[high], group[low], share)
-            group.update({"betas": (momentum, *group["betas"][1:])} if self.use_beta1 else {"momentum": momentum})
-        return [self._between(group[first], group[last], share) for group in groups]
-
-    def _between(self, start: float, end: float, share: float) -> float:
-        if self._anneal_func_type == "linear":
-            return (end - start) * share + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
 
 class ReduceLROnPlateau(LRScheduler):

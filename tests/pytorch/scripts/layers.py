@@ -628,11 +628,11 @@ print(table.weight.grad, layer.weight.grad, list(table.state_dict()))
 m = nn.Linear(0, 2)
 print(m(torch.zeros(0)), m.weight, m.bias, nn.Linear(2, 0)(torch.ones(2)))
 # --- packed sequences
-from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence, unpack_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence
 rows = [torch.arange(4.0), torch.arange(3.0) + 10, torch.arange(2.0) + 20]
 padded = pad_sequence(rows, batch_first=True)
 packed = pack_padded_sequence(padded[[2, 0, 1]], torch.tensor([2, 4, 3]), batch_first=True, enforce_sorted=False)
-print(packed, pad_packed_sequence(packed, batch_first=True), pack_sequence(rows), unpack_sequence(packed))
+print(packed, pad_packed_sequence(packed, batch_first=True), pack_sequence(rows))
 print(pad_packed_sequence(pack_padded_sequence(padded, [4, 3, 2], True), True, -1, 5), type(packed))
 for wrong in (
     lambda: pack_padded_sequence(padded, [2, 4, 3], batch_first=True), lambda: pack_padded_sequence(padded, [4], True),
@@ -679,40 +679,6 @@ torch.manual_seed(0)
 print(nn.init.orthogonal_(torch.empty(3, 4)), nn.init.orthogonal_(torch.empty(4, 2), gain=2))
 print(nn.init.orthogonal_(nn.Linear(3, 3).weight), nn.init.orthogonal_(torch.empty(2, 2, 3)).shape)
 nn.init.orthogonal_(torch.ones(3))
-# --- rates in rounds
-from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts, OneCycleLR
-def run(make, n=9, kind=torch.optim.SGD):
-    weight = nn.Parameter(torch.zeros(2))
-    optimizer = kind([weight], lr=0.1)
-    try:
-        schedule = make(optimizer)
-        for _ in range(n):
-            group = optimizer.param_groups[0]
-            print(schedule.get_last_lr(), group.get("momentum", group.get("betas")))
-            optimizer.step()
-            schedule.step()
-        print(sorted(schedule.state_dict()))
-    except Exception as e:
-        print(type(e).__name__, e)
-run(lambda o: CosineAnnealingWarmRestarts(o, T_0=2, T_mult=2, eta_min=0.01))
-run(lambda o: OneCycleLR(o, max_lr=1.0, total_steps=5))
-run(lambda o: OneCycleLR(o, 1.0, epochs=2, steps_per_epoch=4, pct_start=0.2, anneal_strategy="linear"), 8)
-run(lambda o: OneCycleLR(o, [0.5], total_steps=10, three_phase=True, div_factor=10), 10, torch.optim.Adam)
-run(lambda o: OneCycleLR(o, 0.5, total_steps=10, cycle_momentum=False), 3)
-for wrong in (
-    lambda o: CosineAnnealingWarmRestarts(o, 0), lambda o: CosineAnnealingWarmRestarts(o, 1, 0),
-    lambda o: OneCycleLR(o, 1.0), lambda o: OneCycleLR(o, 1.0, 0), lambda o: OneCycleLR(o, 1.0, 5, pct_start=2),
-    lambda o: OneCycleLR(o, 1.0, 5, anneal_strategy="x"),
-):
-    run(wrong)
-run(lambda o: OneCycleLR(o, 1.0, 5), kind=torch.optim.Adagrad)
-weight = nn.Parameter(torch.zeros(2))
-optimizer = torch.optim.SGD([weight], lr=0.1)
-schedule = CosineAnnealingWarmRestarts(optimizer, 2, 2)
-for epoch in range(4):
-    optimizer.step()
-    schedule.step(epoch + 1 / 3)
-    print(schedule.get_last_lr(), schedule.T_cur, schedule.T_i, schedule.last_epoch)
 # --- lengths of zeros
 for p in (0.5, 1, 1.5, 2, 3, float("inf")):
     x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
