@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -124,7 +125,9 @@ def run(
         from gradcli.script.teller import Teller
 
         listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
-    _collect_garbage()
+    gc.set_threshold(
+        10_000, 20, 20
+    )  # cycles are looked for as Python does: a script may live long, and modules have them
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
@@ -190,14 +193,9 @@ def _write(shown: Printed, output: str | None, told: bool) -> None:
         click.echo(text)
 
 
-def _collect_garbage() -> None:
-    """Look for cycles as Python does: a script may live long, and modules have them."""
-    import gc
-
-    gc.set_threshold(10_000, 20, 20)
-
-
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
+    import tokenize
+
     from gradcli.errors import InputError
     from gradcli.pytorch.session import Script
 
@@ -210,11 +208,8 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         return Script(sys.stdin.read(), "<stdin>", None, arguments)
     path = Path(name)
     try:
-        with path.open("rb") as file:
-            import tokenize
-
-            encoding, _ = tokenize.detect_encoding(file.readline)
-        source = path.read_text(encoding)
+        with tokenize.open(path) as file:
+            source = file.read()
     except OSError as error:
         from gradcli.files import reason
 
