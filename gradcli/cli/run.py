@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.cli.options import style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
     from gradcli.script.shown import Printed
@@ -70,15 +73,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
 @click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@click.option(
-    "-f",
-    "--format",
-    "style",
-    type=click.Choice(("table", "json", "latex", "markdown")),
-    default="table",
-    show_default=True,
-    help="How the explanations are written.",
-)
+@style_option(("table", "json", "latex", "markdown"), "How the explanations are written.", default="table")
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
 def run(
     script: str | None,
@@ -103,6 +98,7 @@ def run(
     `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
     from gradcli.cli.signals import as_python_does
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
@@ -124,7 +120,7 @@ def run(
         from gradcli.script.teller import Teller
 
         listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
-    _collect_garbage()
+    gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
@@ -132,9 +128,7 @@ def run(
             if told and listens is not None:
                 listens.again()
             raise
-        except BaseException as error:
-            if type(error).__name__ != "MissingError":
-                raise
+        except MissingError as error:
             _lacking(wanted, error)
             return MISTAKE
     flush()
@@ -152,7 +146,7 @@ def _note(text: str) -> None:
     tell(text)
 
 
-def _lacking(script: Script, error: Any) -> None:
+def _lacking(script: Script, error: MissingError) -> None:
     """Tell what gradcli's torch lacks."""
     from gradcli.pytorch.session import line_of, source_line
 
@@ -190,14 +184,9 @@ def _write(shown: Printed, output: str | None, told: bool) -> None:
         click.echo(text)
 
 
-def _collect_garbage() -> None:
-    """Look for cycles as Python does: a script may live long, and modules have them."""
-    import gc
-
-    gc.set_threshold(10_000, 20, 20)
-
-
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
+    import tokenize
+
     from gradcli.errors import InputError
     from gradcli.pytorch.session import Script
 
@@ -210,11 +199,8 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         return Script(sys.stdin.read(), "<stdin>", None, arguments)
     path = Path(name)
     try:
-        with path.open("rb") as file:
-            import tokenize
-
-            encoding, _ = tokenize.detect_encoding(file.readline)
-        source = path.read_text(encoding)
+        with tokenize.open(path) as file:
+            source = file.read()
     except OSError as error:
         from gradcli.files import reason
 

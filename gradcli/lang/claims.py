@@ -96,7 +96,7 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     text = re.sub(r"\s", "", span.text).replace("∂", "d")
     if match.re is _PULLBACK:
         return Claim(text, None, (_quantity(match[1], match[2], span),), expression, span, aliases)
-    order = int(match[1] or 1)
+    order = int(match[1][:2] or 1)  # int() refuses thousands of digits
     if not 1 <= order <= _MAX_ORDER or match[1] == "1":
         raise InputError(
             f"`{span.text}` is no derivative that can be checked",

@@ -82,6 +82,7 @@ class LatexWriter(TextWriter):
     """Writes mathematics for math mode."""
 
     dot, times, brackets, power, fraction = r" \cdot ", " ", r"\left({}\right)", "{}^{{{}}}", r"\frac{{{}}}{{{}}}"
+    total = r"v^{\top} J"
 
     def __init__(self, style: Style, digits: int | None) -> None:
         super().__init__(style, digits)
