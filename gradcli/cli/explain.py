@@ -36,10 +36,11 @@ def explain(text: tuple[str, ...]) -> None:
     TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
     listed.
     """
+    from gradcli.files import standard_input
     from gradcli.guide.messages import find
     from gradcli.guide.topics import topic_named
 
-    asked = sys.stdin.read() if text == ("-",) else " ".join(text)
+    asked = standard_input().read().decode(errors="replace") if text == ("-",) else " ".join(text)
     if not text:
         _list()
     elif topic := topic_named(asked):

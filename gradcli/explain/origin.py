@@ -92,8 +92,11 @@ def _first_not_finite(name: str, array: Array) -> str:
     return f"{element_names(name, array.shape)[bad[0]]} is {number_text(array.reshape(-1)[bad[0]])}"
 
 
-def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:
-    """Return what to tell of the first entry of J that is not finite, with the operation where it arose."""
+def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, of: str = "") -> str:
+    """Return what to tell of the first entry of J that is not finite, with the operation where it arose.
+
+    `of` is what J's rows are derivatives of, where they are.
+    """
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))
@@ -103,4 +106,5 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array)
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
     inputs = {n: a[..., None] for n, a in at.items()} | {f"{name}.v": v.reshape(*y.shape, 1)}
     row = element_names(name, y.shape)[k]
-    return f"d{row}/d{column} is {number_text(matrix[i, j])}: {origin(alone, inputs)}"
+    rows = f"d2{of}/d{row}" if of else f"d{row}"
+    return f"{rows}/d{column} is {number_text(matrix[i, j])}: {origin(alone, inputs)}"
