@@ -71,14 +71,15 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     >>> print(jacobian_latex(symbolic_jacobian(parse("y = x**2"))))
     $\displaystyle J = \frac{\partial y}{\partial x} = 2 x$
     """
-    from gradcli.explain.sections import Equal, Listed, Math, Name, Page, Value
+    from gradcli.explain.results import Style
+    from gradcli.explain.sections import Equal, Listed, Math, Name, Value
     from gradcli.report.latex_math import LatexWriter
 
     rows, columns = found.rows, found.columns
     if not 0 < len(rows) * len(columns) <= _ENTRIES:
         return None
     taken = frozenset(name.partition("[")[0] for name in (*rows, *columns))
-    writer = LatexWriter(Page((), False, taken), None)
+    writer = LatexWriter(Style(False, taken), None)
 
     cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 PIPE = 80  # columns where there is no terminal
 _NARROW = 20  # a narrower page is not laid out
 _DEPTH = 15  # columns that a break outside of brackets may cost
-_OPERATORS = "*/·"
+_OPERATORS = "*/·+-"
 TIED = "\u00a0"  # a space at which prose is broken only where there is no other
 
 
@@ -59,6 +59,8 @@ def broken(text: str, width: int, hang: str = "  ") -> list[str]:
 
     >>> broken("f(x + y) + g(x*y)", 10)
     ['f(x + y) +', '  g(x*y)']
+    >>> broken("1e-3*weight+bias", 12)
+    ['1e-3*weight', '  +bias']
     """
     return _lines(text, width, hang, True)
 
@@ -92,9 +94,16 @@ def _places(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
     for i, letter in enumerate(text):
         if letter in (" ", TIED) and text[:i].strip():
             yield used, depth + 2 * (letter == TIED), i, i + 1
-        elif (
-            formula and letter in _OPERATORS and i and text[i - 1] not in " *" and text[i + 1 : i + 2] not in ("*", " ")
-        ):
-            yield used, depth + 1, i, i
+        elif formula and letter in _OPERATORS and _between(text, i):
+            yield used, depth + (letter not in "+-"), i, i
         depth += formula and (letter in "([") - (letter in ")]")
         used += _cell(letter)
+
+
+def _between(text: str, i: int) -> bool:
+    """Tell whether the operator there stands between two operands, without spaces; the signs of 1e-3 and -x do not."""
+    before, after = text[:i][-1:], text[i + 1 : i + 2]
+    if text[i] in "+-":
+        exponent = before in "eE" and text[:i][-2:-1].isdigit()
+        return (before.isalnum() or before in tuple(")]_")) and not exponent and after not in (" ", "=", ">")
+    return bool(before) and before not in " *" and after not in ("*", " ")

@@ -51,6 +51,14 @@ class SymbolicJacobian:
         with distribute(False):  # 2*(x - z) stays as it is
             return self.write()
 
+    def worked_out(self) -> SymbolicJacobian:
+        """Return this Jacobian, its formulas worked out: what is wrong with them is told here.
+
+        Errors: `InputError` for formulas that are too large together.
+        """
+        self.written  # noqa: B018 - kept by the property
+        return self
+
     @property
     def entries(self) -> Entries:
         """The entries that are not 0, by row and column."""
@@ -78,9 +86,7 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     >>> symbolic_jacobian(Graph.of({"x": x}, {"y": 3 * x**2})).entries
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
-    found = unwritten_jacobian(graph, graph.inputs if wrt is None else wrt)
-    assert found.written is not None  # what is wrong with it is told here
-    return found
+    return unwritten_jacobian(graph, graph.inputs if wrt is None else wrt).worked_out()
 
 
 def unwritten_jacobian(graph: Graph, wrt: Iterable[str]) -> SymbolicJacobian:

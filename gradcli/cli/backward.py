@@ -64,8 +64,8 @@ def backward(
     from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import Notes
-    from gradcli.explain.backward import Wanted
     from gradcli.explain.backward import backward as explained
+    from gradcli.explain.results import Wanted
     from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 

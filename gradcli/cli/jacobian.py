@@ -34,8 +34,8 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.cli.outcome import show, tell_notes
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.jacobian import Wanted
     from gradcli.explain.jacobian import jacobian as explained
+    from gradcli.explain.results import Wanted
     from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 
@@ -60,7 +60,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         show(render_pages(found.pages(), look) if asked.page else data_lines(found, f"{asked.style}"), notes)
         return
     page = asked.page is not None
-    wanted = Wanted(page and (steps or "steps" in pages.only), page)
+    wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
     if asked.page:
         from gradcli.explain.pages import Choice, jacobian_pages

@@ -42,6 +42,7 @@ def jvp(
     from gradcli.explain.corners import note_all_corners
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
+    from gradcli.explain.results import Wanted
     from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 
@@ -71,7 +72,8 @@ def jvp(
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
     steps = steps or "steps" in pages.only
     look = pages.look(asked.style or "table")
-    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, steps, notes, asked.page is not None)
+    wanted = Wanted(steps=steps, page=asked.page is not None)
+    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, notes, wanted)
     if asked.page:
         show(render_pages(jvp_pages(result, pages.only), look), notes)
     else:

@@ -12,9 +12,10 @@ from gradcli.cli.many import Printed, Question, answer, prints_json
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
 from gradcli.errors import InputError, Notes
-from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.backward import backward
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite
+from gradcli.explain.results import Wanted
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep

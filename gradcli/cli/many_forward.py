@@ -15,6 +15,7 @@ from gradcli.errors import Notes
 from gradcli.explain.columns import Columns, hessian_columns
 from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.jvp import jvp
+from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.array import Named
@@ -33,7 +34,7 @@ def jvp_at_points(run: ManyPoints, files: Files, style: str | None, tangent: Seq
     run = _with_tangents(run, tangent, notes)
 
     def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return jvp(run.graph, run.wrt, points, u, [], False, notes, warn=False)
+        return jvp(run.graph, run.wrt, points, u, [], notes, Wanted(warn=False))
 
     question = Question("products J·u", lambda: Columns(push(run.graph, run.wrt).graph), _printer(run, explained), _bad)
     answer(run, files, style, question, notes)

@@ -12,8 +12,9 @@ from gradcli.cli.options import Files
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns, check_rows, jacobian_columns, sparse_columns
-from gradcli.explain.jacobian import Wanted, jacobian
+from gradcli.explain.jacobian import jacobian
 from gradcli.explain.origin import not_finite_entry
+from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph.array import Named
 from gradcli.report.data_lines import json_lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
+from gradcli.engine.linear_algebra import points_in_front, stacked_matmul
 from gradcli.engine.numpy_target import NAMES
 from gradcli.engine.products import FAR
 from gradcli.graph.construct import Axes
@@ -120,24 +122,14 @@ def _matmul(a: Array, b: Array) -> Array:
     rows, columns = "i" * (a.ndim > 2), "k" * (b.ndim > 2)
     if max(a.ndim, b.ndim) <= len(("row", "column", "point")):
         return jnp.einsum(f"{rows}j...,j{columns}...->{rows}{columns}...", a, b)
-    stacks = [jnp.moveaxis(x, -1, 0) for x in (a, b)]
-    left = stacks[0][:, None] if a.ndim == 2 else stacks[0]
-    right = stacks[1][..., None] if b.ndim == 2 else stacks[1]
-    rank = max(left.ndim, right.ndim)
-    left, right = (x.reshape(x.shape[:1] + (1,) * (rank - x.ndim) + x.shape[1:]) for x in (left, right))
-    found = jnp.matmul(left, right)
-    found = found[..., 0] if b.ndim == 2 else found
-    found = (found[..., 0] if b.ndim == 2 else found[..., 0, :]) if a.ndim == 2 else found
-    return jnp.moveaxis(found, 0, -1)
+    return stacked_matmul(jnp.matmul, a, b)
 
 
 def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return a function of matrices, which stand before the points."""
 
     def call(*arrays: Array) -> Array:
-        rank = max(x.ndim for x in arrays)
-        fronts = [jnp.moveaxis(x, -1, 0) for x in arrays]
-        fronts = [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
+        fronts = points_in_front(*arrays)
         stack = jnp.broadcast_shapes(*(x.shape[:-2] for x in fronts))
         found = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
         return jnp.moveaxis(found, 0, -1)
@@ -186,7 +178,7 @@ def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
 
 
 # On processors, XLA's maximum over an axis of long rows loses a NaN, so that it is asked for.
-JAX: dict[str, Callable[..., Array]] = {
+JAX: dict[str, Any] = {
     "sum": lambda axes, x: x.sum(axis=axes),
     "prod": _prod,
     "prod_others": _prod_others,
@@ -214,19 +206,16 @@ JAX: dict[str, Callable[..., Array]] = {
     "cast": lambda dtype, x: x.astype(dtype),
     "scatter": _scatter,
     "put": _put,
-    "take": lambda axis, places, x: jnp.take(x, places.numbers, axis=axis),
     "from_diagonal": _from_diagonal,
     "triu": _triangle(np.triu),
     "tril": _triangle(np.tril),
     "concatenate": _joined(jnp.concatenate),
     "stack": _joined(jnp.stack),
-    "transpose": lambda order, x: x.transpose(*order, x.ndim - 1),
-    "reshape": lambda shape, x: x.reshape(*shape, x.shape[-1]),
+    # These call an array's own methods.
+    **{op: OPERATIONS[op].move for op in ("transpose", "reshape", "index", "diagonal", "take")},
     "broadcast": lambda shape, x: jnp.broadcast_to(
         x.reshape((1,) * (len(shape) + 1 - x.ndim) + x.shape), (*shape, x.shape[-1])
     ),
-    "index": lambda key, x: x[basic(key)],
-    "diagonal": lambda x: jnp.moveaxis(jnp.diagonal(x), -1, 0),
 }
 
 
@@ -234,5 +223,4 @@ def function_of(node: Node) -> Callable[..., Array]:
     """Return what a node is to JAX, of the arrays of its arguments."""
     if OPERATIONS[node.op].broadcasts:
         return _FUNCTIONS.get(node.op) or getattr(jnp, NAMES.get(node.op, node.op))
-    rule = JAX[node.op]
-    return lambda *arrays: rule(*node.settings, *arrays)
+    return partial(JAX[node.op], *node.settings)

@@ -149,11 +149,24 @@ def _over(numerators: Array, whole: Array) -> Array:
 # Stacks
 
 
-def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return what a function of stacks of matrices gives, with the points in front for it."""
+def points_in_front(*arrays: Array) -> list[Array]:
+    """Return arrays of matrices, NumPy's or JAX's, with the points as their first axis, and of one rank."""
     rank = max(x.ndim for x in arrays)
     fronts = [np.moveaxis(x, -1, 0) for x in arrays]
-    fronts = [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
+    return [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
+
+
+def stacked_matmul(matmul: Callable[..., Array], a: Array, b: Array) -> Array:
+    """Return the products by a function that takes the points as a stack."""
+    row, column = a.ndim == 2, b.ndim == 2  # a vector at each point
+    found = matmul(*points_in_front(a[None] if row else a, b[:, None] if column else b))
+    found = np.moveaxis(found[..., 0, :] if row else found, 0, -1)
+    return found[..., 0, :] if column else found
+
+
+def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function of stacks of matrices gives, with the points in front for it."""
+    fronts = points_in_front(*arrays)
     stack = np.broadcast_shapes(*(x.shape[:-2] for x in fronts))
     result = function(*(np.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in fronts))
     return np.asarray(np.moveaxis(result.reshape(*stack, *result.shape[1:]), 0, -1))

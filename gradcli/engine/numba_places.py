@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.graph.array import Array
-from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
 
@@ -28,11 +27,4 @@ class Place:
 
     def part(self, key: tuple[Any, ...]) -> Place:
         """Return a part of the array, by an index."""
-        return self.seen(moved(Node("index", (), (), (key,)), self.index))
-
-
-def moved(node: Node, index: Array) -> Array:
-    """Return the numbers of an array's elements after an operation that moves them."""
-    move = OPERATIONS[node.op].move
-    assert move is not None
-    return move(*node.settings, index[..., None])[..., 0]
+        return self.seen(OPERATIONS["index"].moved((key,), self.index))

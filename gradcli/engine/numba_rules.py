@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gradcli.engine.numba_math import first, frexp, ldexp
-from gradcli.engine.numba_places import Place, moved
+from gradcli.engine.numba_places import Place
 from gradcli.engine.numba_writer import Counter, Writer
 from gradcli.graph.array import Array
-from gradcli.graph.einsum import parts
+from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
 Update = Callable[[Writer, str, str], str]
+Load = Callable[[list[Counter]], str]  # the element at these counters
 
 
 def _split(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
@@ -27,26 +29,36 @@ def _merge(outer: Sequence[Counter], inner: Sequence[Counter], axes: Sequence[in
     return [next(taken) if i in axes else next(rest) for i in range(len(outer) + len(inner))]
 
 
-def _sum(w: Writer, node: Node, out: Place, x: Place) -> None:
-    axes = node.settings[0]
-    outer, inner = _split(node.args[0].shape, axes)
-    with w.loops(outer) as k:
-        (total,) = w.fold(inner, (w.number(0),), lambda m, total: (w.do("fadd", total, w.load(x, _merge(k, m, axes))),))
-        w.store(out, k, total)
+def _axes(node: Node) -> tuple[int, ...]:
+    """Return the axes of a node whose first setting is one, or several."""
+    first = node.settings[0]
+    return first if isinstance(first, tuple) else (first,)
 
 
-def _extremum(better: Update) -> Callable[..., None]:
-    """Return what writes a reduction that begins with the first element."""
+def _reduction(value: Callable[[Writer, Shape, Load], str]) -> Callable[..., None]:
+    """Return what writes a reduction, of which `value` writes a number from the elements of an array of that shape."""
 
     def write(w: Writer, node: Node, out: Place, x: Place) -> None:
-        axes = node.settings[0]
+        axes = _axes(node)
         outer, inner = _split(node.args[0].shape, axes)
         with w.loops(outer) as k:
-            start = w.load(x, _merge(k, [0] * len(inner), axes))
-            (best,) = w.fold(inner, (start,), lambda m, best: (better(w, best, w.load(x, _merge(k, m, axes))),))
-            w.store(out, k, best)
+            w.store(out, k, value(w, inner, lambda m: w.load(x, _merge(k, m, axes))))
 
     return write
+
+
+def _folded(w: Writer, shape: Shape, start: str, step: Callable[[list[Counter], str], str]) -> str:
+    """Return what becomes of one value in a loop over elements."""
+    return w.fold(shape, (start,), lambda m, value: (step(m, value),))[0]
+
+
+def _sum(w: Writer, shape: Shape, load: Load) -> str:
+    return _folded(w, shape, w.number(0), lambda m, total: w.do("fadd", total, load(m)))
+
+
+def _extremum(better: Update) -> Callable[[Writer, Shape, Load], str]:
+    """Return what writes a reduction that begins with the first element."""
+    return lambda w, shape, load: _folded(w, shape, load([0] * len(shape)), lambda m, best: better(w, best, load(m)))
 
 
 def _times(w: Writer, product: tuple[str, ...], x: str) -> tuple[str, str]:
@@ -57,13 +69,8 @@ def _times(w: Writer, product: tuple[str, ...], x: str) -> tuple[str, str]:
     return mantissa, w.do("fadd", exponent, w.do("fadd", more, less))
 
 
-def _prod(w: Writer, node: Node, out: Place, x: Place) -> None:
-    axes = node.settings[0]
-    outer, inner = _split(node.args[0].shape, axes)
-    with w.loops(outer) as k:
-        start = (w.number(1), w.number(0))
-        product = w.fold(inner, start, lambda m, *p: _times(w, p, w.load(x, _merge(k, m, axes))))
-        w.store(out, k, ldexp(w, *product))
+def _prod(w: Writer, shape: Shape, load: Load) -> str:
+    return ldexp(w, *w.fold(shape, (w.number(1), w.number(0)), lambda m, *product: _times(w, product, load(m))))
 
 
 def _prod_others(w: Writer, node: Node, out: Place, x: Place) -> None:
@@ -107,56 +114,45 @@ def _scan(update: Callable[..., str]) -> Callable[..., None]:
         rest, behind = (place.seen(place.index[(slice(None),) * axis + (slice(1, None),)]) for place in (x, out))
         with w.loops(outer) as k:
 
-            def turn(m: list[Counter], so_far: str) -> tuple[str]:
+            def turn(m: list[Counter], so_far: str) -> str:
                 here = _merge(k, m, axes)
                 more = [w.load(before, here)] if len(args) > 1 else []
                 found = update(w, so_far, w.load(rest, here), *more)
                 w.store(behind, here, found)
-                return (found,)
+                return found
 
             first = w.load(x, _merge(k, [0], axes))
             w.store(out, _merge(k, [0], axes), first)
             if n > 1:
-                w.fold((n - 1,), (first,), turn)
+                _folded(w, (n - 1,), first, turn)
 
     return write
 
 
-def _argument(w: Writer, better: str, axis: int, x: Place, k: Sequence[Counter]) -> str:
-    """Return where the first extremum stands; as for NumPy, the first NaN is one."""
-    axes = (axis,)
+def _place(better: str) -> Callable[[Writer, Shape, Load], str]:
+    """Return what writes where the first extremum stands; as for NumPy, the first NaN is one."""
 
-    def turn(m: list[Counter], best: str, place: str) -> tuple[str, str]:
-        value = w.load(x, _merge(k, m, axes))
-        # NaN is better than a number, and nothing is better than NaN.
-        news = w.new(f"and {w.masks} {w.compare('uno', value, value)}, {w.compare('ord', best, best)}", "m")
-        taken = w.new(f"or {w.masks} {news}, {w.compare(better, value, best)}", "m")
-        return w.select(taken, value, best), w.select(taken, w.counted(m[0]), place)
+    def value(w: Writer, shape: Shape, load: Load) -> str:
+        def turn(m: list[Counter], best: str, place: str) -> tuple[str, str]:
+            value = load(m)
+            # NaN is better than a number, and nothing is better than NaN.
+            news = w.new(f"and {w.masks} {w.compare('uno', value, value)}, {w.compare('ord', best, best)}", "m")
+            taken = w.new(f"or {w.masks} {news}, {w.compare(better, value, best)}", "m")
+            return w.select(taken, value, best), w.select(taken, w.counted(m[0]), place)
 
-    start = w.load(x, _merge(k, [0], axes))
-    return w.fold((x.index.shape[axis],), (start, w.number(0)), turn)[1]
+        return w.fold(shape, (load([0]), w.number(0)), turn)[1]
 
-
-def _place(better: str) -> Callable[..., None]:
-    """Return what writes where the first extremum stands."""
-
-    def write(w: Writer, node: Node, out: Place, x: Place) -> None:
-        (axis,) = axes = node.settings
-        outer, _ = _split(node.args[0].shape, axes)
-        with w.loops(outer) as k:
-            w.store(out, k, _argument(w, better, axis, x, k))
-
-    return write
+    return value
 
 
 def _mask(better: str) -> Callable[..., None]:
     """Return what writes for each element whether it is the first extremum."""
 
     def write(w: Writer, node: Node, out: Place, x: Place) -> None:
-        (axis,) = axes = node.settings
+        axes = _axes(node)
         outer, inner = _split(node.shape, axes)
         with w.loops(outer) as k:
-            place = _argument(w, better, axis, x, k)
+            place = _place(better)(w, inner, lambda m: w.load(x, _merge(k, m, axes)))
 
             def turn(m: list[Counter]) -> tuple[()]:
                 w.store(out, _merge(k, m, axes), w.compare("oeq", place, w.counted(m[0])))
@@ -167,31 +163,17 @@ def _mask(better: str) -> Callable[..., None]:
     return write
 
 
-def _matmul(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
-    left, right = node.args
-    stack = len(node.shape) - (len(left.shape) > 1) - (len(right.shape) > 1)
+def _contraction(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
+    first, second, result = labels(node)
+    sizes = dict(zip(first, node.args[0].shape, strict=True))
+    inner = [label for label in first if label not in result]
     with w.loops(node.shape) as k:
 
-        def turn(m: list[Counter], total: str) -> tuple[str]:
-            first = [*k[:stack], k[stack], *m] if len(left.shape) > 1 else m
-            second = [*k[:stack], *m, k[-1]] if len(right.shape) > 1 else [*k[:stack], *m]
-            return (w.plus_product(total, w.load(a, first), w.load(b, second)),)
-
-        w.store(out, k, *w.fold(left.shape[-1:], (w.number(0),), turn))
-
-
-def _einsum(w: Writer, node: Node, out: Place, a: Place, b: Place) -> None:
-    first, second, result = parts(node.settings[0])
-    sizes = dict(zip(first + second, node.args[0].shape + node.args[1].shape, strict=True))
-    inner = [c for c in first if c not in result]
-    with w.loops(node.shape) as k:
-
-        def turn(m: list[Counter], total: str) -> tuple[str]:
+        def plus(m: list[Counter], total: str) -> str:
             at = dict(zip([*result, *inner], [*k, *m], strict=True))
-            x, y = w.load(a, [at[c] for c in first]), w.load(b, [at[c] for c in second])
-            return (w.plus_product(total, x, y),)
+            return w.plus_product(total, w.load(a, [at[c] for c in first]), w.load(b, [at[c] for c in second]))
 
-        w.store(out, k, *w.fold(tuple(sizes[c] for c in inner), (w.number(0),), turn))
+        w.store(out, k, _folded(w, tuple(sizes[c] for c in inner), w.number(0), plus))
 
 
 def _take(w: Writer, node: Node, out: Place, x: Place) -> None:
@@ -239,7 +221,7 @@ def _scatter(w: Writer, node: Node, out: Place, *parts: Place) -> None:
 
 def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
     w.copy(out, node.shape, 0.0)
-    w.copy(out.seen(moved(Node("diagonal"), out.index)), node.args[0].shape, x)
+    w.copy(out.seen(OPERATIONS["diagonal"].moved((), out.index)), node.args[0].shape, x)
 
 
 def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
@@ -256,25 +238,21 @@ def _stack(w: Writer, node: Node, out: Place, *parts: Place) -> None:
         w.copy(out.part((*map(range, before), i)), arg.shape, part)
 
 
-def _add(w: Writer, total: str, x: str) -> str:
-    return w.do("fadd", total, x)
-
-
 RULES: dict[str, Callable[..., None]] = {
-    "sum": _sum,
-    "prod": _prod,
+    "sum": _reduction(_sum),
+    "prod": _reduction(_prod),
     "prod_others": _prod_others,
-    "max": _extremum(first("oge")),
-    "min": _extremum(first("ole")),
-    "cumsum": _scan(_add),
+    "max": _reduction(_extremum(first("oge"))),
+    "min": _reduction(_extremum(first("ole"))),
+    "cumsum": _scan(lambda w, total, x: w.do("fadd", total, x)),
     "cumprod": _scan(lambda w, total, x: w.do("fmul", total, x)),
     "recurrence": _scan(lambda w, total, x, a: w.do("fadd", x, w.do("fmul", a, total))),
     "argmax_mask": _mask("ogt"),
     "argmin_mask": _mask("olt"),
-    "argmax": _place("ogt"),
-    "argmin": _place("olt"),
-    "matmul": _matmul,
-    "einsum": _einsum,
+    "argmax": _reduction(_place("ogt")),
+    "argmin": _reduction(_place("olt")),
+    "matmul": _contraction,
+    "einsum": _contraction,
     "take": _take,
     "put": _put,
     "triu": _triangle(np.triu),

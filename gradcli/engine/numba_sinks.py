@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.engine.numba_math import first
-from gradcli.engine.numba_places import moved
 from gradcli.engine.numba_writer import Counter, Writer
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 
 _FEW = 16  # elements that are set to 0 one by one
 
@@ -55,7 +55,7 @@ def _hits(node: Node) -> list[tuple[Array, bool]]:
     numbers = np.arange(node.size).reshape(node.shape)
     turns = np.full((len(node.args), node.size), np.inf)
     for turn, key, arg in zip(turns, node.settings[1], node.args, strict=True):
-        turn[moved(Node("index", (), (), (key,)), numbers).reshape(-1)] = np.arange(arg.size)
+        turn[OPERATIONS["index"].moved((key,), numbers).reshape(-1)] = np.arange(arg.size)
     # In one turn of the loop the parts come one after the other.
     firsts = turns.argmin(axis=0)
     return [(hit := np.isfinite(turn), bool((firsts[hit] == p).all())) for p, turn in enumerate(turns)]

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.numba_places import Place, moved
+from gradcli.engine.numba_places import Place
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 
 Counter = int | str  # of an axis: a number, or the name of one that a loop counts
@@ -373,14 +374,12 @@ class Writer:
 
     def view(self, node: Node) -> None:
         """Let a view be read through its argument's rows, which are copied first where no strides can say that."""
-        arg = self.places[node.args[0]]
-        seen = moved(node, arg.index)
-        if not np.may_share_memory(seen, arg.index):
+        arg, row = self.places[node.args[0]], OPERATIONS[node.op]
+        if not np.may_share_memory(row.moved(node.settings, arg.index), arg.index):
             rows = self.take(Node("copy", (), arg.index.shape, (), node.args[0].dtype))
             self.copy(rows, arg.index.shape, arg)
             arg = rows
-            seen = moved(node, arg.index)
-        self.places[node] = arg.seen(seen)
+        self.places[node] = arg.seen(row.moved(node.settings, arg.index))
 
 
 def vector_function(name: str, lanes: int) -> str:

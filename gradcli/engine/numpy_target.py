@@ -7,7 +7,6 @@ one is given.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, partial
 
 import numpy as np
@@ -15,13 +14,9 @@ import numpy as np
 from gradcli.engine import functions, linear_algebra, products, sorting
 from gradcli.engine.linear_algebra import into
 from gradcli.graph.array import Array
-from gradcli.graph.construct import Index
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.operations.movement import basic, grouped, same_points
-from gradcli.graph.places import Places
-from gradcli.graph.shapes import Shape
 
 
 def forward(node: Node) -> Callable[..., Array]:
@@ -47,51 +42,6 @@ def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
     return into(out, x if x.dtype == object else x.astype(dtype))
 
 
-def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, out: Array | None = None) -> Array:
-    points = max(p.shape[-1] for p in parts)
-    result = np.empty((*shape, points), dtype=np.result_type(*parts)) if out is None else out
-    begun = _begun(result, keys[0], parts[0])
-    for key, part in zip(keys[begun:], parts[begun:], strict=True):
-        result[basic(key)] += part
-    return result
-
-
-def _begun(result: Array, key: Index, part: Array) -> int:
-    """Fill an array with zeros; if the first part goes to neighbouring slices, add it at once, and return 1."""
-    rows = key[0] if len(key) == 1 else None
-    if not isinstance(rows, range) or rows.step != 1:
-        result[...] = 0
-        return 0
-    result[: rows.start] = 0
-    result[rows.stop :] = 0
-    np.add(part, 0, out=result[rows.start : rows.stop])  # -0 becomes 0
-    return 1
-
-
-def _put(axis: int, places: Places, size: int, x: Array, out: Array | None = None) -> Array:
-    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
-    result = np.empty(shape, dtype=x.dtype) if out is None else out
-    result[...] = 0
-    at, sums = grouped(axis, places, x)
-    result[at] += sums  # -0 becomes 0
-    return result
-
-
-def _moved(op: str) -> Callable[..., Array]:
-    """Return an operation that only moves elements, with an argument `out`."""
-    move = OPERATIONS[op].move
-    assert move is not None
-    return lambda *args, out=None: into(out, move(*args))
-
-
-def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
-    if not axis and out is not None and out.flags.c_contiguous:
-        # One behind the other in memory, without a view of each that has an axis more.
-        with suppress(ValueError):  # constants have a single point
-            return np.concatenate(parts, out=out.reshape(-1, *out.shape[2:])).reshape(out.shape)
-    return np.stack(same_points(parts), axis=axis, out=out)
-
-
 def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     points = max(a.shape[-1], b.shape[-1])
@@ -102,21 +52,13 @@ def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Arra
     return np.moveaxis(result, 0, axis)
 
 
-def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
-    result = np.empty((*shape, x.shape[-1]), dtype=x.dtype) if out is None else out
-    result[...] = 0
-    places = np.arange(min(shape[:2]))
-    result[places, places] = x
-    return result
-
-
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply at all points: as one product of matrices where a factor is the same at all points."""
     if a.dtype == np.float32 and a.shape[-1] == b.shape[-1] == 1:
         # Of a script.  In float64 sums are added in an order that does not depend on the number of points.
         result = np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     elif a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
-        result = _stacked_matmul(a, b)
+        result = linear_algebra.stacked_matmul(np.matmul, a, b)
     elif a.shape[-1] == 1 and b.shape[-1] > 1:
         flat = b.reshape(b.shape[0], -1)
         result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
@@ -126,21 +68,6 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         rows, columns = "i" * (a.ndim - 2), "j" * (b.ndim - 2)
         return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", a, b, out=out))
     return into(out, result)
-
-
-def _stacked_matmul(a: Array, b: Array) -> Array:
-    """Multiply with the points in front, where NumPy's matmul takes them as a stack."""
-    a_vector, b_vector = a.ndim == 2, b.ndim == 2
-    a = np.moveaxis(a, -1, 0)[:, None] if a_vector else np.moveaxis(a, -1, 0)
-    b = np.moveaxis(b, -1, 0)[..., None] if b_vector else np.moveaxis(b, -1, 0)
-    rank = max(a.ndim, b.ndim)
-    a, b = (m.reshape(m.shape[:1] + (1,) * (rank - m.ndim) + m.shape[1:]) for m in (a, b))
-    result = np.matmul(a, b)
-    if b_vector:
-        result = result[..., 0]
-    if a_vector:
-        result = result[..., 0] if b_vector else result[..., 0, :]
-    return np.asarray(np.moveaxis(result, 0, -1))
 
 
 def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
@@ -194,12 +121,4 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "matmul": _matmul,
     **{op: getattr(linear_algebra, op) for op in ("einsum", "det", "inv", "solve", "cofactors")},
     "cast": _cast,
-    "scatter": _scatter,
-    "put": _put,
-    "take": lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
-    "triu": _moved("triu"),
-    "tril": _moved("tril"),
-    "from_diagonal": _from_diagonal,
-    "concatenate": lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
-    "stack": _stack,
 }

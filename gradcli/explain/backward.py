@@ -11,15 +11,14 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite, warn_of_values
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
-from gradcli.explain.shared import check_entries, dimensions, formulas_of, style, symbolic
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named, Wanted
+from gradcli.explain.shared import check_entries, dimensions, formulas_of, style_of, summed, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import size_of
 from gradcli.graph.vjp import Sweep, sweep
 
 if TYPE_CHECKING:
-    from gradcli.engine.jacobian import NumericJacobian
+    from gradcli.algebra.jacobian import SymbolicJacobian
     from gradcli.explain.trace import Trace
 
 SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
@@ -27,17 +26,6 @@ SHOWN_ENTRIES = 36  # of a Jacobian that is shown beside a gradient
 TRACED = 1_000  # nodes of a system that a page looks into
 SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas
 MAX_STEPPED_CALLS = 16
-
-
-class Wanted(NamedTuple):
-    """What `backward` is to show beside the gradients."""
-
-    retain: tuple[str, ...] = ()
-    steps: bool = False
-    page: bool = False  # what only pages show: formulas beside numbers, values of intermediates
-    jacobian: bool = False  # J, however large it is
-    implicit: bool = False  # nobody gave a cotangent
-    warn: bool = True  # of gradients that are not finite
 
 
 @np.errstate(all="ignore")
@@ -54,42 +42,24 @@ def backward(
     Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
     """
     swept = sweep(graph, wrt, wanted.retain)
-    found_symbolic = None
+    formulas = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
     if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
-        found_symbolic = symbolic(graph, wrt)
-    common = (graph, tuple(wrt), found_symbolic, *style(graph, calls[0]))
-    if points:
-        numeric = None if found_symbolic is None else _numeric_jacobian(graph, wrt)
-        found = _Numbers(graph, wrt, swept, wanted, numeric, notes).points(points, calls)
+        formulas = symbolic(graph, wrt)
+    if formulas is not None and not points:
+        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:
-        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, found_symbolic)]
-    shown = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in wanted.retain)}
-    forgotten = [name for name, n in graph.names.items() if n not in shown and "[" not in name]
-    return BackwardResult(
-        *common,
-        swept=swept,
-        implicit=wanted.implicit,
-        points=tuple(found),
-        numeric=bool(points),
-        steps=wanted.steps,
-        retained=wanted.retain,
-        forgotten=tuple(forgotten),
-    )
+        found = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes).points(points, calls)
+    style = style_of(graph, calls[0])
+    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(found), bool(points), symbolic=formulas)
 
 
 def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
     """Tell whether J is shown beside a gradient unasked."""
     rows, columns = dimensions(graph, wrt)
     return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
-
-
-def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
-    from gradcli.engine.jacobian import NumericJacobian
-
-    return NumericJacobian(graph, wrt)
 
 
 class _Numbers(NamedTuple):
@@ -99,7 +69,7 @@ class _Numbers(NamedTuple):
     wrt: Sequence[str]
     swept: Sweep
     wanted: Wanted
-    numeric: NumericJacobian | None
+    jacobian: bool
     notes: Notes
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
@@ -119,12 +89,19 @@ class _Numbers(NamedTuple):
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
             for n, a in values_of(self.swept.graph, inputs, keep).items()
         }
+        numeric = None
+        if self.jacobian:
+            from gradcli.engine.jacobian import NumericJacobian
+
+            numeric = NumericJacobian(self.graph, self.wrt)
         return [
-            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
+            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()}, None if numeric is None else numeric(at))
             for k, (at, mine) in enumerate(zip(points, calls, strict=True))
         ]
 
-    def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
+    def point(
+        self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array], matrix: Array | None
+    ) -> BackwardPoint:
         """Return the result at one point; `found` holds the values, the calls along the last axis."""
         own = {name: found[g] for name, g in self.swept.gradients.items()}
         running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
@@ -143,7 +120,6 @@ class _Numbers(NamedTuple):
             from gradcli.explain.corners import note_corners
 
             note_corners(self.graph, at, self.notes)
-        matrix = None if self.numeric is None else self.numeric(at)
         return BackwardPoint(
             at,
             {name: values[name] for name in self.graph.outputs},
@@ -181,13 +157,14 @@ def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
 
 
 def _in_formulas(
-    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: Any
+    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: SymbolicJacobian
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
     from gradcli.algebra.functions import exact_number
     from gradcli.explain.steps import retained_formulas
     from gradcli.explain.trace import symbolic_trace
 
+    leaves = {name: graph.inputs[name] for name in wrt}
     terms: dict[int, list[Any]] = {}
     found: list[Call] = []
     for call in calls:
@@ -197,30 +174,7 @@ def _in_formulas(
             new.setdefault(j, []).append(weights[i] * entry)
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
-        found.append(Call(call, _formulas(graph, wrt, symbolic, new), _formulas(graph, wrt, symbolic, terms)))
+        found.append(Call(call, summed(new, leaves), summed(terms, leaves)))
     retained = retained_formulas(swept, calls, wanted.retain)
     trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
     return BackwardPoint({}, {}, {}, tuple(found), retained, None, trace)
-
-
-def _formulas(graph: Graph, wrt: Sequence[str], symbolic: Any, terms: Mapping[int, list[Any]]) -> Named:
-    """Return for each leaf the array of the sums of its elements' terms, given by column."""
-    import sympy
-
-    from gradcli.algebra.display import tidy
-
-    shapes = {name: n.shape for name, n in graph.inputs.items()}
-    elements = [tidy(sympy.Add(*terms.get(j, []))) for j in range(len(symbolic.columns))]
-    grads: Named = {}
-    start = 0
-    for name in wrt:
-        stop = start + size_of(shapes[name])
-        grads[name] = _object_array(elements[start:stop], shapes[name])
-        start = stop
-    return grads
-
-
-def _object_array(elements: Sequence[Any], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(elements), dtype=object)
-    result[:] = elements
-    return result.reshape(shape)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.explain.sections import Math, Value, quantity
-from gradcli.explain.trace import Edge, Trace
+from gradcli.explain.trace import Trace
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep, textbook_slope
@@ -52,10 +52,9 @@ def factors(passes: list[Pass], names: Mapping[Node, str]) -> list[Math] | None:
 def numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:
     """Return the local derivatives of scalars as numbers."""
     slopes = trace.calls[0].slopes
-    edges = [Edge(p.node, p.position) for p in passes]
-    if any(e not in slopes or slopes[e].shape for e in edges):
+    if any(p not in slopes or slopes[p].shape for p in passes):
         return None
-    return [Value(slopes[e]) for e, p in zip(edges, passes, strict=True) if _local(p).value != 1]
+    return [Value(slopes[p]) for p in passes if _local(p).value != 1]
 
 
 def _local(p: Pass) -> Node:

@@ -13,7 +13,7 @@ from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
 from gradcli.explain.proof import Proof, entry_name, prover
 from gradcli.explain.results import Named, Row, Shown
-from gradcli.explain.shared import style
+from gradcli.explain.shared import style_of
 from gradcli.explain.trials import Tally, drawn, given
 from gradcli.explain.witness import difference
 from gradcli.graph.graph import Graph
@@ -144,7 +144,7 @@ def _result(
     graph: Graph, cases: Sequence[Case], tallies: Iterable[Tally], settings: Settings, source: str = ""
 ) -> CheckResult:
     """Return the verdict of each claim, from what was found at the points."""
-    shown = Shown(graph, tuple(graph.inputs), None, *style(graph))
+    shown = Shown(graph, tuple(graph.inputs), style_of(graph))
     found = []
     with prover(shown, cases) as prove:
         for place, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
@@ -153,7 +153,7 @@ def _result(
             else:
                 exact = settings.tolerance <= Settings.tolerance
                 found.append(_not_wrong(case, tally, prove(place, None) if exact else Proof(), source))
-    return CheckResult(graph, shown.wrt, None, shown.decimals, shown.taken, tuple(found), source)
+    return CheckResult(graph, shown.wrt, shown.style, tuple(found), source)
 
 
 def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str) -> Verdict:

@@ -31,8 +31,7 @@ class Extent(Enum):
 
 def extent(result: Shown, matrix: Array | None) -> Extent:
     """Return how much of a Jacobian fits on a page of 60 columns; `matrix` has its numbers at a point."""
-    symbolic = result.symbolic
-    assert symbolic is not None
+    symbolic = result.formulas
     if len(symbolic.entries) > _MOST or len(symbolic.rows) * len(symbolic.columns) > _MOST:
         return Extent.BEGINNING
     if sum(_lines(result, matrix is not None)) <= SCREEN:
@@ -55,8 +54,7 @@ def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
 
 def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
     """Return what is said of a J that is too large for a page: its shape, its zeros, and a few entries."""
-    symbolic = result.symbolic
-    assert symbolic is not None
+    symbolic = result.formulas
     rows, columns = len(symbolic.rows), len(symbolic.columns)
     said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}"
     first = dict(islice(symbolic.entries.items(), _FIRST))
@@ -65,8 +63,7 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
         first, defined = {}, []
     shown: dict[tuple[int, int], Math] = {place: Value.of(entry) for place, entry in first.items()}
     if matrix is not None:
-        number = {place: Value.of(float(matrix[place])) for place in first}
-        shown = {place: cell(first[place], matrix[place]) if not defined else number[place] for place in first}
+        shown = {p: Value.of(float(matrix[p])) if defined else cell(e, matrix[p]) for p, e in first.items()}
         defined = []
     lines = [Line((Partial(symbolic.rows[i], symbolic.columns[j]), math)) for (i, j), math in shown.items()]
     begins = Text((*heading(result), said, ". It begins" if lines else ""))
@@ -78,8 +75,7 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
 
 def _needed(result: Shown, exprs: list[Any]) -> list[str]:
     """Return the definitions that formulas mention, and those that these mention, in their order."""
-    assert result.symbolic is not None
-    where, pending = result.symbolic.where, list(exprs)
+    where, pending = result.formulas.where, list(exprs)
     found: set[str] = set()
     while pending:
         mentioned = {str(s) for s in pending.pop().free_symbols} & where.keys() - found
@@ -90,8 +86,7 @@ def _needed(result: Shown, exprs: list[Any]) -> list[str]:
 
 def _lines(result: Shown, numbers: bool) -> Iterator[int]:
     """Yield the lines of the parts of J's section: blocks of columns, and definitions."""
-    symbolic = result.symbolic
-    assert symbolic is not None
+    symbolic = result.formulas
     widths = [len(f"∂/∂{column}") for column in symbolic.columns]
     behind = numbers * (_SIGN + _NUMBER)
     for (_, j), entry in symbolic.entries.items():
@@ -103,8 +98,7 @@ def _lines(result: Shown, numbers: bool) -> Iterator[int]:
 
 def _matrix(result: Shown, widths: list[int]) -> Iterator[int]:
     """Yield the lines of each block of columns, of these widths."""
-    symbolic = result.symbolic
-    assert symbolic is not None
+    symbolic = result.formulas
     taken = used = max(map(len, symbolic.rows)) + _GAP
     if len(symbolic.rows) == 1:  # a line for each derivative
         yield from (-(-width // _WIDTH) for width in widths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.explain import chain
-from gradcli.explain.arithmetic import ELEMENTS, products
+from gradcli.explain.arithmetic import products
 from gradcli.explain.forms import Forms
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
@@ -27,7 +27,7 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
         sides = _sides(result, point, name, written.gradients.get(name))
         value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
         lines.append(Line((Grad(name), *sides, *value), (), True))
-    lines += [_retained(result, point, name) for name in point.retained]
+    lines += [_retained(result, point, name, written) for name in point.retained]
     adjoints = _adjoints(result, point, written)
     return Section("grad", (*adjoints, Equations(tuple(lines)), *_kept(result, point)))
 
@@ -51,12 +51,15 @@ def _is_long(result: BackwardResult, grad: Array) -> bool:
     return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.where)
 
 
-def _retained(result: BackwardResult, point: BackwardPoint, name: str) -> Line:
-    """Return the gradient of an intermediate: as a derivative, in formulas, and as a number."""
+def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: Forms) -> Line:
+    """Return the gradient of an intermediate: as a derivative, in formulas that can be read, and as a number."""
     loss = loss_name(result.graph.outputs, point.calls[0].v)
     sides: list[Math] = [Grad(name), Partial(loss, name)]
-    if name in point.adjoints and point.adjoints[name].size <= ELEMENTS:
-        sides.append(Value(point.adjoints[name]))
+    formulas = point.adjoints.get(name)
+    if bar(name) in written.adjoints:
+        sides.append(Name(bar(name)))
+    elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
+        sides.append(Value(formulas))
     return Line((*sides, Value(point.retained[name])))
 
 
@@ -75,7 +78,7 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     leaf, v = result.leaves[name], point.calls[0].v
     if len(point.calls) > 1:
         return []
-    if result.steps and not leaf.shape:
+    if result.wanted.steps and not leaf.shape:
         return [Name(bar(name))]
     formulas = list(_along_a_path(result, point, name, form))
     if form is not None:

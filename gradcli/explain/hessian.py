@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown
-from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style
+from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries
@@ -41,7 +44,7 @@ class HessianResult(Shown):
     output: str = "y"
     points: tuple[HessianPoint, ...] = ()
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The elements of the leaves."""
         return [e for name, x in self.leaves.items() for e in element_names(name, x.shape)]
@@ -63,7 +66,7 @@ class HessianResult(Shown):
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point: the point, the output, then `d2y/dx0/dx1` for each entry; without a point formulas."""
-        names = tuple(f"d2{self.output}/d{a}/d{b}" for a in self.columns for b in self.columns)
+        names = tuple(f"d2{self.output}/d{a}/d{b}" for a, b in product(self.columns, repeat=2))
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), (names, p.hessian)]
         if not self.points and self.symbolic is not None:
@@ -110,12 +113,12 @@ def hessian(
     output, _ = second.scalar_output(graph)
     slopes = second.gradient(graph, wrt)
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H")
-    symbolic = _symbolic(slopes, wrt, bool(points))
-    matrix = NumericJacobian(slopes, wrt) if points else None
+    symbolic = None
+    with suppress(*[InputError] * bool(points)):
+        symbolic = _symbolic(slopes, wrt)
     found = []
-    for at in points:
-        assert matrix is not None
-        whole = matrix(at)
+    matrices = map(NumericJacobian(slopes, wrt), points) if points else ()
+    for at, whole in zip(points, matrices, strict=True):
         values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
         value = {name: values[y] for name, y in graph.outputs.items()}
         if warn:
@@ -124,7 +127,7 @@ def hessian(
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
         found.append(HessianPoint(at, value, gradient, mirrored(whole)))
-    return HessianResult(graph, tuple(wrt), symbolic, *style(graph), output, tuple(found))
+    return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(found), symbolic=symbolic)
 
 
 def mirrored(matrix: Array) -> Array:
@@ -149,42 +152,34 @@ def hvp(
 
     Errors: `InputError` when there is more than one scalar output.
     """
-    product = second.hvp(graph, wrt)
+    doubled = second.hvp(graph, wrt)
     found = []
     for at, u in zip(points, directions, strict=True):
-        wanted = [*graph.outputs.values(), *product.outputs.values()]
-        values = at_point(product, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
+        wanted = [*graph.outputs.values(), *doubled.outputs.values()]
+        values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
         value = {name: values[y] for name, y in graph.outputs.items()}
-        results = {name.removesuffix(".hvp"): values[n] for name, n in product.outputs.items()}
+        results = {name.removesuffix(".hvp"): values[n] for name, n in doubled.outputs.items()}
         if warn:
             warn_of_values(graph, at, value, notes)
-            for name, array_ in results.items():
-                if not np.isfinite(array_).all():
+            for name, result in results.items():
+                if not np.isfinite(result).all():
                     notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
         found.append(HvpPoint(at, value, u, results))
-    return HvpResult(graph, tuple(wrt), None, *style(graph), tuple(found))
+    return HvpResult(graph, tuple(wrt), style_of(graph), tuple(found))
 
 
-def _symbolic(slopes: Graph, wrt: Sequence[str], at_points: bool) -> SymbolicJacobian | None:
-    """Return the lower half of H in formulas; at points, None where there are too many."""
+def _symbolic(slopes: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
+    """Return the lower half of H in formulas."""
     from gradcli.algebra.jacobian import symbolic_entries
 
     if (count := formulas_of(slopes)) > MAX_FORMULAS // 10:
-        if at_points:
-            return None
         raise InputError(
             f"the formulas of {count:,} elements are too many to work out",
             hint="formulas need smaller shapes; with --at, H is worked out in numbers",
         )
     leaves = {name: slopes.inputs[name] for name in wrt}
-    found = symbolic_entries(slopes, leaves, leaves, lambda: _lower(slopes, wrt))
-    try:
-        return found if found.written else None
-    except InputError:
-        if at_points:
-            return None
-        raise
 
+    def lower() -> dict[tuple[int, int], Node]:
+        return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
 
-def _lower(slopes: Graph, wrt: Sequence[str]) -> dict[tuple[int, int], Node]:
-    return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
+    return symbolic_entries(slopes, leaves, leaves, lower).worked_out()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
     if len(columns) ** 2 > _ENTRIES:
         said = f"H has {len(columns):,} rows and columns: -f json or -f csv writes it, --u gives H·u without it"
         return [Section("hessian", (Text((said,)),))]
-    cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i in range(len(columns)) for j in range(len(columns))}
+    cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i, j in product(range(len(columns)), repeat=2)}
     heads = tuple(Partial("", c) for c in columns)
     title = (f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all",)
     found = [Section("hessian", (Matrix("H", heads, heads, cells),), title)]

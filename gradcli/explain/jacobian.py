@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import JacobianPoint, JacobianResult, Named
-from gradcli.explain.shared import check_entries, outputs_at, style, symbolic
+from gradcli.explain.results import JacobianPoint, JacobianResult, Named, Wanted
+from gradcli.explain.shared import check_entries, outputs_at, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 
@@ -22,25 +22,14 @@ if TYPE_CHECKING:
 MAX_STEPPED_ROWS = 6  # of J
 
 
-class Wanted(NamedTuple):
-    """What `jacobian` is to show beside J."""
-
-    steps: bool = False
-    page: bool = False  # what only pages tell: corners
-    warn: bool = True  # of entries that are not finite
-
-
 @np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
-def jacobian(
-    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted | None = None
-) -> JacobianResult:
+def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
 
     With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.
 
     Errors: `InputError` when it would have more than a million entries.
     """
-    wanted = wanted or Wanted()
     check_entries(graph, wrt)
     formulas = symbolic(graph, wrt)
     found = []
@@ -57,7 +46,7 @@ def jacobian(
             note_corners(graph, at, notes)
         found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
     without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
-    return JacobianResult(graph, tuple(wrt), formulas, *style(graph), tuple(found), without)
+    return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
 
 
 def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:

@@ -3,68 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.explain.origin import warn_of_values
-from gradcli.explain.results import Array, Named, Row, Shown
-from gradcli.explain.shared import dimensions, formulas_of, style, symbolic
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted
+from gradcli.explain.rules import standing_in
+from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
+from gradcli.explain.shared import dimensions, formulas_of, style_of, summed, symbolic
+from gradcli.explain.steps import ForwardStep, forward_steps
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
-from gradcli.graph.node import Node, leaf
+from gradcli.graph.node import Node, is_const, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import textbook_slope, vjp
 from gradcli.notation.nodes import Notation, node_names
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
 
 _ENTRIES = 36  # of a Jacobian that is shown beside J·u
 _FORMULAS = 2_000  # elements that are worked out as formulas for it
 
 
 @dataclass(frozen=True)
-class TangentRule:
-    """How a tangent comes about: a slope times a tangent for each `term`, or `whole` of a structural node.
-
-    `names` are those of the nodes that the rule is written in.
-    """
-
-    terms: tuple[tuple[Node, str], ...]
-    whole: Node | None
-    names: Mapping[Node, str]
-
-    def text(self) -> str:
-        """Return the rule in the language of gradcli, with a dot for the product of slope and tangent.
-
-        >>> from gradcli.graph.node import const
-        >>> x = leaf()
-        >>> TangentRule(((2 * x, "ẋ"), (const(1), "ȧ")), None, {x: "x"}).text()
-        '(2*x)·ẋ + ȧ'
-        """
-        notation = Notation(self.names, times="*", implicit=True)
-        if self.whole is not None:
-            return notation.name(self.whole)
-        parts = []
-        for slope, tangent in self.terms:
-            text = notation.name(slope)
-            factor = f"({text})" if not text.replace("_", "").isalnum() and not text.endswith(")") else text
-            parts.append({"1": tangent, "-1": f"-{tangent}"}.get(text, f"{factor}·{tangent}"))
-        return " + ".join(parts).replace(" + -", " - ")
-
-
-@dataclass(frozen=True)
 class TangentStep:
-    """One node of the forward pass, with its tangent and the rule that makes it; a leaf has none."""
+    """A step of the forward pass with its tangent, if it `moves`, and the rule that makes it; a leaf has none."""
 
-    node: Node
-    name: str
-    rule: TangentRule | None
-    moves: bool
-    value: Array | None
-    tangent: Array | None
+    forward: ForwardStep
+    moves: bool = False
+    rule: Formula | None = None
+    tangent: Array | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return what JSON says of it."""
+        found = self.forward.data()
+        del found["arguments"]  # the rule has them
+        found["rule"] = "" if self.rule is None else self.rule.text
+        return found if self.tangent is None else found | {"tangent": self.tangent}
 
 
 @dataclass(frozen=True)
@@ -78,10 +59,10 @@ class JvpPoint:
     value: Named
     u: Named
     jvp: Named
-    jacobian: Array | None
     steps: tuple[TangentStep, ...]
-    v: Named
-    grad: Named
+    v: Named = field(default_factory=dict)
+    grad: Named = field(default_factory=dict)
+    jacobian: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -98,8 +79,7 @@ class JvpResult(Shown):
             if p.v:
                 found |= {"v": p.v, "grad": p.grad, "pairing": np.asarray(pairing(p.v, p.jvp))}
             if p.steps:
-                notation = Notation(node_names(self.graph), times="*")
-                found["steps"] = {"forward": [_step_object(s, notation) for s in p.steps]}
+                found["steps"] = {"forward": [step.data() for step in p.steps]}
             yield found if p.at else found | self.where_object
 
     def rows(self) -> Iterator[Row]:
@@ -120,31 +100,30 @@ def jvp(
     points: Sequence[Named],
     directions: Sequence[Named],
     cotangents: Sequence[Named],
-    steps: bool,
     notes: Notes,
-    formulas: bool = False,
-    warn: bool = True,
+    wanted: Wanted,
 ) -> JvpResult:
     """Return J·u at each point, `directions[p]` being the tangents of the leaves `wrt` at point p; or as formulas.
 
-    `cotangents`, one a point or none, add vᵀJ; `formulas` adds the Jacobian with its formulas where it is small.
+    `cotangents`, one a point or none, add vᵀJ; a page has the Jacobian with its formulas where it is small.
     """
     pushed = push(graph, wrt)
     rows, columns = dimensions(graph, wrt)
-    small = formulas and rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
-    entries = symbolic(graph, wrt) if small or not points else None
+    small = wanted.page and rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
+    formulas = symbolic(graph, wrt) if small or not points else None
+    told = notes if wanted.warn else Notes()
     found = [
-        _point(graph, pushed, at, directions[k], cotangents[k] if cotangents else {}, steps, notes if warn else Notes())
+        _point(graph, pushed, at, directions[k], cotangents[k] if cotangents else {}, wanted.steps, told)
         for k, at in enumerate(points)
     ]
-    if entries is not None and points:
+    if formulas is not None and points:
         from gradcli.engine.jacobian import NumericJacobian
 
         matrix = NumericJacobian(graph, wrt)
-        found = [JvpPoint(**(vars(p) | {"jacobian": matrix(p.at)})) for p in found]
-    if not points:
-        found = [_in_formulas(graph, pushed, entries, directions[0], steps)]
-    return JvpResult(graph, tuple(wrt), entries, *style(graph, directions), points=tuple(found))
+        found = [replace(p, jacobian=matrix(p.at)) for p in found]
+    if formulas is not None and not points:
+        found = [_in_formulas(graph, pushed, formulas, directions[0], wanted.steps)]
+    return JvpResult(graph, tuple(wrt), style_of(graph, directions), tuple(found), symbolic=formulas)
 
 
 def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:
@@ -160,7 +139,7 @@ def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: boo
             notes.add("warning", f"{name}.jvp is not finite: a local derivative on the way is not")
     grad = _pulled(graph, list(u), at, v) if v else {}
     told = tuple(_steps(graph, pushed, found)) if steps else ()
-    return JvpPoint(at, value, u, product, None, told, v, grad)
+    return JvpPoint(at, value, u, product, told, v, grad)
 
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
@@ -169,23 +148,15 @@ def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
     return {name.removesuffix(".grad"): found[n] for name, n in swept.outputs.items()}
 
 
-def _in_formulas(graph: Graph, pushed: Push, entries: Any, u: Named, steps: bool) -> JvpPoint:
+def _in_formulas(graph: Graph, pushed: Push, symbolic: SymbolicJacobian, u: Named, steps: bool) -> JvpPoint:
     """Return J·u as formulas, from the entries of the symbolic Jacobian."""
-    import sympy
-
-    from gradcli.algebra.display import tidy
     from gradcli.algebra.functions import exact_number
 
     weights = [exact_number(e) for value in u.values() for e in value.reshape(-1)]
-    sums: dict[int, list[Any]] = {}
-    for (i, j), entry in entries.entries.items():
-        sums.setdefault(i, []).append(entry * weights[j])
-    product, start = {}, 0
-    for name, y in graph.outputs.items():
-        elements = np.empty(y.size, dtype=object)
-        elements[:] = [tidy(sympy.Add(*sums.get(start + k, []))) for k in range(y.size)]
-        product[name], start = elements.reshape(y.shape), start + y.size
-    return JvpPoint({}, {}, u, product, None, tuple(_steps(graph, pushed, {})) if steps else (), {}, {})
+    terms: dict[int, list[Any]] = {}
+    for (i, j), entry in symbolic.entries.items():
+        terms.setdefault(i, []).append(entry * weights[j])
+    return JvpPoint({}, {}, u, summed(terms, graph.outputs), tuple(_steps(graph, pushed, {})) if steps else ())
 
 
 # Steps
@@ -194,40 +165,36 @@ def _in_formulas(graph: Graph, pushed: Push, entries: Any, u: Named, steps: bool
 def _steps(graph: Graph, pushed: Push, found: Mapping[Node, Array]) -> Iterator[TangentStep]:
     """Yield the steps of the nodes that have names, in the order in which they are computed."""
     names = node_names(graph)
-    for n in graph.nodes:
-        if n in names:
-            tangent = pushed.tangents.get(n)
-            rule = None if tangent is None or n.op == "input" else tangent_rule(n, names, pushed)
-            yield TangentStep(
-                n, names[n], rule, tangent is not None, found.get(n), None if tangent is None else found.get(tangent)
-            )
+    for step in forward_steps(graph, names, found):
+        tangent = pushed.tangents.get(step.node)
+        if tangent is None:
+            yield TangentStep(step)
+        else:
+            rule = None if step.node.op == "input" else tangent_rule(step.node, names, pushed)
+            yield TangentStep(step, True, rule, found.get(tangent))
 
 
-def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> TangentRule:
-    """Return how a node's tangent comes from those of its arguments, written for nodes that stand for them."""
-    stand_ins = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
-    own = Node(node.op, tuple(stand_ins), node.shape, node.settings, node.dtype)
-    known = {own: names[node]} | {s: names[a] for s, a in zip(stand_ins, node.args, strict=True) if a in names}
-    moving = [i for i, a in enumerate(node.args) if a in pushed.tangents]
-    row = OPERATIONS[node.op]
-    if row.broadcasts:
-        terms = [(textbook_slope(own, i), dot(names[node.args[i]])) for i in moving]
-        return TangentRule(tuple(terms), None, known)
-    given = {i: leaf(node.args[i].shape) for i in moving}
-    tangents = {u: dot(names[node.args[i]]) for i, u in given.items()}
-    return TangentRule((), structural(own, given), known | tangents)
+def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula:
+    """Return how a node's tangent comes from those of its arguments: for each a slope times it, or all in one.
 
-
-def _step_object(step: TangentStep, notation: Notation) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "node": step.name,
-        "operation": "leaf" if step.node.op == "input" else step.node.op,
-        "expression": "" if step.node.op == "input" else notation.expression(step.node),
-        "shape": list(step.node.shape),
-    }
-    if step.value is not None:
-        found["value"] = step.value
-    found["rule"] = "" if step.rule is None else step.rule.text()
-    if step.tangent is not None:
-        found["tangent"] = step.tangent
-    return found
+    >>> x, a = leaf(), leaf()
+    >>> graph = Graph.of({"x": x, "a": a}, {"y": x**2 - a})
+    >>> [tangent_rule(n, node_names(graph), push(graph, ["x", "a"])).text for n in graph.nodes[-2:]]
+    ['(2*x)·ẋ', 'ṫ1 - ȧ']
+    """
+    own, known = standing_in(node, names)
+    tangents = {i: dot(names[a]) for i, a in enumerate(node.args) if a in pushed.tangents}
+    if not OPERATIONS[node.op].broadcasts:
+        given = {i: leaf(own.args[i].shape) for i in tangents}
+        whole = structural(own, given)
+        known |= {u: tangents[i] for i, u in given.items()}
+        return Formula(Notation(known, times="*", implicit=True).name(whole), quantity(whole, known))
+    notation, texts, parts = Notation(known, times="*", implicit=True), [], list[Math]()
+    for i, tangent in tangents.items():
+        slope = textbook_slope(own, i)
+        text = notation.name(slope)
+        factor = text if text.replace("_", "").isalnum() or text.endswith(")") else f"({text})"
+        texts.append({"1": tangent, "-1": f"-{tangent}"}.get(text, f"{factor}·{tangent}"))
+        local = Value.of(-1.0) if is_const(slope, -1) else quantity(slope, known)
+        parts.append(Name(tangent) if is_const(slope, 1) else Product((local, Name(tangent))))
+    return Formula(" + ".join(texts).replace(" + -", " - "), Sum(tuple(parts)))

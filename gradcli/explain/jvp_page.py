@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradcli.explain.jvp import JvpPoint, JvpResult, TangentRule, TangentStep, pairing
+from gradcli.explain.jvp import JvpPoint, JvpResult, TangentStep, pairing
 from gradcli.explain.product import entry_cells, jacobian_sections
 from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import (
@@ -24,11 +24,10 @@ from gradcli.explain.sections import (
     Text,
     Value,
     chosen,
-    quantity,
 )
 from gradcli.explain.system import rates, system_section
 from gradcli.graph.names import bar, dot, element_names
-from gradcli.graph.node import Node, is_const
+from gradcli.graph.node import Node
 from gradcli.notation.nodes import node_names
 
 _TERMS = 12  # of a sum that is written out
@@ -114,22 +113,10 @@ def _steps(result: JvpResult, p: JvpPoint) -> list[Section]:
 
 
 def _row(step: TangentStep, names: Mapping[Node, str]) -> tuple[Math, Math]:
-    formula: tuple[Math, ...] = () if step.node.op == "input" else (Computed(step.node, names),)
-    value: tuple[Math, ...] = () if step.value is None else (Value(step.value),)
-    tangent: tuple[Math, ...] = () if step.tangent is None else (Value(step.tangent),)
-    rule: tuple[Math, ...] = () if step.rule is None else (_rule(step.rule),)
-    moved: Math = Equal((Name(dot(step.name)), *rule, *tangent)) if step.moves else ""
-    return Equal((Name(step.name), *formula, *value)), moved
-
-
-def _rule(rule: TangentRule) -> Math:
-    if rule.whole is not None:
-        return Computed(rule.whole, rule.names, implicit=True)
-    terms: list[Math] = []
-    for slope, tangent in rule.terms:
-        if is_const(slope, 1):
-            terms.append(Name(tangent))
-        else:
-            local = Value.of(-1.0) if is_const(slope, -1) else quantity(slope, rule.names)
-            terms.append(Product((local, Name(tangent))))
-    return Sum(tuple(terms))
+    node, name, value = step.forward.node, step.forward.name, step.forward.value
+    formula = [] if node.op == "input" else [Computed(node, names)]
+    number = [] if value is None else [Value(value)]
+    rule = [] if step.rule is None else [step.rule.math]
+    tangent = [] if step.tangent is None else [Value(step.tangent)]
+    moved: Math = Equal((Name(dot(name)), *rule, *tangent)) if step.moves else ""
+    return Equal((Name(name), *formula, *number)), moved

@@ -58,7 +58,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "grad": lambda: [gradients_section(result, point, written)],
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
-    unwanted = {"system"} if result.steps else set()
+    unwanted = {"system"} if result.wanted.steps else set()
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
     return chosen(build, choice.only, unwanted)
@@ -101,14 +101,14 @@ def _too_large(result: BackwardResult) -> Section:
 def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if choice.only != ("pytorch",):
-        return pytorch_section(result.graph.outputs, point.calls, result.retained)
+        return pytorch_section(result.graph.outputs, point.calls, list(point.retained))
     from gradcli.explain.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))
 
 
 def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
-    if not result.steps or point.trace is None:
+    if not result.wanted.steps or point.trace is None:
         return []
     return steps_sections(point.trace, [call.v for call in point.calls])
 
@@ -131,10 +131,9 @@ def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, choice:
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:
     """Return what J has to do with `backward`."""
-    assert result.symbolic is not None
-    if len(result.symbolic.rows) == 1:
+    if len(result.formulas.rows) == 1:
         return []
-    y = result.symbolic.rows[0]
+    y = result.formulas.rows[0]
     said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
     told = sweeps_told(result)
     return [Section("jacobian", (Text((said,)), *((Text((told,)),) if told else ())))]
@@ -142,11 +141,11 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
 
 def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
     """Return how the first rows of J come about, each by a call of its own."""
-    if trace is None or result.symbolic is None:
+    if trace is None:
         return []
     vectors = list(islice(one_hots(result.graph), len(trace.calls)))
-    names = [f"the row of {row}" for row in result.symbolic.rows[: len(vectors)]]
+    names = [f"the row of {row}" for row in result.formulas.rows[: len(vectors)]]
     sections = steps_sections(trace, vectors, names)
-    left_out = len(result.symbolic.rows) - len(vectors)
+    left_out = len(result.formulas.rows) - len(vectors)
     said = [Section("steps", (Text((f"… and {left_out:,} rows more",)),))] if left_out else []
     return [*sections, *said]

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from itertools import pairwise
+from typing import Final, Literal
 
 import numpy as np
 
 from gradcli.explain.folding import Fold, folds, leaves_alike
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Array, Named, Style
 from gradcli.explain.rules import rule
-from gradcli.explain.sections import Computed, Equal, Formula, Math, Name, Partial, Value, Words
-from gradcli.explain.shared import style
+from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
+from gradcli.explain.shared import style_of
 from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative
-from gradcli.explain.trace import Edge, Reverse, Trace, numeric_trace, symbolic_trace
+from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.explain.weights import loss, loss_name
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
-from gradcli.graph.vjp import Sweep, sweep
+from gradcli.graph.vjp import Pass, Sweep, sweep
 from gradcli.notation.nodes import node_names, written_size
 from gradcli.notation.numbers import shape_text
 
@@ -92,14 +93,13 @@ class Picture:
     """Boxes in an order in which arrows lead onwards.
 
     `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
-    output.  Formulas are written with decimals if the user wrote decimals; `taken` are names that mean variables.
+    output.
     """
 
     boxes: tuple[Box, ...]
+    style: Style
     scalar: str = ""
     loss: Math | None = None
-    decimals: bool = False
-    taken: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def picture(graph: Graph, view: View) -> Picture:
     swept = sweep(graph, view.wrt)
     scalar, whole = ("", None) if view.v is None else _scalar(graph, view.v)
     boxes = _Drawing(graph, swept, view).boxes()
-    return Picture(tuple(boxes), scalar, whole, *style(graph, [view.v] if view.v else []))
+    return Picture(tuple(boxes), style_of(graph, [view.v] if view.v else []), scalar, whole)
 
 
 def _scalar(graph: Graph, v: Named) -> tuple[str, Math | None]:
@@ -162,7 +162,6 @@ def _scalar(graph: Graph, v: Named) -> tuple[str, Math | None]:
 
 def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
     """Return the trace at the point, or in formulas where they can be read; otherwise one of names alone."""
-    names, passes = node_names(graph), {Edge(p.node, p.position): p for p in swept.passes}
     if view.at is not None:
         # Local derivatives are the same for any v.
         v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
@@ -176,7 +175,7 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
             return symbolic_trace(graph, swept, [view.v])
         except TooDeepError:
             pass
-    return Trace(graph, names, passes, {}, (nothing,))
+    return Trace(graph, node_names(graph), swept.passes, {}, (nothing,))
 
 
 class _Drawing:
@@ -192,21 +191,21 @@ class _Drawing:
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
         self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
+        self.passes: dict[tuple[Node, Node], list[Pass]] = {}
+        for p in swept.passes:
+            self.passes.setdefault((p.node, p.argument), []).append(p)
         self.place: dict[Node, int] = {}
         self.found: list[Box] = []
         self.also: dict[Node, list[str]] = {}
         for name, n in {**graph.names, **graph.outputs}.items():
             self.also.setdefault(n, []).append(name)
 
-    def _local(self, edge: Edge) -> Math | None:
-        """Return the local derivative along an edge, if adjoints are passed on along it."""
-        if edge not in self.trace.passes:
-            return None
-        adjoint = bar(self.names[edge.node])
+    def _local(self, p: Pass) -> Math:
+        """Return the local derivative that a pass multiplies by."""
+        adjoint = bar(self.names[p.node])
         if self.view.at is not None:
-            return local_derivative(reverse_step(self.trace, 0, edge, adjoint))
-        adds = self.trace.several(edge.argument)
-        return Formula(*rule(self.trace.passes[edge], self.names, adjoint, adds))
+            return local_derivative(reverse_step(self.trace, 0, p, adjoint))
+        return rule(p, self.names, adjoint, self.trace.several(p.argument))
 
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""
@@ -258,8 +257,8 @@ class _Drawing:
                 continue
             if argument not in self.place:
                 self._leaf(argument)
-            found = [self._local(Edge(node, k)) for k, a in enumerate(node.args) if a is argument]
-            yield Arrow(self.place[argument], _joined([math for math in found if math is not None]))
+            parts = [part for p in self.passes.get((node, argument), ()) for part in (", ", self._local(p))]
+            yield Arrow(self.place[argument], Words(tuple(parts[1:])) if parts else None)
 
     def _fold(self, fold: Fold) -> None:
         """Add one box for all parts that are alike."""
@@ -268,20 +267,18 @@ class _Drawing:
         for argument in outside:
             if (group := self.groups.get(argument)) and argument not in self.place:
                 self._add(self._group(group, f"{len(group):,} leaves", ()), group)
-        arrows = []
-        for argument in dict.fromkeys(outside):
+        for argument in outside:
             if argument not in self.place:
                 self._leaf(argument)
-        for source in dict.fromkeys(self.place[a] for a in outside):
-            arrows.append(Arrow(source, None))
+        arrows = [Arrow(source, None) for source in dict.fromkeys(self.place[a] for a in outside)]
         if fold.side_by_side:
             formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))
             self._add(self._group(nodes, formula, arrows), nodes)
             return
-        last = nodes[-1]
-        if fold.period == 1 and len(set(outside)) == 1 and (slope := self._slope_of_all(nodes)) is not None:
-            arrows = [Arrow(arrows[0].source, Equal((Partial(self.names[last], self.names[outside[0]]), slope)))]
-        self._add(self._box(last, self._part(fold), arrows, fold.times), nodes)
+        if fold.period == 1 and len(set(outside)) == 1 and (slope := self._slope_of_all(nodes, outside[0])) is not None:
+            whole = Partial(self.names[nodes[-1]], self.names[outside[0]])
+            arrows = [Arrow(arrows[0].source, Equal((whole, slope)))]
+        self._add(self._box(nodes[-1], self._part(fold), arrows, fold.times), nodes)
 
     def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
         """Return the box of several that stand side by side, with all their values and adjoints."""
@@ -305,11 +302,17 @@ class _Drawing:
             return Words((Computed(node, names), times))
         return f"{fold.period} operations{times}"
 
-    def _slope_of_all(self, nodes: Sequence[Node]) -> Value | None:
-        """Return the derivative of a chain of numbers: the product of its slopes."""
-        slopes = [self.trace.calls[0].slopes.get(Edge(n, 0)) for n in nodes]
-        known = [s for s in slopes if s is not None and not s.shape and s.dtype != object]
-        return Value.of(np.prod(known)) if len(known) == len(slopes) else None
+    def _slope_of_all(self, nodes: Sequence[Node], source: Node) -> Value | None:
+        """Return the derivative of a chain of numbers by what its first part alone reads: the product of its slopes."""
+        known, factors = self.trace.calls[0].slopes, []
+        if any(source in n.args for n in nodes[1:]):
+            return None
+        for before, n in pairwise((source, *nodes)):
+            slopes = [known[p] for p in self.passes.get((n, before), ()) if p in known]
+            if not slopes or any(s.shape or s.dtype == object for s in slopes):
+                return None
+            factors.append(np.sum(slopes))  # x*x reads its argument twice
+        return Value.of(np.prod(factors))
 
 
 def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
@@ -322,13 +325,3 @@ def readable(formulas: Array, named: frozenset[str]) -> bool:
     """Tell whether an array of formulas is short enough to be read in a picture, which has all that they name."""
     flat = formulas.reshape(-1)
     return sum(int(e.count_ops()) for e in flat) <= _LONG and {s.name for e in flat for s in e.free_symbols} <= named
-
-
-def _joined(locals_: Sequence[Math]) -> Math | None:
-    """Return the local derivatives along edges between the same two nodes as one piece of mathematics."""
-    if len(locals_) < 2:
-        return locals_[0] if locals_ else None
-    parts: list[Any] = [locals_[0]]
-    for more in locals_[1:]:
-        parts += [", ", more]
-    return Words(tuple(parts))

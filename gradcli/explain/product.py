@@ -27,8 +27,7 @@ def jacobian_sections(
 
     If `brief`, formulas are left out beside numbers; with a call, those alone that are long to read.
     """
-    symbolic = result.symbolic
-    assert symbolic is not None
+    symbolic = result.formulas
     told = () if call is None else result.graph.names
     where = definitions({name: e for name, e in symbolic.where.items() if name.partition("[")[0] not in told})
     if brief and matrix is not None and (call is None or where or is_long(result)):
@@ -56,14 +55,12 @@ def _numbers(matrix: Array) -> dict[tuple[int, int], Math]:
 
 def is_long(result: Shown) -> bool:
     """Tell whether J has a derivative that is too long to be shown for each element."""
-    assert result.symbolic is not None
-    return any(len(result.formula(entry)) > _LONG for entry in result.symbolic.entries.values())
+    return any(len(result.formula(entry)) > _LONG for entry in result.formulas.entries.values())
 
 
 def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     """Return the only row of J: a derivative by each element of the leaves."""
-    assert result.symbolic is not None
-    (row,), columns = result.symbolic.rows, result.symbolic.columns
+    (row,), columns = result.formulas.rows, result.formulas.columns
     zeros = len(columns) - len(cells)
     shown = range(len(columns)) if zeros <= _ZEROS else sorted(j for _, j in cells)
     lines = tuple(Line((Partial(row, columns[j]), cells.get((0, j), _ZERO))) for j in shown)
@@ -80,8 +77,7 @@ def definitions(where: Mapping[str, Any], section: str = "jacobian") -> list[Sec
 
 def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Math]:
     """Return the entries of J that are not zero everywhere, or not here: their formulas with their numbers."""
-    assert result.symbolic is not None
-    entries = result.symbolic.entries
+    entries = result.formulas.entries
     if matrix is None:
         return {place: Value.of(e) for place, e in entries.items()}
     places = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its name, or with one for each element
 
 
+class Wanted(NamedTuple):
+    """What is to be shown beside what a command is about."""
+
+    retain: tuple[str, ...] = ()
+    steps: bool = False
+    page: bool = False  # what only pages show: formulas beside numbers, values of intermediates, corners
+    jacobian: bool = False  # J beside a gradient, however large it is
+    implicit: bool = False  # nobody gave a cotangent
+    warn: bool = True  # of numbers that are not finite
+
+
 class Call(NamedTuple):
     """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
 
@@ -57,24 +68,36 @@ class JacobianPoint(NamedTuple):
     trace: Trace | None = None  # of a call for each of the first rows
 
 
+class Style(NamedTuple):
+    """How formulas are written: with decimals if the user wrote decimals; `taken` are the names that mean variables."""
+
+    decimals: bool = False
+    taken: frozenset[str] = frozenset()
+
+
+PLAIN = Style()
+
+
 @dataclass(frozen=True)
 class Shown:
-    """What every result knows of its system.
-
-    `decimals` tells that the user wrote decimals, so that formulas do, `taken` which names mean variables.
-    """
+    """What every result knows of its system; `symbolic` is None where no formulas are shown."""
 
     graph: Graph
     wrt: tuple[str, ...]
-    symbolic: SymbolicJacobian | None
-    decimals: bool
-    taken: frozenset[str]
+    style: Style
+    symbolic: SymbolicJacobian | None = field(default=None, kw_only=True)
 
     def formula(self, expr: Any) -> str:
         """Return an expression as gradcli reads it."""
         from gradcli.notation.formulas import code
 
-        return code(expr, self.decimals, self.taken)
+        return code(expr, *self.style)
+
+    @property
+    def formulas(self) -> SymbolicJacobian:
+        """The symbolic Jacobian of a result that has one."""
+        assert self.symbolic is not None
+        return self.symbolic
 
     @property
     def leaves(self) -> dict[str, Node]:
@@ -93,10 +116,9 @@ class Shown:
 
     def texts(self) -> list[list[str]]:
         """Return the entries of J as formulas, row after row."""
-        assert self.symbolic is not None
-        found = {place: self.formula(entry) for place, entry in self.symbolic.entries.items()}
-        columns = range(len(self.symbolic.columns))
-        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.symbolic.rows))]
+        found = {place: self.formula(entry) for place, entry in self.formulas.entries.items()}
+        columns = range(len(self.formulas.columns))
+        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.formulas.rows))]
 
 
 @dataclass(frozen=True)
@@ -108,8 +130,7 @@ class JacobianResult(Shown):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; a single one without a point."""
-        assert self.symbolic is not None
-        common: dict[str, Any] = {"rows": self.symbolic.rows, "columns": self.symbolic.columns}
+        common: dict[str, Any] = {"rows": self.formulas.rows, "columns": self.formulas.columns}
         common |= {"symbolic": self.texts(), **self.where_object}
         for p in self.points:
             yield common | {"at": p.at, "value": p.value, "jacobian": p.jacobian}
@@ -118,8 +139,7 @@ class JacobianResult(Shown):
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point: the point, the outputs, then `dy0/dx0`, …; without a point formulas."""
-        assert self.symbolic is not None
-        names = tuple(f"d{r}/d{c}" for r in self.symbolic.rows for c in self.symbolic.columns)
+        names = tuple(f"d{r}/d{c}" for r in self.formulas.rows for c in self.formulas.columns)
         for p in self.points:
             yield [*p.at.items(), *p.value.items(), (names, p.jacobian)]
         if not self.points:
@@ -128,26 +148,27 @@ class JacobianResult(Shown):
 
 @dataclass(frozen=True)
 class BackwardResult(Shown):
-    """The result of `gradcli backward`.
-
-    `implicit` tells that nobody gave the cotangent, `forgotten` of which intermediates PyTorch keeps no gradient.
-    """
+    """The result of `gradcli backward`; `numeric` tells that it is at points."""
 
     swept: Sweep
-    points: tuple[BackwardPoint, ...] = ()
-    numeric: bool = True
-    steps: bool = False
-    retained: tuple[str, ...] = ()
-    implicit: bool = False
-    forgotten: tuple[str, ...] = ()
+    wanted: Wanted
+    points: tuple[BackwardPoint, ...]
+    numeric: bool
+
+    @property
+    def forgotten(self) -> list[str]:
+        """The intermediates of which PyTorch keeps no gradient."""
+        graph = self.graph
+        kept = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in self.wanted.retain)}
+        return [name for name, n in graph.names.items() if n not in kept and "[" not in name]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; without a point, one whose gradients are formulas."""
         for p in self.points:
             found: dict[str, Any] = {"at": p.at, "value": p.value} if self.numeric else {}
             found |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
-            found |= {"retained": p.retained} if self.retained else {}
-            if self.steps and p.trace is not None:
+            found |= {"retained": p.retained} if p.retained else {}
+            if self.wanted.steps and p.trace is not None:
                 from gradcli.explain.steps import steps_objects
 
                 found["steps"] = steps_objects(p.trace)

@@ -7,9 +7,8 @@ for them, so that no simplification has mixed in what other nodes are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from gradcli.explain.sections import Added, Equal, Math, Name, Partial, Words, quantity
+from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -26,39 +25,34 @@ _WORDS = {
 }
 
 
-class Rule(NamedTuple):
-    """A rule as text in the language of gradcli, and what it is made of for other notations."""
-
-    text: str
-    math: Math
-
-
-def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Rule:
+def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formula:
     """Return the local derivative of an elementwise node, or what a structural one passes on.
 
     `names` are those of the graph's nodes, `adjoint` is that of the node's adjoint; `adds` tells that the argument gets
     more contributions than this one.
     """
-    stand_ins = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in p.node.args]
-    node = Node(p.node.op, tuple(stand_ins), p.node.shape, p.node.settings, p.node.dtype)
-    known = {node: names[p.node]} | {s: names[a] for s, a in zip(stand_ins, p.node.args, strict=True) if a in names}
-    row = OPERATIONS[node.op]
+    own, known = standing_in(p.node, names)
+    node, argument, row = names[p.node], names[p.argument], OPERATIONS[own.op]
     if row.broadcasts:
-        return _slope(textbook_slope(node, p.position), known, names[p.node], names[p.argument])
+        slope = textbook_slope(own, p.position)
+        text = Notation(known, times="*", implicit=True).name(slope)
+        return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
     assert row.pullback is not None  # or it would pass nothing on
-    g = leaf(node.shape)
-    passed = row.pullback(g, node, *node.settings, *stand_ins)[p.position]
-    return _contribution(p.node, passed, known | {g: adjoint}, names[p.argument], adjoint, "+=" if adds else "=")
+    g = leaf(own.shape)
+    passed = row.pullback(g, own, *own.settings, *own.args)[p.position]
+    return _contribution(own, passed, known | {g: adjoint}, argument, adjoint, "+=" if adds else "=")
 
 
-def _slope(slope: Node, known: Mapping[Node, str], node: str, argument: str) -> Rule:
-    text = Notation(known, times="*", implicit=True).name(slope)
-    return Rule(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
+def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:
+    """Return a node like this one whose arguments are leaves, and what it and they are called."""
+    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
+    own = node.with_args(tuple(arguments))
+    return own, {own: names[node]} | {s: names[a] for s, a in zip(arguments, node.args, strict=True) if a in names}
 
 
 def _contribution(
     node: Node, passed: Node, known: Mapping[Node, str], argument: str, adjoint: str, equals: str
-) -> Rule:
+) -> Formula:
     left = bar(argument)
     if passed.op == "scatter":  # of an index: only the elements that were read get something
         left += f"[{subscript(node.settings[0], node.args[0].shape)}]"
@@ -69,4 +63,4 @@ def _contribution(
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
         text, what = Notation(known, times="*", implicit=True).name(passed), quantity(passed, known)
-    return Rule(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))
+    return Formula(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

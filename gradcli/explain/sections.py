@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array, Shown
+from gradcli.explain.results import PLAIN, Array, Shown, Style
 from gradcli.graph.node import Node
 
 # Mathematics: a format writes it in its own notation, and rounds its numbers.  A `str` is words, as they stand.
@@ -220,19 +220,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """Sections in the order in which they are read.
-
-    Formulas are written with decimals if the user wrote decimals; `taken` are names that mean variables.
-    """
+    """Sections in the order in which they are read, and how formulas are written."""
 
     sections: tuple[Section, ...]
-    decimals: bool = False
-    taken: frozenset[str] = frozenset()
+    style: Style = PLAIN
 
     @classmethod
     def of(cls, result: Shown, sections: Iterable[Section]) -> Page:
         """Return the page of a result."""
-        return cls(tuple(sections), result.decimals, result.taken)
+        return cls(tuple(sections), result.style)
 
 
 def chosen(
@@ -253,5 +249,5 @@ def assigned(lead: str, values: Iterable[tuple[str, Array]], given: bool = False
     """Return behind the word that they begin with what has which value: at x0 = 1, x1 = 2."""
     parts: list[Math] = []
     for name, value in values:
-        parts += [", " if parts else lead, Name(name), " = ", Value(value, given)]
+        parts += [", " if parts else lead, Equal((Name(name), Value(value, given)))]
     return parts

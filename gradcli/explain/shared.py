@@ -1,19 +1,24 @@
-"""What the commands share: how large a Jacobian may be, its formulas, and the style of formulas."""
+"""What the commands share: how large a Jacobian may be, its formulas, and how formulas are written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Array, Named, Style
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
 MAX_FORMULAS = 50_000  # elements that are worked out as formulas
@@ -29,7 +34,7 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
         )
 
 
-def symbolic(graph: Graph, wrt: Sequence[str]) -> Any:
+def symbolic(graph: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
     """Return the symbolic Jacobian, unless it would take minutes."""
     from gradcli.algebra.jacobian import unwritten_jacobian
 
@@ -62,11 +67,27 @@ def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
     return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
 
 
-def style(graph: Graph, calls: Sequence[Named] = ()) -> tuple[bool, frozenset[str]]:
-    """Return whether formulas are written with decimals, and which names mean variables."""
+def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Named:
+    """Return the sums of terms as arrays of formulas; `terms` are given by the place of an element in all `nodes`."""
+    import sympy
+
+    from gradcli.algebra.display import tidy
+
+    found: Named = {}
+    places = count()
+    for name, node in nodes.items():
+        elements = np.empty(node.size, dtype=object)
+        elements[:] = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
+        found[name] = elements.reshape(node.shape)
+    return found
+
+
+def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
+    """Return how formulas are written, by the numbers of the system and of the calls."""
     decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
     weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
-    return decimals or any(w != round(w, 0) for w in weights if np.isfinite(w)), frozenset(graph.labels.values())
+    decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))
+    return Style(decimals, frozenset(graph.labels.values()))
 
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:

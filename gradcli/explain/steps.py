@@ -8,10 +8,12 @@ from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
-from gradcli.explain.rules import Rule, rule
-from gradcli.explain.trace import Edge, Trace, given, plus
+from gradcli.explain.rules import rule
+from gradcli.explain.sections import Formula
+from gradcli.explain.trace import Trace, given, plus
+from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.vjp import Sweep
+from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import Notation
 
 
@@ -39,17 +41,17 @@ class ForwardStep:
 
 @dataclass(frozen=True)
 class ReverseStep:
-    """One adjoint passed on along an edge, in one `backward` call.
+    """One pass in one `backward` call, with its numbers or formulas.
 
     `slope` is the local derivative of an elementwise node; a structural node has a rule alone.  `before` is the
     argument's adjoint before this contribution, if it had any, and `total` after it.
     """
 
     call: int
-    edge: Edge
+    passed: Pass
     node: str
     argument: str
-    rule: Rule
+    rule: Formula
     adjoint: Array
     slope: Array | None
     contribution: Array
@@ -63,41 +65,42 @@ class ReverseStep:
         return found | {"contribution": self.contribution, "adjoint_so_far": self.total}
 
 
-def forward_steps(trace: Trace) -> Iterator[ForwardStep]:
-    """Yield a step for each node that has a name of its own, in the order in which they are computed."""
-    notation = Notation(trace.names, times="*")
-    for n in trace.graph.nodes:
-        if n in trace.names:
+def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node, Array]) -> Iterator[ForwardStep]:
+    """Yield a step for each node that has a name, in the order in which they are computed."""
+    notation = Notation(names, times="*")
+    for n in graph.nodes:
+        if n in names:
             expression = "" if n.op == "input" else notation.expression(n)
-            yield ForwardStep(n, trace.names[n], tuple(notation.arguments(n)), expression, trace.values.get(n))
+            yield ForwardStep(n, names[n], tuple(notation.arguments(n)), expression, values.get(n))
 
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
     """Yield a step for each pass of a call."""
-    for edge in trace.passes:
-        yield reverse_step(trace, call, edge, trace.adjoint_names[edge.node])
+    for p in trace.passes:
+        yield reverse_step(trace, call, p, trace.adjoint_names[p.node])
 
 
-def reverse_step(trace: Trace, call: int, edge: Edge, adjoint: str) -> ReverseStep:
-    """Return the pass of a call along an edge; `adjoint` is what the adjoint of its node is called."""
+def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
+    """Return what a pass is in a call; `adjoint` is what the adjoint of its node is called."""
     found = trace.calls[call]
     return ReverseStep(
         call,
-        edge,
-        trace.names[edge.node],
-        trace.names[edge.argument],
-        rule(trace.passes[edge], trace.names, adjoint, trace.several(edge.argument)),
-        found.adjoints[edge.node],
-        found.slopes.get(edge),
-        found.contributions[edge],
-        found.totals[edge],
+        p,
+        trace.names[p.node],
+        trace.names[p.argument],
+        rule(p, trace.names, adjoint, trace.several(p.argument)),
+        found.adjoints[p.node],
+        found.slopes.get(p),
+        found.contributions[p],
+        found.totals[p],
     )
 
 
 def steps_objects(trace: Trace) -> dict[str, Any]:
     """Return what JSON says of the forward pass, and of the reverse passes."""
     reverse = [step.data() for call in range(len(trace.calls)) for step in reverse_steps(trace, call)]
-    return {"forward": [step.data() for step in forward_steps(trace)], "reverse": reverse}
+    forward = [step.data() for step in forward_steps(trace.graph, trace.names, trace.values)]
+    return {"forward": forward, "reverse": reverse}
 
 
 def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str]) -> Named:

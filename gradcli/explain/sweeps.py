@@ -8,8 +8,7 @@ from gradcli.graph.jacobian import plan
 
 def sweeps_told(result: JacobianResult) -> str:
     """Return in a sentence which mode the Jacobian was worked out in; nothing of one row, which is a gradient."""
-    assert result.symbolic is not None
-    rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
+    rows, columns = len(result.formulas.rows), len(result.formulas.columns)
     if rows == 1:
         return ""
     found = plan(result.graph, result.wrt)

@@ -74,7 +74,7 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
         if _adds_nothing(step):
             continue
         rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step)))
-        before[step.edge.argument] = Value(step.total)
+        before[step.passed.argument] = Value(step.total)
     return Grid(("this line's derivative", "adjoint so far", "rule"), tuple(rows))
 
 
@@ -85,7 +85,7 @@ def _adds_nothing(step: ReverseStep) -> bool:
 
 def local_derivative(step: ReverseStep) -> Math:
     """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
-    formula = Formula(*step.rule)
+    formula = step.rule
     if step.slope is None or step.slope.shape or step.slope.dtype == object:
         return formula
     return _ending(formula, Value(step.slope))
@@ -103,11 +103,11 @@ def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
     """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
     name = Name(bar(step.argument))
     if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
-        return _unwritten(name, step, step.edge.argument in before)
+        return _unwritten(name, step, step.passed.argument in before)
     if step.slope is None or step.adjoint.shape or step.slope.shape:
         return Equal((name, Value(step.total)))
     product = Product((Value(step.adjoint), Value(step.slope)))
-    there = before.get(step.edge.argument)
+    there = before.get(step.passed.argument)
     total: Math = product if there is None else Sum((there, product))
     return Equal((name, total, Value(step.total)))
 
@@ -122,6 +122,6 @@ def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
 
 def _rule_name(step: ReverseStep) -> str:
     """Return the rule that gave a local derivative: power, product; a function's is called after it."""
-    op = step.edge.node.op
-    spread = step.edge.node.shape != step.edge.argument.shape and step.slope is not None
+    op = step.passed.node.op
+    spread = step.passed.node.shape != step.passed.argument.shape and step.slope is not None
     return _RULES.get(op, op) + (", broadcast" if spread else "")

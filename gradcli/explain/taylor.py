@@ -26,7 +26,7 @@ from gradcli.explain.sections import (
     Text,
     Value,
 )
-from gradcli.explain.shared import style
+from gradcli.explain.shared import style_of
 from gradcli.explain.system import point_parts, system_section
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.hessian import gradient, scalar_output
@@ -103,7 +103,7 @@ class TaylorResult(Shown):
         """Return Σ f⁽ᵏ⁾/k!·hᵏ, the output at a distance h of the point."""
         if not np.isfinite([float(c) for c in coefficients]).all():
             return Section("jacobian", (Text(("no Taylor polynomial: a derivative is not finite here",)),))
-        h = "h" if "h" not in self.taken else "δ"
+        h = "h" if "h" not in self.style.taken else "δ"
         title = ("Taylor polynomial ", *point_parts(at), ", in the distance ", Name(h), " from there")
         line = Line((Name(self.output), Polynomial(coefficients, h)))
         return Section("jacobian", (Equations((line,)),), title)
@@ -127,9 +127,7 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
         found.append(np.array([float(numbers[n]) for n in (y, *nodes)]) + 0.0)
     formulas = tuple(_formula(graph, n) for n in (y, *nodes))
     exact = tuple(tuple(_coefficients(formulas, at, v)) for at, v in zip(points, found, strict=True))
-    return TaylorResult(
-        graph, tuple(wrt), None, *style(graph), output, formulas[1:], tuple(points), tuple(found), exact
-    )
+    return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(points), tuple(found), exact)
 
 
 def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator[Fraction | float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gradcli.engine.evaluate import number
 from gradcli.explain.pytorch import call_line
 from gradcli.explain.results import BackwardPoint, BackwardResult
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule
+from gradcli.export.arrays import ArrayWriter, Rule, Text
 from gradcli.export.program import Function, identifier
 from gradcli.export.python import literal
 from gradcli.export.torch import LANGUAGE
@@ -20,13 +21,13 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.substitute import rewritten
 
 
-def _numbers(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _numbers(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write a function whose further arguments have to be numbers."""
     values = [repr(number(a.value)) for a in node.args[1:] if a.value is not None]
     return f"torch.nn.functional.{node.op}({', '.join([args[0], *values])})"
 
 
-def _extremum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _extremum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axes, ties = node.settings
     if ties == "first" and len(axes) == 1:
         return f"torch.{node.op}({args[0]}, dim={axes[0]})[0]"
@@ -51,9 +52,7 @@ _OWN: dict[str, Rule | str] = {
     "logsumexp": lambda w, node, args: f"torch.logsumexp({args[0]}, dim={node.settings[0]})",
     "detach": "{}.detach()",
 }
-_LANGUAGE = ArrayLanguage(
-    "torch", {**LANGUAGE.rules, **_OWN}, LANGUAGE.array, LANGUAGE.comparisons, LANGUAGE.result, LANGUAGE.scalar
-)
+_LANGUAGE = replace(LANGUAGE, rules={**LANGUAGE.rules, **_OWN})
 
 
 def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
@@ -68,9 +67,9 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
     writer = ArrayWriter(_LANGUAGE, function)
     body = list(writer.write())
     for name, node in function.results.items():
-        if writer.done[node].text != name:
-            body.append(f"{name} = {writer.done[node].text}")
-    kept = [identifier(name) for name in result.retained]
+        if writer.done[node] != name:
+            body.append(f"{name} = {writer.done[node]}")
+    kept = [identifier(name) for name in point.retained]
     body += [f"{name}.retain_grad()" for name in kept]
     outputs = {identifier(name): y for name, y in result.graph.outputs.items()}
     calls = [{identifier(name): v for name, v in call.v.items()} for call in point.calls]

@@ -1,11 +1,11 @@
-"""A trace: what a forward pass and its reverse passes computed, by node and by edge."""
+"""A trace: what a forward pass and its reverse passes computed, by node and by pass along an edge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,58 +18,46 @@ from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import node_names
 
 
-class Edge(NamedTuple):
-    """From a node to its argument at a position: in `x*x`, two edges lead to x."""
-
-    node: Node
-    position: int
-
-    @property
-    def argument(self) -> Node:
-        """Where the edge leads to."""
-        return self.node.args[self.position]
-
-
 @dataclass(frozen=True)
 class Reverse:
-    """The reverse pass of one `backward` call, along the edges of its trace.
+    """What the passes of a trace are in one `backward` call.
 
     `seeds` are the cotangents of the outputs, `adjoints` those of all nodes that were reached, leaves included.
-    `slopes` has the local derivatives, of elementwise nodes alone; `contributions` what was passed on along each edge,
-    and `totals` what had come together at its end by then.
+    `slopes` has the local derivatives, of elementwise nodes alone; `contributions` what each pass brought, and `totals`
+    what had come together at its end by then.
     """
 
     seeds: Mapping[Node, Array]
     adjoints: Mapping[Node, Array]
-    slopes: Mapping[Edge, Array]
-    contributions: Mapping[Edge, Array]
-    totals: Mapping[Edge, Array]
+    slopes: Mapping[Pass, Array]
+    contributions: Mapping[Pass, Array]
+    totals: Mapping[Pass, Array]
 
 
 @dataclass(frozen=True)
 class Trace:
     """A system's forward pass, and the reverse pass of each call, at a point or in formulas.
 
-    `passes` says along which edges adjoints were passed on, in their order.  `names` are those under which nodes are
-    shown.  Without a point `values` is empty, and arrays hold formulas.
+    `passes` are those of the sweep, in their order: two for `x*x`.  `names` are those under which nodes are shown.
+    Without a point `values` is empty, and arrays hold formulas.
     """
 
     graph: Graph
     names: Mapping[Node, str]
-    passes: Mapping[Edge, Pass]
+    passes: tuple[Pass, ...]
     values: Mapping[Node, Array]
     calls: tuple[Reverse, ...]
 
     @cached_property
-    def incoming(self) -> Mapping[Node, tuple[Edge, ...]]:
-        """The edges along which each node got its adjoint, in the order of the passes."""
-        found: dict[Node, list[Edge]] = {}
-        for edge in self.passes:
-            found.setdefault(edge.argument, []).append(edge)
-        return {node: tuple(edges) for node, edges in found.items()}
+    def incoming(self) -> Mapping[Node, Sequence[Pass]]:
+        """The passes from which each node got its adjoint, in their order."""
+        found: dict[Node, list[Pass]] = {}
+        for p in self.passes:
+            found.setdefault(p.argument, []).append(p)
+        return found
 
     def several(self, node: Node) -> bool:
-        """Tell whether an adjoint comes together from more than one part: several edges, or an edge and a v."""
+        """Tell whether an adjoint comes together from more than one part: several passes, or a pass and a v."""
         return len(self.incoming.get(node, ())) + (node in self.calls[0].seeds) > 1
 
     @cached_property
@@ -92,7 +80,7 @@ def numeric_trace(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Trac
     >>> x = leaf()
     >>> graph = Graph.of({"x": x}, {"y": x * x})
     >>> trace = numeric_trace(graph, sweep(graph), {"x": np.array([3.0]), "y.v": np.array([1.0])}, 1)
-    >>> [(edge.position, float(total)) for edge, total in trace.calls[0].totals.items()]
+    >>> [(p.position, float(total)) for p, total in trace.calls[0].totals.items()]
     [(0, 3.0), (1, 6.0)]
     """
     values = values_of(swept.graph, inputs, swept.traced())
@@ -102,7 +90,7 @@ def numeric_trace(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Trac
 
     names = node_names(graph)
     primals = {n: at(0)(n) for n in graph.nodes}
-    return Trace(graph, names, _passes(swept), primals, tuple(_reverse(graph, swept, at(k)) for k in range(calls)))
+    return Trace(graph, names, swept.passes, primals, tuple(_reverse(graph, swept, at(k)) for k in range(calls)))
 
 
 def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
@@ -111,14 +99,13 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
     from gradcli.algebra.formulas import Limits, formulas
 
     names = node_names(graph)
-    passes = _passes(swept)
-    bars = {p.adjoint: bar(names[edge.node]) for edge, p in passes.items() if edge.node in names}
+    bars = {p.adjoint: bar(names[p.node]) for p in swept.passes if p.node in names}
     limits = Limits(READABLE, READABLE, READABLE)
     reverse = []
     for call in calls:
         exprs = formulas(swept.traced(), given(swept, names, call), bars, limits, names.values()).exprs
         reverse.append(_reverse(graph, swept, exprs.__getitem__))
-    return Trace(graph, names, passes, {}, tuple(reverse))
+    return Trace(graph, names, swept.passes, {}, tuple(reverse))
 
 
 def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
@@ -139,10 +126,6 @@ def plus(a: Array, b: Array) -> Array:
     return np.asarray(a + b, dtype=a.dtype)
 
 
-def _passes(swept: Sweep) -> dict[Edge, Pass]:
-    return {Edge(p.node, p.position): p for p in swept.passes}
-
-
 def _reverse(graph: Graph, swept: Sweep, value: Callable[[Node], Any]) -> Reverse:
     """Return one reverse pass, its adjoints added up along the passes."""
     # An output that another one uses starts from its own v.
@@ -151,13 +134,10 @@ def _reverse(graph: Graph, swept: Sweep, value: Callable[[Node], Any]) -> Revers
         node = graph.outputs[output]
         seeds[node] = plus(seeds[node], value(v)) if node in seeds else value(v)
     adjoints, totals = dict(seeds), {}
-    contributions = {}
-    slopes = {}
-    for edge, p in _passes(swept).items():
-        contributions[edge] = contribution = value(p.contribution)
-        if p.slope is not None:
-            slopes[edge] = value(p.slope)
-        before = adjoints.get(edge.argument)
-        totals[edge] = adjoints[edge.argument] = contribution if before is None else plus(before, contribution)
+    contributions = {p: value(p.contribution) for p in swept.passes}
+    slopes = {p: value(p.slope) for p in swept.passes if p.slope is not None}
+    for p, contribution in contributions.items():
+        before = adjoints.get(p.argument)
+        totals[p] = adjoints[p.argument] = contribution if before is None else plus(before, contribution)
     exact = {n: value(adjoint) for n, adjoint in swept.adjoints.items()}
     return Reverse(seeds, adjoints | exact, slopes, contributions, totals)

@@ -53,7 +53,7 @@ def loss_name(outputs: Outputs, v: Named) -> str:
 def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, ...]:
     (output,) = result.graph.outputs
     y = element_names(output, result.graph.outputs[output].shape)[0]
-    if result.implicit:
+    if result.wanted.implicit:
         return Equal((Name("v"), "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
     if name == output:
         return Equal((Name("v"), Partial(name, y), "1")), ": the gradient of ", Name(y), " itself"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
@@ -20,43 +20,41 @@ _SHORT = 40
 ATOM = 9
 _LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floor_divide": "//"}
+CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
 _ELEMENT = re.compile(r"\w+\[\d+(, \d+)*\]")  # of an array that has a name
 _SIMPLE = re.compile(r"-?[\w.]+")  # a name or a number
 
 
-class Text(NamedTuple):
+class Text(str):
     """An expression, and how tightly it binds."""
 
-    text: str
-    level: int = ATOM
+    level: int
 
-
-class Argument(str):
-    """An argument of a function as text; `atom` has it in brackets if it is more than a name, a call or a number."""
-
-    level = ATOM
+    def __new__(cls, text: str, level: int = ATOM) -> Text:
+        """Return the text with its level."""
+        found = super().__new__(cls, text)
+        found.level = level
+        return found
 
     @property
     def atom(self) -> str:
-        """The argument as it stands before an index or a method."""
-        return str(self) if self.level == ATOM else f"({self})"
+        """The expression as it stands before an index or a method."""
+        return self if self.level == ATOM else f"({self})"
 
 
-Rule = Callable[["ArrayWriter", Node, Sequence[Argument]], str]
+Rule = Callable[["ArrayWriter", Node, Sequence[Text]], str]
 
 
 @dataclass(frozen=True)
 class ArrayLanguage:
     """A target: its name, the rule of each operation, how arrays of numbers are written.
 
-    `comparisons` are the signs of conditions, `result` is how a result is written, and `scalar` a number that is an
-    argument of a function.
+    `result` is how a result is written, and `scalar` a number that is an argument of a function.
     """
 
     name: str
     rules: Mapping[str, Rule | str]
     array: Callable[[ArrayWriter, Node], str]
-    comparisons: Mapping[str, str]
     result: Callable[[ArrayWriter, Node, str], str]
     scalar: Callable[[str], str] = str
 
@@ -108,14 +106,14 @@ class ArrayWriter:
         if node.op in ("input", "const"):
             return found
         name = self.function.names.get(node)
-        short = self.function.readers[node] < 2 and len(found.text) < _LONG
-        if name is None and (short or found.text.isidentifier() or _ELEMENT.fullmatch(found.text)):
+        short = self.function.readers[node] < 2 and len(found) < _LONG
+        if name is None and (short or found.isidentifier() or _ELEMENT.fullmatch(found)):
             return found
-        return self.named(found.text, self.own_name(node))
+        return self.named(found, self.own_name(node))
 
     def named(self, text: str, name: str | None = None) -> Text:
-        """Write an assignment, and return the name."""
-        name = name or next(self.fresh)
+        """Write an assignment, and return the name; what is a name already gets another only if it is given."""
+        name = name or (text if text.isidentifier() else next(self.fresh))
         if text != name:
             self.line(f"{name} = {text}")
         return Text(name)
@@ -132,15 +130,14 @@ class ArrayWriter:
             return _infix(node.op, *args)
         if node.op == "neg":
             return Text(f"-{_bracketed(args[0], 3)}", 2)
-        if node.op in self.language.comparisons:
-            sign = self.language.comparisons[node.op]
+        if sign := CONDITIONS.get(node.op):
             both = [_bracketed(a, 3 if OPERATIONS[node.op].infix in "&|" else 1) for a in args]
             return Text(f"{both[0]} {sign} {both[1]}" if len(both) == 2 else f"{sign}{_bracketed(args[0], ATOM)}", 0)
         rule = self.language.rules.get(node.op)
         if rule is None or rule == "refused":
             raise refused(node.op, self.language.name)
-        if isinstance(rule, str) and rule.count("{0}") > 1 and not _SIMPLE.fullmatch(args[0].text):
-            args = [self.named(args[0].text), *args[1:]]
+        if isinstance(rule, str) and rule.count("{0}") > 1 and not _SIMPLE.fullmatch(args[0]):
+            args = [self.named(args[0]), *args[1:]]
         texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
@@ -158,25 +155,22 @@ class ArrayWriter:
 
     def short(self, text: str) -> str:
         """Return a text, or the name that it gets if it is long."""
-        return text if len(text) < _SHORT else self.named(text).text
+        return text if len(text) < _SHORT else self.named(text)
 
     def parted(self, args: list[Text]) -> list[Text]:
         """Return arguments, the longest of which get names until they are not too long together."""
         args = list(args)
-        while sum(len(a.text) + 3 for a in args) > _LONG:
-            compound = [i for i, a in enumerate(args) if not _SIMPLE.fullmatch(a.text)]
+        while sum(len(a) + 3 for a in args) > _LONG:
+            compound = [i for i, a in enumerate(args) if not _SIMPLE.fullmatch(a)]
             if not compound:
                 break
-            longest = max(compound, key=lambda i: len(args[i].text))
-            args[longest] = self.named(args[longest].text)
+            longest = max(compound, key=lambda i: len(args[i]))
+            args[longest] = self.named(args[longest])
         return args
 
-    def argument(self, node: Node, found: Text) -> Argument:
+    def argument(self, node: Node, found: Text) -> Text:
         """Return an argument of a function."""
-        scalar = node.op == "const" and not node.shape
-        argument = Argument(self.language.scalar(found.text) if scalar else found.text)
-        argument.level = ATOM if scalar else found.level
-        return argument
+        return Text(self.language.scalar(found)) if node.op == "const" and not node.shape else found
 
     def constant(self, node: Node) -> Text:
         """Return a number, or an array of numbers."""
@@ -229,7 +223,7 @@ def _infix(op: str, a: Text, b: Text) -> Text:
 
 
 def _bracketed(found: Text, level: int, later: bool = False) -> str:
-    return f"({found.text})" if found.level < level or (later and found.text.startswith("-")) else found.text
+    return f"({found})" if found.level < level or (later and found.startswith("-")) else found
 
 
 def refused(op: str, language: str) -> InputError:

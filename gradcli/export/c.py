@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
-from gradcli.export.helpers import HELPERS, needed
+from gradcli.export.helpers import in_c, needed
 from gradcli.export.layout import filled
 from gradcli.export.line_rules import STRUCTURAL as OF_LINES
 from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.number_rules import rules
 from gradcli.export.program import Function, Program, about_lines, pattern_lines
+from gradcli.graph.array import Named
 from gradcli.graph.node import Node
 
+HELPERS = in_c()
 _OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
 RULES: dict[str, str] = {
     **rules(str, str),
@@ -32,18 +32,16 @@ j0 j1 jn y0 y1 yn gamma signgam exp log sin cos tan pow sqrt fabs floor ceil div
 asin acos atan atan2 sinh cosh tanh asinh acosh atanh expm1 log1p log2 log10 exp2 exp10 logb scalb significand drem
 NAN INFINITY NULL wrong close_to erf erfc lgamma tgamma hypot cbrt fmod rint round trunc fmax fmin fma ldexp frexp modf
 """
-RESERVED = frozenset(_WORDS.split()) | frozenset(HELPERS)
+RESERVED = frozenset([*_WORDS.split(), *HELPERS])
 
 
 def number(value: float) -> str:
     """Return a double with all its digits.
 
-    >>> number(2.0), number(0.1), number(math.inf)
+    >>> number(2.0), number(0.1), number(float("inf"))
     ('2.0', '0.1', 'INFINITY')
     """
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return "NAN" if math.isnan(value) else repr(float(value))
+    return repr(float(value)).replace("inf", "INFINITY").replace("nan", "NAN")
 
 
 LANGUAGE = NumberLanguage(
@@ -70,7 +68,7 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [_function(f) for f in program.functions]
     text = "\n".join(line for lines in functions for line in lines)
-    helpers = [["", *h.c()] for h in needed(text, HELPERS)]
+    helpers = [["", *lines] for lines in needed(text, HELPERS)]
     turned = any("PI" in line for lines in helpers for line in lines)
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
@@ -102,7 +100,7 @@ def _argument(name: str, node: Node) -> str:
 
 def _self_test(program: Program) -> list[str]:
     """Return a main function that compares with gradcli's numbers, compiled with -DNAME_TEST."""
-    if any(f.test is None for f in program.functions):
+    if not program.tests:
         return []
     lines = [
         "", f"#ifdef {program.name.upper()}_TEST", "#include <stdio.h>", "",
@@ -122,14 +120,12 @@ def _self_test(program: Program) -> list[str]:
         "{",
         "    int wrong = 0;",
     ]  # fmt: skip
-    for f in program.functions:
-        lines += _tested(f)
+    for function, arguments, expected in program.tests:
+        lines += _tested(function, arguments, expected)
     return [*lines, '    printf(wrong ? "wrong\\n" : "as gradcli has it\\n");', "    return wrong;", "}", "#endif"]
 
 
-def _tested(f: Function) -> list[str]:
-    assert f.test is not None
-    arguments, expected = f.test
+def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:
     lines = ["    {"]
     given = []
     for k, (name, node) in enumerate(f.arguments.items()):

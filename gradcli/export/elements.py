@@ -6,7 +6,7 @@ array of numbers, those around what a slice passes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -196,16 +196,10 @@ _SIMPLER: dict[str, Callable[..., Node | None]] = {
 # Structure
 
 
-def _lines(x: Array, axes: Iterable[int]) -> Array:
-    """Return an array with the axes that are reduced behind the others, as one."""
-    axes = tuple(axes)
-    rest = [i for i in range(x.ndim) if i not in axes]
-    return x.transpose(*rest, *axes).reshape(*(x.shape[i] for i in rest), -1)
-
-
 def _folded(op: str) -> Callable[..., Array]:
     def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        lines = _lines(args[0], node.settings[0]).reshape(node.size, -1)
+        axes = node.settings[0]
+        lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
         return _array([reduce(lambda a, b: made.make(op, a, b), own) for own in lines], node.shape)
 
     return rule

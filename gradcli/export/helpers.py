@@ -6,72 +6,53 @@ They stand in `helpers.c`, and those that JavaScript alone lacks in `absent.c`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A function: what it does, its type, name, parameters and lines, in C."""
-
-    about: str
-    kind: str
-    name: str
-    parameters: str
-    body: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """Its lines as one text."""
-        return "\n".join(self.body)
-
-    def c(self) -> list[str]:
-        """Return the lines in C."""
-        about = [f"/* {self.about} */"] if self.about else []
-        return [*about, f"static inline {self.kind} {self.name}({self.parameters})", "{", *self.body, "}"]
-
-    def javascript(self) -> list[str]:
-        """Return the lines in JavaScript."""
-        names = [p.split()[-1].lstrip("*") for p in self.parameters.split(",")]
-        about = [f"// {self.about}"] if self.about else []
-        head = f"function {camel(self.name)}({', '.join(map(camel, names))}) {{"
-        return [*about, head, *_javascript(self.body), "}"]
-
 
 _FUNCTION = re.compile(r"(?:^/\* (.*) \*/\n)?^(\w+) (\w+)\((.*)\)\n\{\n((?:.*\n)*?)\}$", re.MULTILINE)
 
 
-def _read(name: str) -> dict[str, Helper]:
-    """Return the functions in a file of this folder."""
-    text = Path(__file__).with_name(name).read_text("utf-8")
-    return {
-        name: Helper(about, kind, name, parameters, tuple(body.splitlines()))
-        for about, kind, name, parameters, body in _FUNCTION.findall(text)
-    }
+def in_c() -> dict[str, list[str]]:
+    """Return the lines of each function in C."""
+    found = {}
+    for about, kind, name, parameters, body in _functions("helpers.c"):
+        comment = [f"/* {about} */"] if about else []
+        found[name] = [*comment, f"static inline {kind} {name}({parameters})", "{", *body.splitlines(), "}"]
+    return found
 
 
-HELPERS = _read("helpers.c")
-HELPERS_OF_JAVASCRIPT = {**_read("absent.c"), **HELPERS}
+def in_javascript() -> dict[str, list[str]]:
+    """Return the lines of each function in JavaScript."""
+    found = {}
+    for about, _, name, parameters, body in [*_functions("absent.c"), *_functions("helpers.c")]:
+        comment = [f"// {about}"] if about else []
+        names = ", ".join(camel(p.split()[-1].lstrip("*")) for p in parameters.split(","))
+        found[camel(name)] = [*comment, f"function {camel(name)}({names}) {{", *_javascript(body), "}"]
+    return found
 
 
-def needed(text: str, helpers: Mapping[str, Helper]) -> list[Helper]:
-    """Return the helpers that a text calls, those first that others call.
+def _functions(file: str) -> list[tuple[str, str, str, str, str]]:
+    """Return the functions in a file of this folder: what each does, its type, name, parameters and body."""
+    return _FUNCTION.findall(Path(__file__).with_name(file).read_text("utf-8"))
 
-    >>> [h.name for h in needed("y = softplus(x);", HELPERS)]
-    ['larger', 'softplus']
+
+def needed(text: str, helpers: Mapping[str, list[str]]) -> list[list[str]]:
+    """Return the lines of the functions that a text calls, those first that others call.
+
+    >>> [lines[1] for lines in needed("y = softplus(x);", in_c())]
+    ['static inline double larger(double a, double b)', 'static inline double softplus(double x)']
     """
-    found: dict[Helper, None] = {}
+    found: dict[str, list[str]] = {}
 
     def add(text: str) -> None:
-        for helper in helpers.values():
-            if helper not in found and re.search(rf"(?<!\w)({helper.name}|{camel(helper.name)})\(", text):
-                found[helper] = None
-                add(helper.text)
-                found[helper] = found.pop(helper)  # behind those that it calls
+        for name, lines in helpers.items():
+            if name not in found and re.search(rf"(?<!\w){name}\(", text):
+                found[name] = lines
+                add("\n".join(line for line in lines if not line.startswith(("/*", "//"))))
+                found[name] = found.pop(name)  # behind those that it calls
 
     add(text)
-    return list(found)
+    return list(found.values())
 
 
 def camel(name: str) -> str:
@@ -103,12 +84,11 @@ _TO_JAVASCRIPT: list[tuple[str, str]] = [
 ]
 
 
-def _javascript(body: Iterable[str]) -> list[str]:
-    text = "\n".join(body)
+def _javascript(text: str) -> list[str]:
     for pattern, new in _TO_JAVASCRIPT:
         text = re.sub(pattern, new, text, flags=re.MULTILINE)
     for pair in _MATH:
         name, _, own = pair.partition("=")
         text = re.sub(rf"(?<![\w.]){name}\(", f"Math.{own or name}(", text)
     text = re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b", lambda m: camel(m[0]), text)
-    return [line[: len(line) - len(line.lstrip())].replace("    ", "  ") + line.lstrip() for line in text.split("\n")]
+    return [line[: len(line) - len(line.lstrip())].replace("    ", "  ") + line.lstrip() for line in text.splitlines()]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 
-from gradcli.export.helpers import HELPERS_OF_JAVASCRIPT as HELPERS
-from gradcli.export.helpers import camel, needed
+from gradcli.export.helpers import camel, in_javascript, needed
 from gradcli.export.layout import each_alone, filled
 from gradcli.export.line_rules import STRUCTURAL as OF_LINES
 from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
 from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.number_rules import rules
 from gradcli.export.program import Function, Program, about_lines, pattern_lines
+from gradcli.graph.array import Named
 
+HELPERS = in_javascript()
 RULES: dict[str, str] = {
     **rules("Math.{}".format, camel),
     **{op: f"{op}({{}})" for op in ("erf", "erfc", "gamma", "lgamma")},
@@ -43,18 +43,17 @@ interface let long native new null package private protected public return short
 this throw throws transient true try typeof undefined var void volatile while with yield Math Infinity NaN
 Float64Array process console wrong closeTo check started
 """
-RESERVED = frozenset(_WORDS.split()) | frozenset(map(camel, HELPERS)) | frozenset(_LIBRARY)
+RESERVED = frozenset([*_WORDS.split(), *HELPERS, *_LIBRARY])
 
 
 def number(value: float) -> str:
     """Return a number with all its digits.
 
-    >>> number(2.0), number(1e300), number(-math.inf)
+    >>> number(2.0), number(1e300), number(-float("inf"))
     ('2', '1e300', '-Infinity')
     """
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return "NaN" if math.isnan(value) else repr(float(value)).removesuffix(".0").replace("e+", "e")
+    text = repr(float(value)).removesuffix(".0").replace("e+", "e")
+    return text.replace("inf", "Infinity").replace("nan", "NaN")
 
 
 LANGUAGE = NumberLanguage(
@@ -80,19 +79,15 @@ LANGUAGE = NumberLanguage(
 def source(program: Program) -> str:
     """Return the file."""
     functions = [_function(f) for f in program.functions]
-    helpers = [["", *lines] for lines in _helpers("\n".join(line for lines in functions for line in lines))]
+    text = "\n".join(line for lines in functions for line in lines)
+    called = needed(text, HELPERS)
+    own = needed("\n".join([text, *(line for lines in called for line in lines)]), _LIBRARY)
+    helpers = [["", *lines] for lines in [*own, *called]]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
     head += [f"//     {line}" for line in program.system]
     return (
         "\n".join([*head, *(line for lines in [*helpers, *functions] for line in lines), *_self_test(program)]) + "\n"
     )
-
-
-def _helpers(text: str) -> list[list[str]]:
-    """Return the functions that a text calls."""
-    found = [h.javascript() for h in needed(text, HELPERS)]
-    text += "\n".join(line for lines in found for line in lines)
-    return [*(lines for name, lines in _LIBRARY.items() if f"{name}(" in text), *found]
 
 
 def _function(function: Function) -> list[str]:
@@ -119,7 +114,7 @@ def _function(function: Function) -> list[str]:
 
 def _self_test(program: Program) -> list[str]:
     """Return a test that runs where the file itself is run."""
-    if any(f.test is None for f in program.functions):
+    if not program.tests:
         return []
     lines = [
         "",
@@ -135,14 +130,12 @@ def _self_test(program: Program) -> list[str]:
         "    console.log(`${name} is ${flat} where gradcli has ${expected}`);",
         "  };",
     ]
-    for f in program.functions:
-        lines += _tested(f)
+    for function, arguments, expected in program.tests:
+        lines += _tested(function, arguments, expected)
     return [*lines, '  console.log(wrong ? "wrong" : "as gradcli has it");', "  process.exitCode = wrong;", "}"]
 
 
-def _tested(f: Function) -> list[str]:
-    assert f.test is not None
-    arguments, expected = f.test
+def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:
     lines = ["  {"]
     given = []
     for k, (name, n) in enumerate(f.arguments.items()):

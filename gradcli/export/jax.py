@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
 from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal
-from gradcli.export.numpy import einsum, index_text, inserted, numbered, numbers_text, recurrence, untouched
+from gradcli.export.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal
+from gradcli.export.numpy import einsum, index_text, inserted, mask_of, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -21,69 +21,58 @@ def _renamed(rule: Rule | str) -> Rule | str:
     return lambda w, node, args: rule(w, node, args).replace("np.", "jnp.").replace("jjnp.", "jnp.")
 
 
-def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     shape, keys = node.settings
-    name = w.named(f"jnp.zeros({shape})", w.own_name(node)).text
+    name = w.named(f"jnp.zeros({shape})", w.own_name(node))
     for key, part, new in zip(keys, args, untouched(shape, keys), strict=True):
         w.line(f"{name} = {name}.at[{index_text(key, shape)}].{'set' if new else 'add'}({w.short(part)})")
     return name
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
-    zeros = w.named(f"jnp.zeros({node.shape})").text
+    zeros = w.named(f"jnp.zeros({node.shape})")
     at = w.short(f"jnp.array({w.places(places.numbers)})")
     return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
 
 
-def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places = node.settings
     at = w.short(f"jnp.array({w.places(places.numbers)})")
     return f"jnp.take({args[0]}, {at}, axis={axis})"
 
 
-def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    places = w.named(f"jnp.arange({min(node.shape[:2])})").text
-    zeros = w.named(f"jnp.zeros({node.shape})").text
+def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    places = w.named(f"jnp.arange({min(node.shape[:2])})")
+    zeros = w.named(f"jnp.zeros({node.shape})")
     return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
 
 
-def _mask(place: str) -> Rule:
-    """Return the rule of a mask, true where the `place` of `x` along the axis is."""
-
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-        (axis,) = node.settings
-        found = w.named(place.format(x=args[0], axis=axis, middle=(node.shape[axis] - 1) // 2)).text
-        return f"{numbered('jnp', node, axis)} == {found}"
-
-    return rule
-
-
-def _argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, descending = node.settings
     return f"jnp.argsort({args[0]}, axis={axis}{', descending=True' * descending})"
 
 
-def _reshape(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     key = inserted(node.args[0].shape, node.shape)
     return f"jnp.reshape({args[0]}, {node.shape})" if key is None else f"{args[0].atom}[{key}]"
 
 
 def _stack(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         axis = f", axis={node.settings[0]}" if node.settings[0] else ""
         return f"jnp.{op}([{', '.join(args)}]{axis})"
 
     return rule
 
 
-def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _put_along(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     (axis,) = node.settings
-    order = w.named(f"jnp.argsort({args[1]}, axis={axis})").text  # the inverse of an order
+    order = w.named(f"jnp.argsort({args[1]}, axis={axis})")  # the inverse of an order
     return f"jnp.take_along_axis({args[0]}, {order}, axis={axis})"
 
 
-def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     order = node.args[0].value
     whole = str(order) if isinstance(order, int) else f"{args[0].atom}.astype(int)"
     return f"jax.scipy.special.polygamma({whole}, {args[1]})"
@@ -104,9 +93,9 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,
     "argsort": _argsort,
-    "argmax_mask": _mask("jnp.argmax({x}, axis={axis}, keepdims=True)"),
-    "argmin_mask": _mask("jnp.argmin({x}, axis={axis}, keepdims=True)"),
-    "argmedian_mask": _mask("jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
+    "argmax_mask": mask_of("jnp", "jnp.argmax({x}, axis={axis}, keepdims=True)"),
+    "argmin_mask": mask_of("jnp", "jnp.argmin({x}, axis={axis}, keepdims=True)"),
+    "argmedian_mask": mask_of("jnp", "jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
     "matmul": "jnp.matmul({}, {})",
     "einsum": einsum("jnp"),
     "det": "jnp.linalg.det({})",
@@ -131,7 +120,7 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
     return f"jnp.array({text})" if node.op == "const" and not node.shape else text
 
 
-LANGUAGE = ArrayLanguage("jax", RULES, _array, numpy.CONDITIONS, _result)
+LANGUAGE = ArrayLanguage("jax", RULES, _array, _result)
 
 
 def source(program: Program) -> str:

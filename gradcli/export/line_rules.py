@@ -56,9 +56,8 @@ class Line:
 
 def _seen(x: Place, axes: Sequence[int]) -> Place:
     """Return a place with these axes as its last one."""
-    rest = [a for a in range(x.index.ndim) if a not in axes]
-    turned = x.index.transpose(*rest, *axes)
-    return x.seen(turned.reshape(*turned.shape[: len(rest)], -1))
+    turned = np.moveaxis(x.index, axes, range(-len(axes), 0))
+    return x.seen(turned.reshape(*turned.shape[: -len(axes)], -1))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -17,20 +17,13 @@ from gradcli.graph.shapes import Shape, size_of
 StructuralRule = Callable[[LoopWriter, Node, Sequence[Place]], Place]
 
 
-def _split(node: Node, x: Array, axes: Sequence[int]) -> tuple[Shape, Shape, Array]:
-    """Return the shapes of what is left and of what is reduced, and the index with the reduced axes behind."""
-    rest = [a for a in range(x.ndim) if a not in axes]
-    turned = x.transpose(*rest, *axes)
-    return tuple(x.shape[a] for a in rest), tuple(x.shape[a] for a in axes), turned
-
-
-def _fold(w: LoopWriter, node: Node, shapes: tuple[Shape, Shape], grids: Sequence[Place], op: str) -> Place:
-    """Write a reduction: `op` joins the result so far with the elements, or with products of them."""
-    outer, inner = shapes
+def _fold(w: LoopWriter, node: Node, inner: Shape, grids: Sequence[Place], op: str) -> Place:
+    """Write a reduction over the last axes, of the shape `inner`: `op` joins the result so far with the products."""
+    outer = node.shape
     place = w.taken(node) if node.shape else None
     counters = w.loops(outer)
     if size_of(inner) == 1:
-        total = _product(w, grids, outer, inner, counters)
+        total = _product(w, grids, counters)
     else:
         start = {"add": w.language.number(0.0), "mul": w.language.number(1.0)}.get(op)
         if start is None:
@@ -38,7 +31,7 @@ def _fold(w: LoopWriter, node: Node, shapes: tuple[Shape, Shape], grids: Sequenc
         total = (w.function.names.get(node) if place is None else None) or next(w.fresh)
         w.line(w.language.variable.format(name=total, value=start))
         more = w.loops(inner)
-        own = _product(w, grids, outer, inner, [*counters, *more])
+        own = _product(w, grids, [*counters, *more])
         joined = f"{total} {'+' if op == 'add' else '*'}= {own}"
         w.line(f"{joined if op in ('add', 'mul') else f'{total} = {w.language.rules[op].format(total, own)}'};")
         w.close(inner)
@@ -49,19 +42,19 @@ def _fold(w: LoopWriter, node: Node, shapes: tuple[Shape, Shape], grids: Sequenc
     return place
 
 
-def _product(w: LoopWriter, grids: Sequence[Place], outer: Shape, inner: Shape, counters: Sequence[str]) -> str:
+def _product(w: LoopWriter, grids: Sequence[Place], counters: Sequence[str]) -> str:
     texts = []
     for g in grids:
-        own = [*counters, *["0"] * (len(outer) + len(inner) - len(counters))]
-        text = w.counted(g, own)
+        text = w.counted(g, [*counters, *["0"] * (g.index.ndim - len(counters))])
         texts.append(text if g.level >= LEVELS["mul"] or len(grids) == 1 else f"({text})")
     return " * ".join(texts)
 
 
 def _reduction(op: str) -> StructuralRule:
     def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-        outer, inner, index = _split(node, args[0].index, node.settings[0])
-        return _fold(w, node, (outer, inner), [args[0].seen(index)], op)
+        axes = node.settings[0]
+        turned = np.moveaxis(args[0].index, axes, range(-len(axes), 0))
+        return _fold(w, node, turned.shape[len(node.shape) :], [args[0].seen(turned)], op)
 
     return rule
 
@@ -74,17 +67,15 @@ def _contraction(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
             sizes[label] = max(n, sizes.get(label, 1))
     summed = [label for label in dict.fromkeys([*first, *second]) if label not in result]
     order = [*result, *summed]
-    shape = tuple(sizes[label] for label in order)
     grids = []
     for own, place in zip((first, second), args, strict=True):
         index = place.index.transpose([list(own).index(label) for label in order if label in own])
         index = np.expand_dims(index, tuple(i for i, label in enumerate(order) if label not in own))
         grids.append(place.seen(index))
-    cut = len(result)
-    return _fold(w, node, (shape[:cut], shape[cut:]), grids, "add")
+    return _fold(w, node, tuple(sizes[label] for label in summed), grids, "add")
 
 
-def _copies(w: LoopWriter, place: Place, parts: Iterator[tuple[Array, Place]], sign: str) -> Place:
+def _copies(w: LoopWriter, place: Place, parts: Iterable[tuple[Array, Place]], sign: str) -> Place:
     for index, part in parts:
         for target, value in w.each(index.shape, [place.seen(index), part]):
             w.line(f"{target} {sign} {value};")
@@ -95,18 +86,10 @@ def _joined(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     (axis,) = node.settings
     place = w.taken(node)
 
-    def parts() -> Iterator[tuple[Array, Place]]:
-        start = 0
-        for arg in args:
-            if node.op == "stack":
-                yield np.take(place.index, start, axis), arg
-                start += 1
-            else:
-                stop = start + arg.index.shape[axis]
-                yield np.take(place.index, range(start, stop), axis), arg
-                start = stop
-
-    return _copies(w, place, parts(), "=")
+    parts = list(np.moveaxis(place.index, axis, 0))
+    if node.op == "concatenate":
+        parts = np.split(place.index, np.cumsum([a.index.shape[axis] for a in args])[:-1], axis)
+    return _copies(w, place, zip(parts, args, strict=True), "=")
 
 
 def _moved(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
@@ -115,13 +98,13 @@ def _moved(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     assert move is not None
     place = w.taken(node)
     index = move(*node.settings, args[0].index[..., None] + 1)[..., 0] - 1
-    return _copies(w, place, iter([(place.index, args[0].seen(np.asarray(index)))]), "=")
+    return _copies(w, place, [(place.index, args[0].seen(np.asarray(index)))], "=")
 
 
 def _zeros(w: LoopWriter, node: Node) -> Place:
     place = w.taken(node)
     zero = Place(w.language.number(0.0), np.zeros((), dtype=int), True)
-    return _copies(w, place, iter([(place.index.reshape(-1), zero.seen(np.zeros(node.size, dtype=int)))]), "=")
+    return _copies(w, place, [(place.index.reshape(-1), zero.seen(np.zeros(node.size, dtype=int)))], "=")
 
 
 def _scatter(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
@@ -133,7 +116,7 @@ def _scatter(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
 def _put(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     axis, places, _ = node.settings
     place = _zeros(w, node)
-    return _copies(w, place, iter([(place.index.take(places.numbers, axis=axis), args[0])]), "+=")
+    return _copies(w, place, [(place.index.take(places.numbers, axis=axis), args[0])], "+=")
 
 
 def _scan(update: str) -> StructuralRule:
@@ -143,8 +126,7 @@ def _scan(update: str) -> StructuralRule:
         (axis,) = node.settings
         place = w.taken(node)
         out, x = place.index, args[-1].index
-        first = np.take(out, 0, axis), args[-1].seen(np.take(x, 0, axis))
-        _copies(w, place, iter([first]), "=")
+        _copies(w, place, [(out.take(0, axis), args[-1].seen(x.take(0, axis)))], "=")
         for k in range(1, node.shape[axis]):
             here, before = (np.take(out, i, axis) for i in (k, k - 1))
             own = [place.seen(here), place.seen(before), args[-1].seen(np.take(x, k, axis))]

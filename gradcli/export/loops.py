@@ -203,32 +203,16 @@ class LoopWriter:
             return self.expression(node, [self.number(a, self.counted(a, counters)) for a in own])
         if (index < 0).all():
             return self.language.number(0.0)
-        if place.scalar and (index >= 0).all():
+        whole = bool((index >= 0).all())
+        if place.scalar and whole:
             return place.base
-        first = int(index.reshape(-1)[0])
-        steps = [
-            int(np.take(index, 1, axis)[(0,) * (index.ndim - 1)]) - first if n > 1 else 0
-            for axis, n in enumerate(index.shape)
-        ]
-        linear = first + sum(
-            (
-                np.arange(n).reshape([-1 if a == axis else 1 for a in range(index.ndim)]) * steps[axis]
-                for axis, n in enumerate(index.shape)
-            ),
-            np.zeros(index.shape, dtype=int),
-        )
-        if (linear == index).all() and (index >= 0).all():
-            terms = [
-                f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}"
-                for c, s in zip(counters, steps, strict=True)
-                if s
-            ]
-            terms += [str(first)] if first or not terms else []
-            return place.at(" + ".join(terms).replace("+ -", "- "))
-        table = self.table(self.language.places, [str(k) for k in index.reshape(-1)])
-        axes = [(c, size_of(index.shape[k + 1 :])) for k, c in enumerate(counters) if c != "0" and index.shape[k] > 1]
-        flat = " + ".join(c if weight == 1 else f"{weight} * {c}" for c, weight in axes) or "0"
-        if (index >= 0).all():
+        first = int(index.flat[0])
+        steps = [int(index.take(1, axis).flat[0]) - first if n > 1 else 0 for axis, n in enumerate(index.shape)]
+        if whole and (first + np.tensordot(steps, np.indices(index.shape), 1) == index).all():
+            return place.at(_sum(counters, steps, first))
+        table = self.table(self.language.places, [str(k) for k in index.flat])
+        flat = _sum(counters, [size_of(index.shape[k + 1 :]) if n > 1 else 0 for k, n in enumerate(index.shape)])
+        if whole:
             return place.at(f"{table}[{flat}]")
         at = next(self.fresh)
         self.line(self.language.condition.format(name=at, value=f"{table}[{flat}]"))
@@ -341,15 +325,22 @@ class LoopWriter:
             own[longest] = self.named(own[longest].base, None, node.args[longest].dtype == "bool")
 
 
+def _sum(counters: Sequence[str], steps: Sequence[int], first: int = 0) -> str:
+    """Return a number and so many times each counter as text.
+
+    >>> _sum(["i", "j"], [3, -1]), _sum(["0"], [0])
+    ('3 * i - j', '0')
+    """
+    terms = [f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}" for c, s in zip(counters, steps, strict=True) if s]
+    return " + ".join([*terms, *[str(first)] * (first != 0 or not terms)]).replace("+ -", "- ")
+
+
 def operand(op: str, text: str, level: int, position: int) -> str:
     """Return an operand, in brackets where it binds less tightly than what is around it."""
     around = LEVELS.get(op)
     if around is None:
         return text
-    if op in ("and", "or", "eq", "ne", "not"):
-        needed = ATOM if op in ("eq", "ne", "not") else 3
-    else:
-        needed = (
-            8 if op == "neg" else max(1, around + (position > 0))
-        )  # (a + b) + c needs no brackets, and a + (b + c) is another sum
+    # (a + b) + c needs no brackets, and a + (b + c) is another sum.
+    own = {"and": 3, "or": 3, "eq": ATOM, "ne": ATOM, "not": ATOM, "neg": 8}
+    needed = own.get(op, max(1, around + (position > 0)))
     return text if level >= needed else f"({text})"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import number
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, tuple_literal
-from gradcli.export.numpy_helpers import needed
+from gradcli.export.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, tuple_literal
+from gradcli.export.helpers import needed
+from gradcli.export.numpy_helpers import HELPERS
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -17,8 +18,6 @@ from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
 from gradcli.graph.operations.movement import basic
 from gradcli.graph.shapes import Shape
-
-CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
 
 
 def index_text(key: Sequence[Any], sizes: Shape = ()) -> str:
@@ -48,25 +47,19 @@ def inserted(before: Shape, after: Shape) -> str | None:
     >>> inserted((3,), (1, 3)), inserted((3, 1), (3,)), inserted((4,), (2, 2))
     ('None', ':, 0', None)
     """
-    key: list[str] = []
+    key: list[int | range | None] = []
     own = list(before)
     for n in after:
         while own and own[0] == 1 != n:
-            key.append("0")
             own.pop(0)
+            key.append(0)
         if own and own[0] == n:
-            key.append(":")
-            own.pop(0)
+            key.append(range(own.pop(0)))
         elif n == 1:
-            key.append("None")
+            key.append(None)
         else:
             return None
-    key += ["0" for n in own if n == 1]
-    if any(n != 1 for n in own):
-        return None
-    while len(key) > 1 and key[-1] == ":":
-        key.pop()
-    return ", ".join(key)
+    return None if any(n != 1 for n in own) else index_text([*key, *[0] * len(own)], before)
 
 
 def axes_text(axes: Sequence[int]) -> str:
@@ -77,7 +70,7 @@ def axes_text(axes: Sequence[int]) -> str:
 def along(op: str) -> Rule:
     """Return the rule of a function along the axes, or the axis, of the first setting."""
 
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         axes = node.settings[0]
         return f"np.{op}({args[0]}, axis={axes_text(axes) if isinstance(axes, tuple) else axes})"
 
@@ -87,9 +80,9 @@ def along(op: str) -> Rule:
 def recurrence(slices: str, stacked: str) -> Rule:
     """Return the rule of a recurrence as a loop over a list of slices, where no array is written to."""
 
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
-        a, b = (w.named(f"list({slices.format(x, axis)})").text for x in args)
+        a, b = (w.named(f"list({slices.format(x, axis)})") for x in args)
         k = next(w.fresh)
         w.line(f"for {k} in range(1, len({b})):")
         w.line(f"    {b}[{k}] = {b}[{k}] + {a}[{k} - 1] * {b}[{k} - 1]")
@@ -104,10 +97,10 @@ def _shape(w: ArrayWriter, shape: Shape) -> str:
 
 
 def _zeros(w: ArrayWriter, node: Node) -> str:
-    return w.named(f"np.zeros({_shape(w, node.shape)})", w.own_name(node)).text
+    return w.named(f"np.zeros({_shape(w, node.shape)})", w.own_name(node))
 
 
-def scattered(w: ArrayWriter, node: Node, args: Sequence[Argument], name: str) -> str:
+def scattered(w: ArrayWriter, node: Node, args: Sequence[Text], name: str) -> str:
     """Write the parts of an array of zeros: `=` at first, `+=` where there may be something already."""
     shape, keys = node.settings
     for key, part, new in zip(keys, args, untouched(shape, keys), strict=True):
@@ -129,11 +122,11 @@ def untouched(shape: Shape, keys: Sequence[Any]) -> list[bool]:
     return found
 
 
-def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return scattered(w, node, args, _zeros(w, node))
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
     name = _zeros(w, node)
     before = "slice(None), " * axis
@@ -143,24 +136,24 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return name
 
 
-def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places = node.settings
     return f"np.take({args[0]}, {w.places(places.numbers)}, axis={axis})"
 
 
-def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     name = _zeros(w, node)
-    places = w.named(f"np.arange({min(node.shape[:2])})").text
+    places = w.named(f"np.arange({min(node.shape[:2])})")
     w.line(f"{name}[{places}, {places}] = {args[0]}")
     return name
 
 
-def _scan(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write a recurrence as a loop along the axis, which is moved to the front."""
     (axis,) = node.settings
-    a, b = args if axis == 0 else (w.named(f"np.moveaxis({x}, {axis}, 0)").text for x in args)
-    a = a if a.isidentifier() else w.named(a).text
-    name = w.named(f"np.array({b})").text
+    a, b = args if axis == 0 else (w.named(f"np.moveaxis({x}, {axis}, 0)") for x in args)
+    a = w.named(a)
+    name = w.named(f"np.array({b})")
     k = next(w.fresh)
     w.line(f"for {k} in range(1, len({name})):")
     w.line(f"    {name}[{k}] += {a}[{k} - 1] * {name}[{k} - 1]")
@@ -170,16 +163,16 @@ def _scan(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 def mask(place: str) -> Rule:
     """Return the rule of a mask, true where the `place` of `x` along the axis is."""
 
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
-        x = args[0] if args[0].isidentifier() else w.named(args[0]).text
+        x = w.named(args[0])
         found = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
         return f"_is_at({found}, {node.shape[axis]}, {axis})"
 
     return rule
 
 
-def argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Return the places in order; of equal elements the first stays the first."""
     axis, descending = node.settings
     if not descending:
@@ -188,14 +181,14 @@ def argsort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"{node.shape[axis] - 1} - np.flip({flipped}, {axis})"
 
 
-def sort(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def sort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Return the elements in order."""
     axis, descending = node.settings
     text = f"np.sort({args[0]}, axis={axis})"
     return f"np.flip({text}, {axis})" if descending else text
 
 
-def _put_along(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _put_along(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     (axis,) = node.settings
     name = _zeros(w, node)
     w.line(f"np.put_along_axis({name}, {args[1]}, {args[0]}, axis={axis})")
@@ -226,25 +219,31 @@ def einsum(library: str) -> Rule:
     return lambda w, node, args: f'{library}.einsum("{einsum_text(node)}", {args[0]}, {args[1]})'
 
 
-def numbered(library: str, node: Node, axis: int) -> str:
-    """Return the numbers of the places along an axis, in a shape that broadcasts with the node's."""
-    rest = (1,) * (len(node.shape) - axis - 1)
-    return f"{library}.arange({node.shape[axis]}).reshape({(node.shape[axis], *rest)})"
+def mask_of(library: str, place: str) -> Rule:
+    """Return the rule of a mask in a library that knows no points: true where the `place` of `x` along the axis is."""
+
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+        (axis,) = node.settings
+        n, *rest = node.shape[axis:]
+        found = w.named(place.format(x=args[0], axis=axis, middle=(n - 1) // 2))
+        return f"{library}.arange({n}).reshape({(n, *(1 for _ in rest))}) == {found}"
+
+    return rule
 
 
-def _einsum(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _einsum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     subscripts = einsum_text(node).replace(",", "...,").replace("->", "...->") + "..."
     return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'
 
 
 def _linear(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         return f"_linear(np.linalg.{op}, {w.points()}, {', '.join(args)})"
 
     return rule
 
 
-def _transpose(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _transpose(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     (order,) = node.settings
     moved = [axis for axis, k in enumerate(order) if axis != k]
     if len(moved) == 2:
@@ -252,7 +251,7 @@ def _transpose(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"np.moveaxis({args[0]}, {tuple(order)}, {tuple(range(len(order)))})"
 
 
-def _reshape(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     key = inserted(node.args[0].shape, node.shape)
     if key is not None and node.args[0].shape:
         return f"{args[0].atom}[{key}]"
@@ -260,14 +259,14 @@ def _reshape(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 
 
 def _triangle(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
         return f"np.where(_spread({kept}, {w.points()}), {args[0]}, 0.0)"
 
     return rule
 
 
-def _stack(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _stack(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     parts = f"[{', '.join(args)}]"
     if not all(a in w.varying for a in node.args) and any(a in w.varying for a in node.args):
         parts = f"np.broadcast_arrays({', '.join(args)})"
@@ -275,7 +274,7 @@ def _stack(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"np.stack({parts}{axis})"
 
 
-def _concatenate(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _concatenate(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     parts = [
         a if n in w.varying else f"np.broadcast_to({a}, {_shape(w, n.shape)})"
         for n, a in zip(node.args, args, strict=True)
@@ -357,7 +356,7 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
     return text if node.value is not None else f"np.broadcast_to({text}, {_shape(w, node.shape)})"
 
 
-LANGUAGE = ArrayLanguage("numpy", RULES, _array, CONDITIONS, _result)
+LANGUAGE = ArrayLanguage("numpy", RULES, _array, _result)
 _ABOUT = [
     "Arguments are numbers, and arrays of the shapes that are told.  All of them may have",
     "points along one axis more, the last; then the results have it, too.",
@@ -368,7 +367,7 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
     text = "\n".join(line for lines in functions for line in lines)
-    helpers = needed(text)
+    helpers = needed(text, HELPERS)
     imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
     tested = self_test(program, "np.array", "np")
     return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

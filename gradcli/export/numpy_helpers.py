@@ -5,8 +5,6 @@ Sources: as for `helpers.c`.
 
 from __future__ import annotations
 
-import re
-
 _TEXTS = (
     '''
 def _spread(array, points):
@@ -87,17 +85,3 @@ def _named(text: str) -> tuple[str, list[str]]:
 
 
 HELPERS = dict(map(_named, _TEXTS))
-
-
-def needed(text: str) -> list[list[str]]:
-    """Return the functions that a text calls, and those that these call.
-
-    >>> [lines[1] for lines in needed("y = _polygamma(1.0, x)")]
-    ['def _digamma(x):', 'def _polygamma(n, x):']
-    """
-    found: dict[str, list[str]] = {}
-    for name, lines in reversed(HELPERS.items()):
-        if re.search(rf"(?<!\w){name}\(", text):
-            found[name] = lines
-            text += "\n".join(lines)
-    return [lines for name, lines in HELPERS.items() if name in found]

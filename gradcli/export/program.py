@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
@@ -19,7 +19,7 @@ from gradcli.export.elements import in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
 from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
-from gradcli.graph.array import Array
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
@@ -50,7 +50,7 @@ class Function:
     nodes: tuple[Node, ...]
     names: Mapping[Node, str]
     readers: Mapping[Node, int]
-    test: tuple[Mapping[str, Array], Mapping[str, Array]] | None
+    test: tuple[Named, Named] | None
     pattern: Pattern | None = None
 
 
@@ -61,6 +61,11 @@ class Program:
     name: str
     system: tuple[str, ...]
     functions: tuple[Function, ...]
+
+    @property
+    def tests(self) -> list[tuple[Function, Named, Named]]:
+        """Each function with its arguments and results at the point; none where there is no point."""
+        return [(f, *f.test) for f in self.functions if f.test is not None]
 
     def of(self, kind: str) -> Function | None:
         """Return the function of a kind, if it is exported."""
@@ -79,7 +84,7 @@ class Wanted:
     name: str
     what: Sequence[str]
     wrt: Sequence[str]
-    at: Mapping[str, Array] | None = None
+    at: Named | None = None
     numbers: bool = False
     reserved: frozenset[str] = frozenset()
     sparse: bool = False
@@ -119,25 +124,22 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     about = _about(kind, graph, wanted)
     graph, pattern = _of_kind(kind, graph, wanted)
     new = _simplified(graph, wanted.numbers)
-    called = _called(graph.outputs, wanted.reserved - _HIDDEN)
+    taken = set(wanted.reserved - _HIDDEN)
+    called = {name: _own(name, taken) for name in graph.outputs}
     results = {called[name]: new[n] for name, n in graph.outputs.items()}
+    nodes = scheduled(results.values())
     hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
-    written = in_elements(results) if wanted.numbers else None
-    if written is None:
-        nodes = scheduled(results.values())
-    else:
-        results, nodes = written.results, written.nodes
-        inner = [(n, name) for n, name in named if n in written.elements]
-        named = [(e, own) for n, name in inner for e, own in _named_elements(name, written.elements[n])]
+    if wanted.numbers and (written := in_elements(results)) is not None:
+        results, nodes, elements = written.results, written.nodes, written.elements
+        inner = [(elements[n].flat, element_names(name, n.shape)) for n, name in named if n in elements]
+        named = [pair for own in inner for pair in zip(*own, strict=True)]
     if len(nodes) > MAX_NODES:
         raise InputError(
             f"`{kind}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
             hint="choose with --what, --outputs and --wrt",
         )
-    inputs = [(n, name) for name, n in graph.inputs.items()]
-    taken = wanted.reserved | (set(results) if wanted.numbers else set())
-    names = _names(inputs, named, set(nodes), taken)
+    names = _names(graph.inputs, named, set(nodes), {*wanted.reserved, *(results if wanted.numbers else ())})
     arguments = {names[n]: n for n in graph.inputs.values()}
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())
@@ -146,13 +148,7 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     return Function(name, about, arguments, results, nodes, names, readers, test, pattern)
 
 
-def _named_elements(name: str, elements: Array) -> Iterator[tuple[Node, str]]:
-    yield from zip(elements.flat, element_names(name, elements.shape), strict=True)
-
-
-def _tested(
-    graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Mapping[str, Array]
-) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
+def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Named) -> tuple[Named, Named]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
     found = at_point(graph, values, graph.outputs.values())
@@ -162,21 +158,22 @@ def _tested(
 
 def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
     """Return for each node what stands for it: in the few operations of engines, each written once."""
-    first = representatives(graph.nodes)
-    wanted = scheduled([first[n] for n in graph.nodes], graph.inputs.values())
-    written = _written_out(wanted, numbers)
-    lowered = lower(scheduled([written[n] for n in wanted], graph.inputs.values()))
-    low = {n: lowered[written[n]] for n in wanted}
-    shared = representatives(scheduled([low[n] for n in wanted], graph.inputs.values()))
-    whole = _worked_out(scheduled([shared[low[first[y]]] for y in graph.outputs.values()], graph.inputs.values()))
-    kept = [whole[shared[low[first[y]]]] for y in graph.outputs.values()]
-    tidy = tidied(scheduled(kept, graph.inputs.values()), kept)
-    last = representatives(scheduled(tidy.values(), graph.inputs.values()))
-    found = {n: whole.get(shared[low[first[n]]]) for n in graph.nodes}
-    return {n: last[tidy[own]] for n, own in found.items() if own in tidy}
+    inputs, outputs = graph.inputs.values(), graph.outputs.values()
+    new = {n: n for n in graph.nodes}
+    for step in (representatives, _written_out(numbers), lower, representatives):
+        done = step(scheduled(new.values(), inputs))
+        new = {n: done[own] for n, own in new.items()}
+
+    def tidy(nodes: Sequence[Node]) -> dict[Node, Node]:
+        return tidied(nodes, [new[y] for y in outputs])
+
+    for step in (_worked_out, tidy, representatives):
+        done = step(scheduled([new[y] for y in outputs], inputs))
+        new = {n: done[own] for n, own in new.items() if own in done}  # what no output needs is left out
+    return new
 
 
-def _worked_out(nodes: Iterable[Node]) -> dict[Node, Node]:
+def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
     """Return for each node one in which functions of given numbers are numbers, as log(2) is."""
 
     def number(node: Node) -> Node:
@@ -188,23 +185,19 @@ def _worked_out(nodes: Iterable[Node]) -> dict[Node, Node]:
     return rewritten(nodes, number)
 
 
-def _written_out(nodes: Iterable[Node], matrices: bool) -> dict[Node, Node]:
-    """Return for each node one in which what libraries lack is written out, and small matrices if they are to be."""
+def _written_out(matrices: bool) -> Callable[[Sequence[Node]], dict[Node, Node]]:
+    """Return the step that writes out what libraries lack, and small matrices if they are to be."""
 
     def in_elements(node: Node) -> Node:
         """Return what a node is by its formula, in which there may be others that have one."""
-        formula = OPERATIONS[node.op].formula if _is_written(node, matrices) else None
+        small = matrices and node.op in _MATRICES and node.args[0].shape[-1] <= SMALL
+        formula = OPERATIONS[node.op].formula if small or node.op in ("prod_others", "cofactors") else None
         simpler = formula(*node.settings, *node.args) if formula is not None else None
         if simpler is None:
             return node
         return rewritten(scheduled([simpler], node.args), in_elements, {a: a for a in node.args})[simpler]
 
-    return rewritten(nodes, in_elements)
-
-
-def _is_written(node: Node, matrices: bool) -> bool:
-    small = node.op in _MATRICES and node.args[0].shape[-1] <= SMALL
-    return node.op in ("prod_others", "cofactors") or (small and matrices)
+    return lambda nodes: rewritten(nodes, in_elements)
 
 
 # Names
@@ -229,12 +222,6 @@ def identifier(name: str) -> str:
     return text if text and not text[0].isdigit() else f"v{text}"
 
 
-def _called(outputs: Iterable[str], reserved: Iterable[str]) -> dict[str, str]:
-    """Return an identifier for each result, its own."""
-    taken = set(reserved)
-    return {name: _own(name, taken) for name in outputs}
-
-
 def _own(name: str, taken: set[str]) -> str:
     """Return an identifier for a name that none has taken, and take it."""
     found = identifier(name)
@@ -245,18 +232,15 @@ def _own(name: str, taken: set[str]) -> str:
 
 
 def _names(
-    inputs: Iterable[tuple[Node, str]], named: Iterable[tuple[Node, str]], nodes: set[Node], reserved: Iterable[str]
+    inputs: Mapping[str, Node], named: Iterable[tuple[Node, str]], nodes: set[Node], taken: set[str]
 ) -> dict[Node, str]:
     """Return identifiers for the inputs and for the nodes that have names, each its own."""
-    taken = set(reserved)
-    found: dict[Node, str] = {}
-    inputs = list(inputs)
-    leaves = {n for n, _ in inputs}
-    for node, name in [*inputs, *named]:
+    leaves = set(inputs.values())
+    found = {node: _own(name, taken) for name, node in inputs.items()}
+    for node, name in named:
         fixed = not node.args or (not node.shape and node.op == "index" and node.args[0] in leaves)
-        if node in found or (node not in leaves and (node not in nodes or fixed)):
-            continue
-        found[node] = _own(name, taken)
+        if node in nodes and node not in found and not fixed:
+            found[node] = _own(name, taken)
     return found
 
 

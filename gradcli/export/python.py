@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
     """Return the lines of a function."""
     writer = ArrayWriter(language, function)
     written = writer.write()
-    texts = [language.result(writer, n, writer.done[n].text) for n in function.results.values()]
+    texts = [language.result(writer, n, writer.done[n]) for n in function.results.values()]
     if len(texts) > 1:
         taken = set(function.names.values())
         for k, (name, text) in enumerate(zip(function.results, texts, strict=True)):
@@ -37,12 +37,8 @@ def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
     body = [line for text in written for line in broken(f"    {text}")]
     returned = broken(f"    return {texts[0]}") if len(texts) == 1 else bracketed("    return ", texts)
     head = listed(f"def {function.name}(", list(function.arguments), "):")
-    before = _pattern(function)
-    for name, numbers in writer.tables.items():
-        own = text_of_numbers(name, numbers)
-        before = [*before[:-1], *own[1:]] if before[-1:] == ["# fmt: on"] == own[-1:] else [*before, *own]
-    before += ["", ""] if before else []
-    return [*before, *head, *_docstring(function), *body, *returned]
+    before = _before(function, writer.tables)
+    return [*before, *[""] * (2 * bool(before)), *head, *_docstring(function), *body, *returned]
 
 
 def _points(function: Function) -> str:
@@ -64,30 +60,34 @@ def _docstring(function: Function) -> list[str]:
     return [*lines, "", *(f"    {line}" for line in told), '    """']
 
 
-def _pattern(function: Function) -> list[str]:
-    """Return where the entries of a matrix stand that is given by them."""
-    if function.pattern is None:
-        return []
+def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return what stands before a function: where the entries are that it returns of a matrix, and its tables."""
     pattern, name = function.pattern, function.name
-    lines = [f"# Where the entries that {name} returns stand in the matrix."]
-    lines.append(f"{name}_shape = {pattern.shape}")
-    for what, numbers in (("rows", pattern.rows), ("columns", pattern.columns)):
-        own = text_of_numbers(f"{name}_{what}", numbers)
-        lines = [*lines[:-1], *own[1:]] if lines[-1] == "# fmt: on" == own[-1] else [*lines, *own]
-    return lines
+    if pattern is None:
+        return lists(tables)
+    told = [f"# Where the entries that {name} returns stand in the matrix.", f"{name}_shape = {pattern.shape}"]
+    return [*told, *lists({f"{name}_rows": pattern.rows, f"{name}_columns": pattern.columns, **tables})]
 
 
-def text_of_numbers(name: str, numbers: Sequence[int]) -> list[str]:
-    """Return a list of whole numbers under a name; a long one stands on as many lines as it takes.
+def lists(tables: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return lists of whole numbers under their names; a long one stands on as many lines as it takes.
 
-    >>> text_of_numbers("rows", [0, 1])
+    >>> lists({"rows": [0, 1]})
     ['rows = [0, 1]']
     """
-    one = f"{name} = {list(numbers)}"
-    if len(one) <= WIDTH:
-        return [one]
-    texts = [f"{k}," for k in numbers]
-    return ["# fmt: off", f"{name} = [", *(f"    {line}" for line in wrapped("", texts, WIDTH - 4)), "]", "# fmt: on"]
+    lines: list[str] = []
+    for name, numbers in tables.items():
+        one = f"{name} = {list(numbers)}"
+        if len(one) <= WIDTH:
+            lines.append(one)
+            continue
+        if lines[-1:] == ["# fmt: on"]:
+            lines.pop()
+        else:
+            lines.append("# fmt: off")
+        some = wrapped("", [f"{k}," for k in numbers], WIDTH - 4)
+        lines += [f"{name} = [", *(f"    {line}" for line in some), "]", "# fmt: on"]
+    return lines
 
 
 def assembled(
@@ -112,7 +112,7 @@ def self_test(program: Program, array: str, library: str) -> list[str]:
 
     `array` makes an array, with its further arguments behind it; the `library` has allclose.
     """
-    if any(f.test is None for f in program.functions):
+    if not program.tests:
         return []
     lines = [
         "", "",
@@ -131,9 +131,7 @@ def self_test(program: Program, array: str, library: str) -> list[str]:
         "",
         "    right = True",
     ]  # fmt: skip
-    for f in program.functions:
-        assert f.test is not None
-        arguments, expected = f.test
+    for f, arguments, expected in program.tests:
         given = [_made(array, arguments[name]) for name in f.arguments]
         results = [_made(array, expected[name]) for name in f.results]
         lines += listed(f"    found = {f.name}(", given, ")")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
-from gradcli.export import numpy
-from gradcli.export.arrays import Argument, ArrayLanguage, ArrayWriter, Rule, number_literal, refused
+from gradcli.export.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, refused
 from gradcli.export.lines import listed
-from gradcli.export.numpy import einsum, index_text, numbered, numbers_text, recurrence, scattered
+from gradcli.export.numpy import einsum, index_text, mask_of, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -21,14 +20,14 @@ def _along(op: str) -> Rule:
     return lambda w, node, args: f"torch.{op}({args[0]}, dim={node.settings[0]})"
 
 
-def _prod(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _prod(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     text = str(args[0])
     for axis in sorted(node.settings[0], reverse=True):
         text = f"torch.prod({text}, dim={axis})"
     return text
 
 
-def _index(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write an index; PyTorch has no steps backwards, and an axis is turned before."""
     (key,) = node.settings
     axes = [k for k in key if k is not None]
@@ -46,16 +45,16 @@ def _index(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
     return f"{x}[{index_text(plain, sizes)}]"
 
 
-def _scatter(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     shape, keys = node.settings
-    name = w.named(_zeros(shape), w.own_name(node)).text
+    name = w.named(_zeros(shape), w.own_name(node))
     if not any(isinstance(k, range) and k.step < 0 for key in keys for k in key):
         return scattered(w, node, args, name)
     shape_of = {part: own.shape for part, own in zip(args, node.args, strict=True)}
     for key, part in zip(keys, args, strict=True):
         places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
         sizes = tuple(len(k) if isinstance(k, range) else 1 for k in key)
-        at = w.named(f'torch.meshgrid({places}, indexing="ij")').text
+        at = w.named(f'torch.meshgrid({places}, indexing="ij")')
         w.line(f"{name}[{at}] += {part if sizes == shape_of[part] else f'torch.reshape({part}, {sizes})'}")
     return name
 
@@ -64,17 +63,17 @@ def _zeros(shape: Shape) -> str:
     return f"torch.zeros({shape}, dtype=torch.float64)"
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
     rank = len(places.shape)
     source = node.args[0].shape
     flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
-    zeros = w.named(_zeros(node.shape)).text
+    zeros = w.named(_zeros(node.shape))
     found = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
     return f"{zeros}.index_add({axis}, {_places(w, places)}, {found})"
 
 
-def _take(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places = node.settings
     taken = f"torch.index_select({args[0]}, {axis}, {_places(w, places)})"
     return taken if len(places.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
@@ -84,46 +83,37 @@ def _places(w: ArrayWriter, places: Places) -> str:
     return w.short(f"torch.tensor({w.places(places.numbers.reshape(-1))})")
 
 
-def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-    name = w.named(_zeros(node.shape), w.own_name(node)).text
-    places = w.named(f"torch.arange({min(node.shape[:2])})").text
+def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    name = w.named(_zeros(node.shape), w.own_name(node))
+    places = w.named(f"torch.arange({min(node.shape[:2])})")
     w.line(f"{name}[{places}, {places}] = {args[0]}")
     return name
 
 
-def _mask(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
-        (axis,) = node.settings
-        place = w.named(f"torch.{op}({args[0]}, dim={axis}, keepdim=True){'[1]' * (op == 'median')}").text
-        return f"{numbered('torch', node, axis)} == {place}"
-
-    return rule
-
-
 def _sorted(which: int) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         axis, descending = node.settings
         return f"torch.sort({args[0]}, dim={axis}, descending={descending}, stable=True)[{which}]"
 
     return rule
 
 
-def _gamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _gamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write the gamma function: its size, and its sign, which changes at every whole number below 0."""
-    x = args[0] if args[0].isidentifier() else w.named(args[0]).text
-    negative = w.named(f"({x} < 0.0) & (torch.floor({x}) % 2.0 == 1.0)").text
-    size = w.named(f"torch.exp(torch.lgamma({x}))").text
+    x = w.named(args[0])
+    negative = w.named(f"({x} < 0.0) & (torch.floor({x}) % 2.0 == 1.0)")
+    size = w.named(f"torch.exp(torch.lgamma({x}))")
     return f"torch.where({negative}, -{size}, {size})"
 
 
-def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     order = node.args[0].value
     if not isinstance(order, int):
         raise refused("polygamma", "torch")
     return f"torch.polygamma({order}, {args[1]})"
 
 
-def _axis(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
+def _axis(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write a function along one axis: PyTorch's median knows no more."""
     axes = node.settings[0]
     if len(axes) > 1:
@@ -135,7 +125,7 @@ def _axis(w: ArrayWriter, node: Node, args: Sequence[Argument]) -> str:
 
 RULES: dict[str, Rule | str] = {
     **dict.fromkeys(("add", "sub", "mul", "div", "pow"), "infix"),
-    **dict.fromkeys(numpy.CONDITIONS, "comparison"),
+    **dict.fromkeys(CONDITIONS, "comparison"),
     "neg": "-{}",
     "mod": "torch.remainder({}, {})",
     "floor_divide": "torch.floor_divide({}, {})",
@@ -164,9 +154,9 @@ RULES: dict[str, Rule | str] = {
     "prod_others": "refused",  # written out
     "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
-    "argmax_mask": _mask("argmax"),
-    "argmin_mask": _mask("argmin"),
-    "argmedian_mask": _mask("median"),
+    "argmax_mask": mask_of("torch", "torch.argmax({x}, dim={axis}, keepdim=True)"),
+    "argmin_mask": mask_of("torch", "torch.argmin({x}, dim={axis}, keepdim=True)"),
+    "argmedian_mask": mask_of("torch", "torch.median({x}, dim={axis}, keepdim=True)[1]"),
     "sort": _sorted(0),
     "argsort": _sorted(1),
     "take_along": lambda w, node, args: f"torch.take_along_dim({args[0]}, {args[1]}, dim={node.settings[0]})",
@@ -209,7 +199,7 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
     return _scalar(text) if node.op == "const" and not node.shape else text
 
 
-LANGUAGE = ArrayLanguage("torch", RULES, _array, numpy.CONDITIONS, _result, _scalar)
+LANGUAGE = ArrayLanguage("torch", RULES, _array, _result, _scalar)
 
 
 def source(program: Program) -> str:

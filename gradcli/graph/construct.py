@@ -83,21 +83,18 @@ def without(shape: Shape, axes: Axes) -> Shape:
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
-def reduce(op: str, x: Node, axes: Axes) -> Node:
-    """Return `sum`, `mean`, `prod`, `norm` or `logsumexp` over the axes."""
-    x = cast(x, summed(x.dtype)) if op in ("sum", "prod") else x
-    return Node(op, (x,), without(x.shape, axes), (axes,))
+def reduce(op: str, x: Node, axes: Axes, *settings: int | str) -> Node:
+    """Return a reduction over the axes: `sum`, `mean`, `prod`, `norm`, `logsumexp`, or one that has a setting.
 
-
-def extremum(op: str, x: Node, axes: Axes, ties: str) -> Node:
-    """Return `max`, `min` or `median` over the axes; of an even number of elements, the lower of the two in the middle.
-
-    At a tie the gradient goes to the `first`, or is shared, `even`ly as by PyTorch's max, or by `factors` as by amax:
-    these differ where the value is NaN, and where the gradient is infinite.
+    `var` and `std` are divided by n less that number, 1 in PyTorch.  At a tie, the gradient of `max`, `min` and
+    `median` (of an even number of elements, the lower of the two in the middle) goes to the `first`, or is shared,
+    `even`ly as by PyTorch's max, or by `factors` as by amax: these differ where the value is NaN, and where the
+    gradient is infinite.
     """
-    if not size_of(x.shape):
+    if op in ("max", "min", "median") and not x.size:
         raise InputError(f"`{op}` of an empty array has no value")
-    return Node(op, (x,), without(x.shape, axes), (axes, ties))
+    x = cast(x, summed(x.dtype)) if op in ("sum", "prod") else x
+    return Node(op, (x,), without(x.shape, axes), (axes, *settings))
 
 
 def prod_others(x: Node, axes: Axes) -> Node:
@@ -105,14 +102,9 @@ def prod_others(x: Node, axes: Axes) -> Node:
     return Node("prod_others", (x,), x.shape, (axes,))
 
 
-def spreadness(op: str, x: Node, axes: Axes, correction: int) -> Node:
-    """Return `var` or `std`, divided by n - correction (1 by default, as in PyTorch)."""
-    return Node(op, (x,), without(x.shape, axes), (axes, correction))
-
-
-def softmax(x: Node, axis: int) -> Node:
-    """Return exp(x) over its sum along the axis."""
-    return Node("softmax", (x,), x.shape, (axis,))
+def softmax(op: str, x: Node, axis: int) -> Node:
+    """Return `softmax`, exp(x) over its sum along the axis, or the logarithm of that, `log_softmax`."""
+    return Node(op, (x,), x.shape, (axis,))
 
 
 def cumulative(op: str, x: Node, axis: int) -> Node:
@@ -123,11 +115,6 @@ def cumulative(op: str, x: Node, axis: int) -> Node:
 def recurrence(a: Node, b: Node, axis: int) -> Node:
     """Return y with `y[0] = b[0]` and `y[k] = b[k] + a[k-1]*y[k-1]` along the axis; `a` has one element less there."""
     return Node("recurrence", (a, b), b.shape, (axis,))
-
-
-def log_softmax(x: Node, axis: int) -> Node:
-    """Return the logarithm of the softmax along the axis."""
-    return Node("log_softmax", (x,), x.shape, (axis,))
 
 
 def argument_mask(op: str, x: Node, axis: int) -> Node:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph
-from gradcli.graph.jvp import forward
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.jvp import jvp
+from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
 
 
@@ -36,8 +36,9 @@ def gradient(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
 
     Errors: `InputError` as for `scalar_output`.
 
-    >>> x = leaf((2,))
     >>> from gradcli.graph.construct import reduce
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
     >>> gradient(Graph.of({"x": x}, {"y": reduce("sum", x**2, (0,))})).outputs["x"].shape
     (2,)
     """
@@ -56,15 +57,13 @@ def hvp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
 
     Errors: `InputError` as for `scalar_output`.
 
+    >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> graph = hvp(Graph.of({"x": x}, {"y": x**3}))
     >>> list(graph.inputs), list(graph.outputs)
     (['x', 'x.u'], ['x.hvp'])
     """
-    chosen = list(graph.inputs if wrt is None else wrt)
-    found = gradient(graph, chosen)
-    seeds = {name: leaf(graph.inputs[name].shape) for name in chosen}
-    tangents, _ = forward(found.nodes, {graph.inputs[name]: u for name, u in seeds.items()})
-    inputs = dict(graph.inputs) | {f"{name}.u": u for name, u in seeds.items()}
-    outputs = {f"{name}.hvp": tangents.get(g) or const(0, g.shape) for name, g in found.outputs.items()}
-    return Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
+    found = gradient(graph, wrt)
+    pushed = jvp(found, found.outputs)
+    outputs = {f"{name}.hvp": pushed.outputs[f"{name}.jvp"] for name in found.outputs}
+    return Graph.of(pushed.inputs, outputs, graph.nodes, graph.names, graph.spans)

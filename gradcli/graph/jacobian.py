@@ -41,23 +41,20 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Part:
-    """What one line has in one block dy/dx: its element, and the elements from `start` to `stop` of an adjoint.
+    """What one line has in one block dy/dx: its element, and the elements in a range of an adjoint.
 
     A column has those of a tangent in its place.
     """
 
+    is_row: bool
     element: int
-    start: int
-    stop: int
+    crossed: range
     adjoint: Node
 
-
-@dataclass(frozen=True)
-class _Blocks:
-    """The blocks dy/dx with any dependence, by their nodes, each from its rows (`along` 0) or its columns (1)."""
-
-    parts: Mapping[tuple[Node, Node], Sequence[_Part]]
-    along: int
+    @property
+    def key(self) -> Index:
+        """Where in the block it stands."""
+        return (self.element, self.crossed) if self.is_row else (self.crossed, self.element)
 
 
 def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
@@ -73,13 +70,13 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     {'dy/dx': (2, 2), 'dy/dw': (2,), 'dz/dw': ()}
     """
     leaves = _leaves(graph, wrt)
-    blocks = _blocks(graph, leaves)
-    beside = _beside(blocks, leaves.values())
+    blocks = _blocks(graph, list(leaves.values()))
     below = {x: name for name, x in leaves.items()}
-    outputs = {}
-    for above, y in graph.outputs.items():
-        for x in beside.get(y, ()):
-            outputs[f"d{above}/d{below[x]}"] = _block(y, x, blocks.parts[y, x], blocks.along)
+    outputs = {
+        f"d{above}/d{below[x]}": _block(y, x, parts)
+        for above, y in graph.outputs.items()
+        for x, parts in blocks.get(y, {}).items()
+    }
     return Graph.of(graph.inputs, outputs, names=graph.names, spans=graph.spans)
 
 
@@ -95,41 +92,30 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
     [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
-    leaves = _leaves(graph, wrt)
+    leaves = list(_leaves(graph, wrt).values())
     blocks = _blocks(graph, leaves)
-    single = sum(p.stop - p.start for parts in blocks.parts.values() for p in parts)
+    single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
     if single > MAX_SINGLE:
         raise InputError(
             f"{single:,} entries of the Jacobian are not zero",
             hint=f"at most {MAX_SINGLE:,} fit: choose with --outputs",
         )
-    beside = _beside(blocks, leaves.values())
-    below = dict(zip(leaves.values(), accumulate((x.size for x in leaves.values()), initial=0), strict=False))
+    below = _starts(leaves)
     above = accumulate((y.size for y in graph.outputs.values()), initial=0)
     found = {}
     for first, y in zip(above, graph.outputs.values(), strict=False):
-        for x in beside.get(y, ()):
-            for place, node in _single(blocks.parts[y, x], blocks.along):
-                found[first + place[0], below[x] + place[1]] = node
+        for x, parts in blocks.get(y, {}).items():
+            for p in sorted(parts, key=lambda p: p.element):
+                flat = reshape(p.adjoint, (p.adjoint.size,))
+                for k in p.crossed:
+                    i, j = (p.element, k) if p.is_row else (k, p.element)
+                    found[first + i, below[x] + j] = index(flat, (k,)) if p.adjoint.shape else p.adjoint
     return found
 
 
-def _beside(blocks: _Blocks, leaves: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Return the leaves that each output depends on, in their order."""
-    order = {x: k for k, x in enumerate(leaves)}
-    found: dict[Node, list[Node]] = {}
-    for y, x in sorted(blocks.parts, key=lambda block: order[block[1]]):
-        found.setdefault(y, []).append(x)
-    return found
-
-
-def _single(parts: Sequence[_Part], along: int) -> Iterator[tuple[tuple[int, int], Node]]:
-    """Yield the entries of a block with their places in it."""
-    for p in sorted(parts, key=lambda p: p.element):
-        flat = reshape(p.adjoint, (p.adjoint.size,))
-        for k in range(p.start, p.stop):
-            entry = index(flat, (k,)) if p.adjoint.shape else p.adjoint
-            yield (p.element, k) if along == 0 else (k, p.element), entry
+def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
+    """Return for each node how many elements those before it have."""
+    return dict(zip(nodes, accumulate((n.size for n in nodes), initial=0), strict=False))
 
 
 def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:
@@ -180,22 +166,30 @@ def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
     return _Lines(leaves, outputs, across, rows, columns, tallest > widest)
 
 
-def _blocks(graph: Graph, chosen: Mapping[str, Node]) -> _Blocks:
-    """Return the blocks of the Jacobian, by sweeps over as few rows or columns as their colours allow."""
-    found = _lines(graph, list(chosen.values()))
-    if not found.forward:
-        active = active_nodes(graph, found.leaves)
-        crossing = dict(zip(found.leaves, found.across, strict=True))
-        return _Blocks(_parts(found.rows, crossing, lambda seeds: reverse(graph, seeds, active)[1]), 0)
-    slopes: Slopes = {}
-    sizes = {y: y.size for y in found.outputs}
-    parts = _parts(found.columns, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
-    return _Blocks({(y, x): part for (x, y), part in parts.items()}, 1)
+def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[_Part]]]:
+    """Return the blocks dy/dx with any dependence, by y and by x in the order of the leaves.
+
+    They come from sweeps over as few rows or columns as their colours allow.
+    """
+    found = _lines(graph, leaves)
+    if found.forward:
+        slopes: Slopes = {}
+        sizes = {y: y.size for y in found.outputs}
+        parts = _parts(found, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
+    else:
+        active = active_nodes(graph, leaves)
+        crossing = dict(zip(leaves, found.across, strict=True))
+        parts = _parts(found, crossing, lambda seeds: reverse(graph, seeds, active)[1])
+    order = {x: k for k, x in enumerate(leaves)}
+    blocks: dict[Node, dict[Node, list[_Part]]] = {}
+    for y, x in sorted(parts, key=lambda block: order[block[1]]):
+        blocks.setdefault(y, {})[x] = parts[y, x]
+    return blocks
 
 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
     """Return the columns, with the rows that cross each."""
-    starts = dict(zip(outputs, accumulate((y.size for y in outputs), initial=0), strict=False))
+    starts = _starts(outputs)
     crossed: dict[int, int] = {}
     for row in rows:
         number = 1 << (starts[row.node] + row.element)
@@ -238,19 +232,19 @@ def _colours(lines: Iterable[_Line]) -> list[list[_Line]]:
 
 
 def _parts(
-    lines: Sequence[_Line],
+    found: _Lines,
     crossing: Mapping[Node, int],
     swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]],
 ) -> dict[tuple[Node, Node], list[_Part]]:
-    """Return what each node of the lines has in common with each other node.
+    """Return what each block dy/dx has of the lines that are swept.
 
     `crossing` has the number of bits that each other node has in the lines; `swept` gives the adjoints or tangents of
     all nodes for those of the lines.
     """
     others = list(crossing)
     starts = list(accumulate(crossing.values(), initial=0))
-    found: dict[tuple[Node, Node], list[_Part]] = {}
-    for colour in _colours(lines):
+    parts: dict[tuple[Node, Node], list[_Part]] = {}
+    for colour in _colours(found.columns if found.forward else found.rows):
         results = swept(_seeds(colour))
         for line in colour:
             for start, stop in _runs(line.crossed):
@@ -261,9 +255,11 @@ def _parts(
                     result = results.get(other)
                     if result is not None and not is_const(result, 0):
                         end = high if crossing[other] == other.size else other.size  # one bit may stand for all of it
-                        found.setdefault((line.node, other), []).append(_Part(line.element, low, end, result))
+                        block = (other, line.node) if found.forward else (line.node, other)
+                        part = _Part(not found.forward, line.element, range(low, end), result)
+                        parts.setdefault(block, []).append(part)
                     k += 1
-    return found
+    return parts
 
 
 def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:
@@ -284,19 +280,15 @@ def _key(node: Node, element: int) -> Index:
     return tuple(int(i) for i in np.unravel_index(element, node.shape))
 
 
-def _block(y: Node, x: Node, parts: Sequence[_Part], along: int) -> Node:
-    """Return dy/dx from its rows (`along` 0) or columns (1)."""
-    shape = (*y.shape, *x.shape)
-    sizes = (y.size, x.size)
-    size = sizes[1 - along]
+def _block(y: Node, x: Node, parts: Sequence[_Part]) -> Node:
+    """Return dy/dx from its rows or columns."""
+    shape, sizes = (*y.shape, *x.shape), (y.size, x.size)
+    lines, size = sizes if parts[0].is_row else sizes[::-1]
     first = parts[0].adjoint
-    if len(parts) == sizes[along] == 1 and (parts[0].start, parts[0].stop) == (0, size):
+    if len(parts) == lines == 1 and parts[0].crossed == range(size):
         return reshape(first, shape)
-    alone = all(p.stop - p.start == 1 and p.start == p.element and p.adjoint is first for p in parts)
-    if alone and len(parts) == sizes[0] == sizes[1]:
+    alone = all(p.crossed == range(p.element, p.element + 1) and p.adjoint is first for p in parts)
+    if alone and len(parts) == lines == size:
         return reshape(from_diagonal(reshape(first, (size,)), sizes), shape)
-    pieces: list[tuple[Index, Node]] = []
-    for p in parts:
-        key = (p.element, range(p.start, p.stop)) if along == 0 else (range(p.start, p.stop), p.element)
-        pieces.append((key, index(reshape(p.adjoint, (size,)), (range(p.start, p.stop),))))
+    pieces = [(p.key, index(reshape(p.adjoint, (size,)), (p.crossed,))) for p in parts]
     return reshape(scatter(sizes, pieces), shape)

@@ -137,7 +137,7 @@ def _written(x: Node, element: Callable[[int, int], Node], n: int) -> Node:
     return stack([stack([element(i, j) for j in range(n)], axis) for i in range(n)], axis)
 
 
-def triangle(op: str, x: Node, diagonal: int) -> Node:
+def triangle(op: str, x: Node, diagonal: int = 0) -> Node:
     """Return `triu` or `tril`: the elements from that diagonal up, or down to it, and zeros elsewhere."""
     if len(x.shape) < 2:
         raise InputError(f"`{op}` takes a matrix, or a stack of them, not an array of shape {x.shape}")
@@ -147,7 +147,7 @@ def triangle(op: str, x: Node, diagonal: int) -> Node:
     return Node(op, (x,), x.shape, (max(-rows, min(diagonal, columns)),))
 
 
-def cross(a: Node, b: Node, axis: int) -> Node:
+def cross(a: Node, b: Node, axis: int = -1) -> Node:
     """Return the vector product of vectors of 3 along an axis; the other axes broadcast.
 
     Errors: `InputError` for other vectors.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,21 @@ Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.
 Constant = Exact | float | str
 
+Operator = Callable[["Node", "Node | Exact"], "Node"]
+
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
+
+
+def _operator(op: str) -> tuple[Operator, Operator]:
+    """Return the methods for an operator between nodes and numbers: with the node on its left, and on its right."""
+    return (
+        lambda self, other: simplified(op, self, lift(other)),
+        lambda self, other: simplified(op, lift(other), self),
+    )
+
+
+def _comparison(op: str) -> Operator:
+    return lambda self, other: compare(op, self, lift(other))
 
 
 @dataclass(slots=True, eq=False, repr=False, init=False)
@@ -89,54 +103,17 @@ class Node:
         """The number of elements."""
         return size_of(self.shape)
 
-    def __add__(self, other: Node | Exact) -> Node:
-        return simplified("add", self, lift(other))
-
-    def __radd__(self, other: Exact) -> Node:
-        return simplified("add", lift(other), self)
-
-    def __sub__(self, other: Node | Exact) -> Node:
-        return simplified("sub", self, lift(other))
-
-    def __rsub__(self, other: Exact) -> Node:
-        return simplified("sub", lift(other), self)
-
-    def __mul__(self, other: Node | Exact) -> Node:
-        return simplified("mul", self, lift(other))
-
-    def __rmul__(self, other: Exact) -> Node:
-        return simplified("mul", lift(other), self)
-
-    def __truediv__(self, other: Node | Exact) -> Node:
-        return simplified("div", self, lift(other))
-
-    def __rtruediv__(self, other: Exact) -> Node:
-        return simplified("div", lift(other), self)
-
-    def __pow__(self, other: Node | Exact) -> Node:
-        return simplified("pow", self, lift(other))
+    # `==` stays identity, so that nodes can be the keys of a dictionary.
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("sub")
+    __mul__, __rmul__ = _operator("mul")
+    __truediv__, __rtruediv__ = _operator("div")
+    __pow__ = _operator("pow")[0]
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("lt", "le", "gt", "ge"))
+    __and__, __or__ = map(_comparison, ("and", "or"))
 
     def __neg__(self) -> Node:
         return simplified("neg", self)
-
-    # `==` stays identity, so that nodes can be the keys of a dictionary.
-    def __lt__(self, other: Node | Exact) -> Node:
-        return compare("lt", self, lift(other))
-
-    def __le__(self, other: Node | Exact) -> Node:
-        return compare("le", self, lift(other))
-
-    def __gt__(self, other: Node | Exact) -> Node:
-        return compare("gt", self, lift(other))
-
-    def __ge__(self, other: Node | Exact) -> Node:
-        return compare("ge", self, lift(other))
-
-    def __and__(self, other: Node) -> Node:
-        return compare("and", self, other)
-
-    def __or__(self, other: Node) -> Node:
-        return compare("or", self, other)
 
 
 def leaf(shape: Shape = (), dtype: DType = "float64") -> Node:

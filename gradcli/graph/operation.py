@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
+
 from gradcli.graph.array import Array
 from gradcli.graph.node import Exact, Node
 
@@ -82,6 +84,11 @@ class Operation:
     def passes_on(self) -> bool:
         """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
         return bool(self.slopes) or self.pullback is not None
+
+    def moved(self, settings: Sequence[object], *arrays: Array, **join: np.ufunc) -> Array:
+        """Return arrays, which have no axis of points, after an operation that moves their elements."""
+        assert self.move is not None
+        return self.move(*settings, *(a[..., None] for a in arrays), **join)[..., 0]
 
 
 def function(

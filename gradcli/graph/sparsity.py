@@ -84,7 +84,7 @@ def _passed_on(node: Node, args: list[Array]) -> Array:
     if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
         return _through(simpler, dict(zip(node.args, args, strict=True)))
     if row.move is not None and row.kind != "scatter":
-        return row.move(*node.settings, *(a[..., None] for a in args))[..., 0]
+        return row.moved(node.settings, *args)
     return _RULES[row.kind](node, args)
 
 
@@ -143,12 +143,6 @@ def _contraction(node: Node, args: list[Array]) -> Array:
     return np.asarray(reduce(np.bitwise_or, found), dtype=object)
 
 
-def _scatter(node: Node, args: list[Array]) -> Array:
-    move = OPERATIONS[node.op].move
-    assert move is not None
-    return move(*node.settings, *(a[..., None] for a in args), join=np.bitwise_or)[..., 0]
-
-
 def _whole(node: Node, args: list[Array]) -> Array:
     """Return the union of all sets for each element."""
     return np.full(node.shape, reduce(or_, (s for a in args for s in a.flat), 0), dtype=object)
@@ -160,6 +154,6 @@ _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
     "along": _along,
     "matrix": _matrix,
     "contraction": _contraction,
-    "scatter": _scatter,
+    "scatter": lambda node, args: OPERATIONS[node.op].moved(node.settings, *args, join=np.bitwise_or),
     "whole": _whole,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.construct import concatenate, extremum, reduce, reshape, scatter
+from gradcli.graph.construct import concatenate, reduce, reshape, scatter
 from gradcli.graph.einsum import einsum
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
@@ -96,7 +96,7 @@ def largest(x: Node, windows: Sequence[Window]) -> Node:
         positions.append(np.where(inside, own, first))
     taken = _taken(x, positions)
     flat = reshape(taken, (*taken.shape[: -len(windows)], size_of(taken.shape[-len(windows) :])))
-    return extremum("max", flat, (len(flat.shape) - 1,), "first")
+    return reduce("max", flat, (len(flat.shape) - 1,), "first")
 
 
 def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: int | None) -> Node:

@@ -116,11 +116,6 @@ class Generator:
             found[i], found[j] = found[j], found[i]
         return np.array(found, np.int64)
 
-    def seeds(self) -> tuple[int, int]:
-        """Return two seeds, as a `DataLoader` takes them: one for its workers, one for its order."""
-        first, second = (self.long_words(2) % np.uint64(2**63)).tolist()
-        return first, second
-
 
 Generator.__module__ = "torch._C"
 DEFAULT = Generator()

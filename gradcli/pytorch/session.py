@@ -39,6 +39,7 @@ _OTHERS = {
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
     **dict.fromkeys((f"optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
     "random": "operations.random",
+    **dict.fromkeys((f"utils.data.{n}" for n in ("dataloader", "dataset", "sampler")), "utils.data"),
 }
 # Where gradcli has what a script imports.
 MODULES = {f"torch.{name}": name for name in _MODULES} | {f"torch.{name}": home for name, home in _OTHERS.items()}

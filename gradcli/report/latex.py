@@ -18,7 +18,7 @@ _TITLES = {"v": "v", "vᵀJ": r"v^{\top} J"}  # of columns, that are no words
 
 def render(page: Page, digits: int | None) -> str:
     """Return a page as LaTeX; `digits` significant ones of each number."""
-    writer = LatexWriter(page, digits)
+    writer = LatexWriter(page.style, digits)
     return "\n".join("\n".join(_section(section, writer)) for section in page.sections) + "\n"
 
 

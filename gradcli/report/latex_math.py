@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array
+from gradcli.explain.results import Array, Style
 from gradcli.explain.sections import (
     Added,
     Computed,
@@ -17,7 +17,6 @@ from gradcli.explain.sections import (
     Listed,
     Math,
     Name,
-    Page,
     Partial,
     Words,
 )
@@ -84,9 +83,9 @@ class LatexWriter(TextWriter):
 
     dot, times, brackets, power, fraction = r" \cdot ", " ", r"\left({}\right)", "{}^{{{}}}", r"\frac{{{}}}{{{}}}"
 
-    def __init__(self, page: Page, digits: int | None) -> None:
-        super().__init__(page, digits)
-        self.names = LatexNames(page.taken)
+    def __init__(self, style: Style, digits: int | None) -> None:
+        super().__init__(style, digits)
+        self.names = LatexNames(style.taken)
 
     def write(self, math: Math) -> str:
         """Return mathematics as LaTeX."""
@@ -144,7 +143,7 @@ class LatexWriter(TextWriter):
             return _SPECIAL.get(text) or latex_number(text)
         from gradcli.notation.latex_formulas import latex
 
-        return "0" if value == 0 else latex(value, self.page.decimals, self.names)
+        return "0" if value == 0 else latex(value, self.style.decimals, self.names)
 
     def array(self, array: Array) -> str:
         """Return a number, or an array as a matrix; one of more than two dimensions as a matrix of matrices."""

@@ -31,9 +31,12 @@ def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[lis
     """Return the lines of each equation, given by its sides, with the note behind it.
 
     Signs of equality stand below each other where there is room; long equations are broken at them, or at operators.
+
+    >>> equations([["a", "[1, 2, 3]"], ["b", "w", "[1, 1]"]], ["", ""], 60)
+    [['a = [1, 2, 3]'], ['b = w   = [1, 1]']]
     """
     signed = [[row[0], *(_SIGN + side for side in row[1:])] for row in rows]
-    sizes = widths(signed)
+    sizes = [*widths([row[:-1] for row in signed]), 0]  # nothing stands behind what is last
     gaps = [" ", GAP if len(rows) > 1 else " "]
     aligned = ["".join(_cell(row, k, sizes[k], gaps[min(k, 1)]) for k in range(len(row))) for row in signed]
     if all(cells(line) + len(GAP) + cells(note) <= width for line, note in zip(aligned, notes, strict=True)):

@@ -24,7 +24,7 @@ _TITLES = {
 
 def render(page: Page, digits: int | None) -> str:
     """Return a page as Markdown; `digits` significant ones of each number."""
-    writers = TextWriter(page, digits), LatexWriter(page, digits)
+    writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
     before = ""
     for section in page.sections:

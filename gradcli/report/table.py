@@ -28,7 +28,7 @@ class _Terminal:
 
     def __init__(self, page: Page, digits: int | None) -> None:
         self.sections = page.sections
-        self.writer = TextWriter(page, digits)
+        self.writer = TextWriter(page.style, digits)
         self.width = page_width()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self.styled = sys.stdout is not None and sys.stdout.isatty() and not plain
@@ -66,21 +66,27 @@ class _Terminal:
     def text(self, parts: Sequence[Math], room: int) -> list[str]:
         """Return words in lines; the mathematics between them is broken only where a line is too short for it.
 
-        An equation at the end that does not fit behind the words stands below them.
+        An equation at the end, the only one, that does not fit behind the words stands below them.
         """
-        text = "".join(p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+        text = self.tied(parts)
         *words, last = parts
-        if cells(text) <= room or not words or not isinstance(last, Equal):
+        several = any(isinstance(p, Equal) for p in words)
+        if cells(text) <= room or not words or several or not isinstance(last, Equal):
             return wrapped(text, room)
         (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
+    def tied(self, parts: Sequence[Math]) -> str:
+        return "".join(p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
-        notes = ["".join(map(self.writer.write, line.note)) for line in block.lines]
+        notes = [self.tied(line.note) for line in block.lines]
         found = equations(rows, notes, room)
         return [
-            self.strong(text, line.strong) for line, texts in zip(block.lines, found, strict=True) for text in texts
+            self.strong(text.replace(TIED, " "), line.strong)
+            for line, texts in zip(block.lines, found, strict=True)
+            for text in texts
         ]
 
     def grid(self, header: Sequence[str], rows: list[list[str]], room: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array
+from gradcli.explain.results import Array, Style
 from gradcli.explain.sections import (
     Added,
     Computed,
@@ -19,7 +19,6 @@ from gradcli.explain.sections import (
     Listed,
     Math,
     Name,
-    Page,
     Partial,
     Polynomial,
     Product,
@@ -39,12 +38,12 @@ _ATOM = re.compile(
 
 
 class TextWriter:
-    """Writes mathematics for a page; `digits` significant ones of each number, all of them where it is None."""
+    """Writes mathematics in a style; `digits` significant ones of each number, all of them where it is None."""
 
     dot, times, brackets, power, fraction = "·", "*", "({})", "{}**{}", "{}/{}"
 
-    def __init__(self, page: Page, digits: int | None) -> None:
-        self.page = page
+    def __init__(self, style: Style, digits: int | None) -> None:
+        self.style = style
         self.digits = digits
 
     def write(self, math: Math) -> str:
@@ -126,7 +125,7 @@ class TextWriter:
             return self.number(float(value))
         from gradcli.notation.formulas import code
 
-        return code(value, self.page.decimals, self.page.taken)
+        return code(value, *self.style)
 
     def array(self, array: Array) -> str:
         """Return a number, an array as nested lists, or the beginning of a large one with its shape."""

@@ -19,7 +19,7 @@ from gradcli.explain.check_page import check_page
 from gradcli.explain.claim import Case, derivative
 from gradcli.explain.claim import numbers as values
 from gradcli.explain.proof import entry_name
-from gradcli.explain.shared import style
+from gradcli.explain.results import PLAIN
 from gradcli.graph.construct import broadcast, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
@@ -73,7 +73,7 @@ class Calls:
             warnings.simplefilter("ignore")
             found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
         empty = Graph.of({}, {})
-        result = CheckResult(empty, (), None, *style(empty), tuple(found))
+        result = CheckResult(empty, (), PLAIN, tuple(found))
         if not found:
             self.note("note: the script calls no autograd.Function, so that there is nothing to check")
         elif self.style == "json":

@@ -11,21 +11,15 @@ from gradcli.errors import InputError
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.vocabulary.register import Builder, add, named
+from gradcli.vocabulary.register import add, each, named
 
 
-def _unary(op: str) -> Builder:
-    def build(x: Node) -> Node:
-        return call(op, x)
-
-    return build
+def _unary(op: str, x: Node) -> Node:
+    return call(op, x)
 
 
-def _binary(op: str) -> Builder:
-    def build(x: Node, y: Node) -> Node:
-        return call(op, x, y)
-
-    return build
+def _binary(op: str, x: Node, y: Node) -> Node:
+    return call(op, x, y)
 
 
 _ALIASES = {
@@ -57,7 +51,7 @@ _APART |= {"maximum", "minimum", "identity", "corner"}
 
 for _op, _row in OPERATIONS.items():
     if _op not in _APART and _row.kind in ("elementwise", "step"):
-        add((_unary if _row.arity == 1 else _binary)(_op), _op, *_ALIASES.get(_op, ()))
+        add(partial(_unary if _row.arity == 1 else _binary, _op), _op, *_ALIASES.get(_op, ()))
 
 
 @named("square")
@@ -105,16 +99,11 @@ def _leaky_relu(x: Node, negative_slope: Node = _SLOPE) -> Node:
     return call("leaky_relu", x, negative_slope)
 
 
-@named("elu")
-def _elu(x: Node, alpha: Node = _ONE) -> Node:
-    return call("elu", x, alpha)
-
-
-@named("celu")
-def _celu(x: Node, alpha: Node = _ONE) -> Node:
-    if is_const(alpha, 0):
+@each("elu", "celu")
+def _elu(op: str, x: Node, alpha: Node = _ONE) -> Node:
+    if op == "celu" and is_const(alpha, 0):
         raise InputError("the `alpha` of `celu` is a divisor, and 0 is none")
-    return call("celu", x, alpha)
+    return call(op, x, alpha)
 
 
 @named("hardtanh")
@@ -152,9 +141,7 @@ def _piecewise(*pairs: Sequence[Node]) -> Node:
         if len(pair) != 2:
             raise InputError("`Piecewise` takes pairs", hint="for example `Piecewise((x, x > 0), (0, True))`")
         value, condition = pair
-        result = (
-            value if condition.op == "const" and condition.value is True else call("where", condition, value, result)
-        )
+        result = value if condition.value is True else call("where", condition, value, result)
     return result
 
 
@@ -165,11 +152,5 @@ def folded(op: str, *x: Node) -> Node:
     return reduce(partial(call, op), x)
 
 
-@named("maximum", "Max")
-def _maximum(*x: Node) -> Node:
-    return folded("maximum", *x)
-
-
-@named("minimum", "Min")
-def _minimum(*x: Node) -> Node:
-    return folded("minimum", *x)
+add(partial(folded, "maximum"), "maximum", "Max")
+add(partial(folded, "minimum"), "minimum", "Min")

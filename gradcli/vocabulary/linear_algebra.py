@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gradcli.graph import construct, matrices
 from gradcli.graph.einsum import einsum
 from gradcli.graph.node import Node
@@ -14,6 +16,9 @@ add(matrices.det, "det")
 add(matrices.inv, "inv", "inverse")
 add(matrices.solve, "solve")
 add(matrices.kron, "kron")
+add(matrices.cross, "cross")
+add(partial(matrices.triangle, "triu"), "triu")
+add(partial(matrices.triangle, "tril"), "tril")
 add(einsum, "einsum", methods=())
 
 
@@ -23,18 +28,3 @@ def _diag(x: Node) -> Node:
         return construct.from_diagonal(x, x.shape * 2)
     construct.check_matrix("diag", x)
     return construct.diagonal(x)
-
-
-@named("cross")
-def _cross(a: Node, b: Node, axis: int = -1) -> Node:
-    return matrices.cross(a, b, axis)
-
-
-@named("triu")
-def _triu(x: Node, diagonal: int = 0) -> Node:
-    return matrices.triangle("triu", x, diagonal)
-
-
-@named("tril")
-def _tril(x: Node, diagonal: int = 0) -> Node:
-    return matrices.triangle("tril", x, diagonal)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import axes_of, call, corner, equal, index, log_softmax, reduce, reshape, where, without
+from gradcli.graph.construct import axes_of, call, corner, equal, index, reduce, reshape, softmax, where, without
 from gradcli.graph.node import Exact, Node, compare, const, is_const
 from gradcli.vocabulary.register import named
 
@@ -97,7 +97,7 @@ def _cross_entropy(
     label_smoothing: Node = _ZERO,
 ) -> Node:
     axis = _class_axis(input)
-    scores = log_softmax(input, axis)
+    scores = softmax("log_softmax", input, axis)
     if isinstance(label_smoothing.value, Exact) and not 0 <= label_smoothing.value <= 1:
         raise InputError("`label_smoothing` is a number from 0 to 1")
     if target.shape != input.shape:

@@ -20,15 +20,11 @@ def _transpose(x: Node, *axes: Axis) -> Node:
         return construct.transpose(x, tuple(reversed(range(rank))))
     if len(axes) == 1:
         return _permute(x, *axes)
-    first, second = (one_axis(a, rank) for a in _pair(axes))  # PyTorch: x.transpose(0, 1) exchanges two axes
-    exchanged = {first: second, second: first}
-    return construct.transpose(x, tuple(exchanged.get(i, i) for i in range(rank)))
-
-
-def _pair(axes: Sequence[Axis]) -> tuple[int, int]:
     if len(axes) != 2:
         raise InputError("`transpose` exchanges two axes", hint="`permute(x, 2, 0, 1)` puts all in a new order")
-    return _sizes(axes)[0], _sizes(axes)[1]
+    first, second = (one_axis(a, rank) for a in _sizes(axes))  # PyTorch: x.transpose(0, 1) exchanges two axes
+    exchanged = {first: second, second: first}
+    return construct.transpose(x, tuple(exchanged.get(i, i) for i in range(rank)))
 
 
 @named("permute")
@@ -47,7 +43,7 @@ def _reshape(x: Node, *shape: Axis) -> Node:
 
 @named("flatten", "ravel")
 def _flatten(x: Node) -> Node:
-    return construct.reshape(x, (-1,))
+    return reshape(x, (x.size,))
 
 
 @named("concatenate", "cat", "concat", methods=())
@@ -118,14 +114,17 @@ def _tile(x: Node, *times: Axis) -> Node:
     return reshape(broadcast(apart, pairs), [k * n for k, n in zip(counts, sizes, strict=True)])
 
 
+def _along(x: Node, axis: int | None) -> tuple[Node, int]:
+    """Return an array and its axis; without one, they are those of all elements in a row."""
+    return (_flatten(x), 0) if axis is None else (x, one_axis(axis, len(x.shape)))
+
+
 @named("repeat_interleave")
 def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
     if type(repeats) is not int:
         raise InputError("all elements are repeated equally often", hint="for example `repeat_interleave(x, 2)`")
     (count,) = _times("repeat_interleave", (repeats,))
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    axis = one_axis(axis, len(x.shape))
+    x, axis = _along(x, axis)
     before, n, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     apart = broadcast(reshape(x, (*before, n, 1, *behind)), (*before, n, count, *behind))
     return reshape(apart, (*before, n * count, *behind))
@@ -141,7 +140,7 @@ def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
     example = "`roll(x, 1, 0)` or `roll(x, (1, 2), (0, 1))`"
     steps = whole_numbers(shifts, example)
     if axis is None and len(steps) == 1:
-        return reshape(_rolled(reshape(x, (x.size,)), steps[0], 0), x.shape)
+        return reshape(_rolled(_flatten(x), steps[0], 0), x.shape)
     axes = [one_axis(a, len(x.shape)) for a in whole_numbers(axis, example)] if axis is not None else []
     if len(axes) != len(steps):
         raise InputError("`roll` takes a shift for each axis", hint=f"for example {example}")
@@ -160,16 +159,13 @@ def _rolled(x: Node, step: int, axis: int) -> Node:
 
 @named("take")
 def _take(x: Node, index: Axis, axis: int | None = None) -> Node:
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    axis = one_axis(axis, len(x.shape))
+    x, axis = _along(x, axis)
     return take(x, axis, places_of(index, x.shape[axis]))
 
 
 @named("index_select")
 def _index_select(x: Node, axis: int, index: Axis) -> Node:
-    axis = one_axis(axis, len(x.shape))
-    return take(x, axis, places_of(index, x.shape[axis]))
+    return _take(x, index, one_axis(axis, len(x.shape)))
 
 
 @named("gather")

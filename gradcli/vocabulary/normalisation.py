@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import Axes, call, reduce, reshape, spreadness
+from gradcli.graph.construct import Axes, call, reduce, reshape
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import size_of
 from gradcli.vocabulary.register import kept, named, whole_numbers
@@ -20,7 +20,7 @@ def _normalised(x: Node, mean: Node, variance: Node, eps: Node) -> Node:
 
 def _over(x: Node, axes: Axes, eps: Node) -> Node:
     """Return the array less its mean over the axes, divided by the root of its variance there."""
-    mean, variance = reduce("mean", x, axes), spreadness("var", x, axes, 0)
+    mean, variance = reduce("mean", x, axes), reduce("var", x, axes, 0)
     return _normalised(x, kept(mean, x, axes, True), kept(variance, x, axes, True), eps)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
@@ -46,6 +47,17 @@ def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builde
 
     def register(build: Builder) -> Builder:
         add(build, *names, methods=methods)
+        return build
+
+    return register
+
+
+def each(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builder], Builder]:
+    """Register the function that is defined below under each of the names, which is its first argument."""
+
+    def register(build: Builder) -> Builder:
+        for name in names:
+            add(partial(build, name), name, methods=methods)
         return build
 
     return register

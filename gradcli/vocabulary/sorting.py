@@ -6,18 +6,12 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, index, one_axis, ordered, reshape
 from gradcli.graph.node import Node
-from gradcli.vocabulary.register import Builder, add, flag, kept, named
+from gradcli.vocabulary.register import each, flag, kept, named
 
 
-def _ordered(op: str) -> Builder:
-    def build(x: Node, axis: int = -1, descending: bool = False) -> Node:
-        return ordered(op, x, one_axis(axis, len(x.shape)), flag("descending", descending))
-
-    return build
-
-
-add(_ordered("sort"), "sort")
-add(_ordered("argsort"), "argsort")
+@each("sort", "argsort")
+def _ordered(op: str, x: Node, axis: int = -1, descending: bool = False) -> Node:
+    return ordered(op, x, one_axis(axis, len(x.shape)), flag("descending", descending))
 
 
 @named("topk")
@@ -33,19 +27,13 @@ def _topk(x: Node, k: int, axis: int = -1, largest: bool = True) -> Node:
 def _median(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     # PyTorch: median() shares a tie evenly, median(dim) gives the whole gradient to one index.
     axes = axes_of(axis, len(x.shape)) if axis is None else (one_axis(axis, len(x.shape)),)
-    return kept(construct.extremum("median", x, axes, "even" if axis is None else "first"), x, axes, keepdims)
+    return kept(construct.reduce("median", x, axes, "even" if axis is None else "first"), x, axes, keepdims)
 
 
-def _argument(op: str) -> Builder:
-    def build(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-        if axis is None:
-            found = construct.argument(op, reshape(x, (x.size,)), 0)
-            return kept(found, x, axes_of(None, len(x.shape)), keepdims)
-        axis = one_axis(axis, len(x.shape))
-        return kept(construct.argument(op, x, axis), x, (axis,), keepdims)
-
-    return build
-
-
-add(_argument("argmax"), "argmax")
-add(_argument("argmin"), "argmin")
+@each("argmax", "argmin")
+def _argument(op: str, x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
+    if axis is None:
+        found = construct.argument(op, reshape(x, (x.size,)), 0)
+        return kept(found, x, axes_of(None, len(x.shape)), keepdims)
+    axis = one_axis(axis, len(x.shape))
+    return kept(construct.argument(op, x, axis), x, (axis,), keepdims)

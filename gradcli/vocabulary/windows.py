@@ -9,14 +9,14 @@ from gradcli.graph.construct import reshape
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import MAX_ELEMENTS
 from gradcli.graph.windows import Window, average, convolve, largest
-from gradcli.vocabulary.register import Builder, add, flag
+from gradcli.vocabulary.register import each, flag
 
 Sizes = int | Sequence[int]
 
 _PLACES = {1: "length", 2: "height, width"}
 
 
-def _each(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
+def _per_axis(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
     """Return one whole number for each axis."""
     typed = tuple(given) if isinstance(given, tuple | list) else (given,)
     listed = tuple(n for n in typed if type(n) is int) * (axes if len(typed) == 1 else 1)
@@ -30,47 +30,49 @@ def _each(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]
     return listed
 
 
-def _check_input(name: str, x: Node, axes: int) -> None:
+def _axes(name: str, x: Node) -> int:
+    """Return over how many axes the windows move: over two with `conv2d`, for one."""
+    axes = int(name[-2])
     if len(x.shape) not in (axes + 1, axes + 2):
         raise InputError(
             f"`{name}` takes an array of (batch, channels, {_PLACES[axes]}), not of shape {x.shape}",
             hint="the batch may be left out; `unsqueeze(x, 0)` adds an axis",
         )
+    return axes
 
 
-def _convolution(name: str, axes: int) -> Builder:
-    def build(
-        x: Node,
-        weight: Node,
-        bias: Node | None = None,
-        stride: Sizes = 1,
-        padding: Sizes | str = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-    ) -> Node:
-        _check_input(name, x, axes)
-        (groups,) = _each("groups", groups, 1)
-        _check_weight(name, x, weight, axes, groups)
-        apart = _each("dilation", dilation, axes)
-        ends = _ends(padding, stride, [d * (n - 1) for n, d in zip(weight.shape[2:], apart, strict=True)])
-        each = zip(weight.shape[2:], _each("stride", stride, axes), ends, apart, strict=True)
-        y = convolve(x, weight, [Window(n, s, p, d, more=more) for n, s, (p, more), d in each], groups)
-        if bias is None:
-            return y
-        if bias.shape != weight.shape[:1]:
-            raise InputError(f"the bias is a vector of {weight.shape[0]}, a number for each output, not {bias.shape}")
-        return y + reshape(bias, (*bias.shape, *(1,) * axes))
-
-    return build
+@each("conv1d", "conv2d", methods=())
+def _convolution(
+    name: str,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Node:
+    axes = _axes(name, x)
+    (groups,) = _per_axis("groups", groups, 1)
+    _check_weight(name, x, weight, axes, groups)
+    apart = _per_axis("dilation", dilation, axes)
+    ends = _ends(padding, stride, [d * (n - 1) for n, d in zip(weight.shape[2:], apart, strict=True)])
+    sizes = zip(weight.shape[2:], _per_axis("stride", stride, axes), ends, apart, strict=True)
+    y = convolve(x, weight, [Window(n, s, p, d, more=more) for n, s, (p, more), d in sizes], groups)
+    if bias is None:
+        return y
+    if bias.shape != weight.shape[:1]:
+        raise InputError(f"the bias is a vector of {weight.shape[0]}, a number for each output, not {bias.shape}")
+    return y + reshape(bias, (*bias.shape, *(1,) * axes))
 
 
 def _ends(padding: Sizes | str, stride: Sizes, reaches: Sequence[int]) -> list[tuple[int, int]]:
     """Return for each axis the padding at both ends, and what there is more of it at the far one."""
     if not isinstance(padding, str):
-        return [(n, 0) for n in _each("padding", padding, len(reaches), 0)]
+        return [(n, 0) for n in _per_axis("padding", padding, len(reaches), 0)]
     if padding not in ("same", "valid"):
         raise InputError(f"there is no padding `{padding[:40]}`", hint='it is a whole number, "same" or "valid"')
-    if padding == "same" and set(_each("stride", stride, len(reaches))) != {1}:
+    if padding == "same" and set(_per_axis("stride", stride, len(reaches))) != {1}:
         raise InputError('`padding="same"` goes with `stride=1`')
     return [divmod(n, 2) if padding == "same" else (0, 0) for n in reaches]
 
@@ -91,8 +93,8 @@ def _check_weight(name: str, x: Node, weight: Node, axes: int, groups: int) -> N
 
 def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool) -> list[Window]:
     """Return the windows of pooling, which by default touch one another."""
-    sizes, apart = _each("kernel_size", size, axes), _each("dilation", dilation, axes)
-    steps, ends = sizes if stride is None else _each("stride", stride, axes), _each("padding", padding, axes, 0)
+    sizes, apart = _per_axis("kernel_size", size, axes), _per_axis("dilation", dilation, axes)
+    steps, ends = sizes if stride is None else _per_axis("stride", stride, axes), _per_axis("padding", padding, axes, 0)
     found = [Window(n, s, p, d, flag("ceil_mode", ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
     for w in found:
         if w.padding > w.reach // 2:
@@ -103,39 +105,32 @@ def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilat
     return found
 
 
-def _max_pool(name: str, axes: int) -> Builder:
-    def build(
-        x: Node,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-    ) -> Node:
-        _check_input(name, x, axes)
-        return largest(x, _windows(axes, kernel_size, stride, padding, dilation, ceil_mode))
-
-    return build
-
-
-def _avg_pool(name: str, axes: int) -> Builder:
-    def build(
-        x: Node,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Node:
-        _check_input(name, x, axes)
-        divisor = None if divisor_override is None else _each("divisor_override", divisor_override, 1)[0]
-        windows = _windows(axes, kernel_size, stride, padding, 1, ceil_mode)
-        return average(x, windows, flag("count_include_pad", count_include_pad), divisor)
-
-    return build
+@each("max_pool1d", "max_pool2d", methods=())
+def _max_pool(
+    name: str,
+    x: Node,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> Node:
+    axes = _axes(name, x)
+    return largest(x, _windows(axes, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-for _axes in _PLACES:
-    for _name, _make in (("conv", _convolution), ("max_pool", _max_pool), ("avg_pool", _avg_pool)):
-        add(_make(f"{_name}{_axes}d", _axes), f"{_name}{_axes}d", methods=())
+@each("avg_pool1d", "avg_pool2d", methods=())
+def _avg_pool(
+    name: str,
+    x: Node,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Node:
+    axes = _axes(name, x)
+    divisor = None if divisor_override is None else _per_axis("divisor_override", divisor_override, 1)[0]
+    windows = _windows(axes, kernel_size, stride, padding, 1, ceil_mode)
+    return average(x, windows, flag("count_include_pad", count_include_pad), divisor)

@@ -320,7 +320,7 @@ def test_an_empty_part_of_a_folder_is_no_matter(cli):
 def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
     """Ten million names took twenty seconds, and nobody sees them in .npz."""
     np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
-    monkeypatch.setattr("gradcli.data.columns.column_names", None)
+    monkeypatch.setattr("gradcli.graph.names.element_names", None)
     monkeypatch.setattr("gradcli.explain.columns.element_names", None)
     cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
     assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]

@@ -262,11 +262,7 @@ def test_source_of_random_graph_as_evaluate(graph, seed, same):
 def test_source_of_extrema_among_nan_and_ties(op, axis):
     """The first NaN stands for all, and of equals the first."""
     x = leaf((3,) if axis == 0 else (2, 3))
-    y = (
-        where(construct.argument_mask(op, x, axis), x, 7)
-        if "mask" in op
-        else construct.extremum(op, x, (axis,), "first")
-    )
+    y = where(construct.argument_mask(op, x, axis), x, 7) if "mask" in op else construct.reduce(op, x, (axis,), "first")
     graph = Graph.of({"x": x}, {"y": y})
     rows = np.array(list(product([np.nan, 1.0, 2.0, -np.inf], repeat=3))).T
     points = {"x": rows if axis == 0 else np.stack([rows, rows[:, ::-1]])}

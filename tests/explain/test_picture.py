@@ -96,6 +96,12 @@ def test_a_chain_is_one_box_with_the_derivative_of_all():
     assert len(drawn(chain, {"x": 1}, {"t3000": 1}, fold=False).boxes) == 3001
 
 
+def test_a_chain_that_reads_a_value_twice_has_the_derivative_by_both_ways():
+    for step, slope in (("t{0}*t{0}", ["∂t10/∂t0 = 1024"]), ("2*t{0}", ["∂t10/∂t0 = 1024"]), ("t{0}*t0", [""])):
+        chain = "; ".join(f"t{k + 1} = {step.format(k)}" for k in range(10))
+        assert told(drawn(chain, {"t0": 1}, {"t10": 1}))["t10"] == slope
+
+
 def test_layers_are_one_box_and_their_weights_one_each():
     text = "\n".join(f"h{k + 1} = tanh(h{k} @ W{k} + b{k})" for k in range(5)) + "\nL = sum(h5)"
     at = {"h0": np.ones(2)} | {f"W{k}": np.eye(2) for k in range(5)} | {f"b{k}": np.zeros(2) for k in range(5)}

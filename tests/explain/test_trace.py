@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse
-from gradcli.explain.trace import Edge, numeric_trace, symbolic_trace
+from gradcli.explain.trace import numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import elementwise, leaf
 from gradcli.graph.vjp import sweep
@@ -27,14 +27,15 @@ def traced(text, at, v=1.0, calls=1):
     return graph, numeric_trace(graph, sweep(graph), inputs, calls)
 
 
-def test_an_argument_that_occurs_twice_is_two_edges():
+def test_an_argument_that_occurs_twice_gets_two_passes():
     graph, trace = traced("y = x*x", {"x": 3.0})
     y, x = graph.outputs["y"], graph.inputs["x"]
-    assert list(trace.passes) == [Edge(y, 0), Edge(y, 1)]
-    assert trace.incoming == {x: (Edge(y, 0), Edge(y, 1))}
+    first, second = trace.passes
+    assert [(p.node, p.position) for p in trace.passes] == [(y, 0), (y, 1)]
+    assert trace.incoming == {x: [first, second]}
     (call,) = trace.calls
-    assert (call.contributions[Edge(y, 0)], call.contributions[Edge(y, 1)]) == (3, 3)
-    assert (call.totals[Edge(y, 0)], call.totals[Edge(y, 1)]) == (3, 6)
+    assert (call.contributions[first], call.contributions[second]) == (3, 3)
+    assert (call.totals[first], call.totals[second]) == (3, 6)
     assert trace.several(x)
     assert not trace.several(y)
 
@@ -86,7 +87,8 @@ def test_values_and_slopes():
     graph = Graph.of({"x": x}, {"y": h * h}, names={"h": h})
     trace = numeric_trace(graph, sweep(graph), {"x": np.array([0.5]), "y.v": np.array([1.0, 10.0])}, 2)
     assert trace.values[h] == np.sin(0.5)
-    assert [float(call.slopes[Edge(h, 0)]) for call in trace.calls] == [np.cos(0.5)] * 2
+    (sine,) = (p for p in trace.passes if p.node is h)
+    assert [float(call.slopes[sine]) for call in trace.calls] == [np.cos(0.5)] * 2
     assert_allclose(trace.calls[1].adjoints[x], 10 * trace.calls[0].adjoints[x])
     assert trace.adjoint_names[h] == "h\u0304"
 

@@ -157,7 +157,7 @@ def test_very_many_dimensions_are_refused():
         (lambda: construct.concatenate([M, N], 0), "shapes (2, 3) and (3, 4) do not join along axis 0"),
         (lambda: construct.concatenate([M, construct.swap(M)], 1), "do not join along axis 1"),
         (lambda: construct.stack([X, Y]), "elements of shapes (3,) and (4,) do not stack into one array"),
-        (lambda: construct.extremum("max", leaf((0, 2)), (0,), "even"), "`max` of an empty array has no value"),
+        (lambda: construct.reduce("max", leaf((0, 2)), (0,), "even"), "`max` of an empty array has no value"),
     ],
 )
 def test_what_does_not_fit_is_refused(build, says):

@@ -12,7 +12,7 @@ from dtype_cases import REDUCTIONS, VALUES
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli.engine.evaluate import evaluate
-from gradcli.graph.construct import call, extremum, reduce
+from gradcli.graph.construct import call, reduce
 from gradcli.graph.dtypes import DTYPES, FLOATING
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import cast, compare, const, leaf
@@ -51,7 +51,7 @@ def test_a_result_has_pytorchs_dtype_and_numbers(text):
 
 def test_gradients_of_float32_are_computed_in_float32():
     x = leaf((3,), "float32")
-    y = extremum("max", x * x / 3 + call("sin", x), (0,), "even")
+    y = reduce("max", x * x / 3 + call("sin", x), (0,), "even")
     graph = vjp(Graph.of({"x": x}, {"y": y}))
     assert {n.dtype for n in graph.nodes if n.op != "const" or n.shape} <= {"float32", "bool"}
     point = {"x": np.array([[0.1], [0.2], [0.3]], "float32"), "y.v": np.ones(1, "float32")}

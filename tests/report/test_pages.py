@@ -144,6 +144,16 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
     assert "PyTorch leaves y.grad None" in retained.out
 
 
+def test_the_page_of_a_network_is_read_without_effort(cli, monkeypatch):
+    """A point breaks between its names, and an adjoint that has a formula of matrices has no other."""
+    monkeypatch.setenv("COLUMNS", "60")
+    point = "x=[1,2],W=[[0.1,0.2,0.3],[0.4,0.5,0.6]],b=[0,0,0],U=[[1,2],[3,4],[5,6]],c=[0.5,-0.5]"
+    out = cli.done("backward", "h=tanh(x@W+b); y=sum((h@U+c)**2)", "--at", point, "--retain", "h").out
+    point_lines = out.partition("\n\n")[0].splitlines()
+    assert [line.partition(" = ")[0] for line in point_lines] == ["at x", "b"]
+    assert "h.grad = ∂y/∂h = h̄ = [55.2784, 127.043, 198.807]" in out
+
+
 # The cotangent
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,50 +32,66 @@ def basic(key: Index) -> tuple[Any, ...]:
     return tuple(slice(k.start, k.stop if k.stop >= 0 else None, k.step) if isinstance(k, range) else k for k in key)
 
 
+# What is no view of its argument goes into the array `out`, if one is given.
+
+
 def _broadcast(shape: Shape, x: Array) -> Array:
     return np.broadcast_to(x.reshape((1,) * (len(shape) + 1 - x.ndim) + x.shape), (*shape, x.shape[-1]))
 
 
 def _diagonal(x: Array) -> Array:
-    return np.moveaxis(np.diagonal(x, axis1=0, axis2=1), -1, 0)
+    found = x.diagonal()
+    return found.transpose(found.ndim - 1, *range(found.ndim - 1))
 
 
-def _from_diagonal(shape: Shape, x: Array) -> Array:
-    result = np.zeros((*shape, x.shape[-1]), dtype=x.dtype)
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None) -> Array:
+    if out is None:
+        return np.zeros(shape, dtype)
+    out[...] = 0
+    return out
+
+
+def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
+    result = _zeros((*shape, x.shape[-1]), x.dtype, out)
     places = np.arange(min(shape[:2]))
     result[places, places] = x
     return result
 
 
-def _scatter(shape: Shape, keys: tuple[Index, ...], *parts: Array, join: np.ufunc = np.add) -> Array:
-    points = max(p.shape[-1] for p in parts)
-    result = np.zeros((*shape, points), dtype=np.result_type(*parts))
+def _scatter(
+    shape: Shape, keys: tuple[Index, ...], *parts: Array, join: np.ufunc = np.add, out: Array | None = None
+) -> Array:
+    rows = keys[0][0] if len(keys[0]) == 1 else None
+    if out is not None and isinstance(rows, range) and rows.step == 1:
+        # The first part goes to neighbouring slices: it is added at once, and -0 becomes 0.
+        out[: rows.start] = 0
+        out[rows.stop :] = 0
+        np.add(parts[0], 0, out=out[rows.start : rows.stop])
+        result, keys, parts = out, keys[1:], parts[1:]
+    else:
+        result = _zeros((*shape, max(p.shape[-1] for p in parts)), np.result_type(*parts), out)
     for key, part in zip(keys, parts, strict=True):
-        result[basic(key)] = join(result[basic(key)], part)
+        view = result[basic(key)]
+        join(view, part, out=view)
     return result
 
 
-def _put(axis: int, places: Places, size: int, x: Array, join: np.ufunc = np.add) -> Array:
-    result = np.zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), dtype=x.dtype)
-    at, sums = grouped(axis, places, x, join)
-    result[at] = sums
-    return result
-
-
-def grouped(axis: int, places: Places, x: Array, join: np.ufunc = np.add) -> tuple[tuple[Any, ...], Array]:
-    """Return an index of the distinct places, and for each of them what all the slices that go there are together."""
+def _put(axis: int, places: Places, size: int, x: Array, join: np.ufunc = np.add, out: Array | None = None) -> Array:
+    result = _zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), x.dtype, out)
     order, starts, distinct = places.groups
-    rank = len(places.shape)
-    slices = x.reshape(*x.shape[:axis], places.numbers.size, *x.shape[axis + rank :]).take(order, axis=axis)
-    return (*(slice(None),) * axis, distinct), np.asarray(join.reduceat(slices, starts, axis=axis, dtype=x.dtype))
+    slices = x.reshape(*x.shape[:axis], order.size, *x.shape[axis + len(places.shape) :]).take(order, axis=axis)
+    at: tuple[Any, ...] = (*(slice(None),) * axis, distinct)
+    result[at] = join(result[at], join.reduceat(slices, starts, axis=axis, dtype=x.dtype))  # -0 becomes 0
+    return result
 
 
 def _triangle(op: str, keep: Callable[..., Array]) -> Operation:
     """Return the row of what keeps one triangle of each matrix and fills the other with zeros."""
 
-    def move(diagonal: int, x: Array) -> Array:
-        mask = keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)
-        return np.where(mask[..., None], x, 0)
+    def move(diagonal: int, x: Array, out: Array | None = None) -> Array:
+        result = _zeros(x.shape, x.dtype, out)
+        np.copyto(result, x, where=keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)[..., None])
+        return result
 
     return Operation(
         "move",
@@ -90,6 +107,14 @@ def same_points(arrays: Sequence[Array]) -> list[Array]:
     if len(counts) == 1:
         return list(arrays)
     return [np.broadcast_to(a, (*a.shape[:-1], max(counts))) for a in arrays]
+
+
+def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
+    if not axis and out is not None and out.flags.c_contiguous:
+        # One behind the other in memory, without a view of each that has an axis more.
+        with suppress(ValueError):  # constants have a single point
+            return np.concatenate(parts, out=out.reshape(-1, *out.shape[2:])).reshape(out.shape)
+    return np.stack(same_points(parts), axis=axis, out=out)
 
 
 def _concatenate_pullback(g: Node, y: Node, axis: int, *parts: Node) -> list[Node]:
@@ -140,7 +165,7 @@ ROWS: dict[str, Operation] = {
     "take": Operation(
         "move",
         settings=("axis", "places"),
-        move=lambda axis, places, x: x.take(places.numbers, axis=axis),
+        move=lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
         pullback=lambda g, y, axis, places, x: [put(g, axis, places, x.shape[axis])],
     ),
     "put": Operation(
@@ -154,13 +179,13 @@ ROWS: dict[str, Operation] = {
     "concatenate": Operation(
         "move",
         settings=("axis",),
-        move=lambda axis, *parts: np.concatenate(same_points(parts), axis=axis),
+        move=lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
         pullback=_concatenate_pullback,
     ),
     "stack": Operation(
         "move",
         settings=("axis",),
-        move=lambda axis, *parts: np.stack(same_points(parts), axis=axis),
+        move=_stack,
         pullback=lambda g, y, axis, *parts: [index(g, (*map(range, g.shape[:axis]), i)) for i in range(len(parts))],
     ),
 }

@@ -13,7 +13,6 @@ from gradcli.graph.construct import (
     corner,
     cumulative,
     equal,
-    extremum,
     flip,
     index,
     prod_others,
@@ -21,7 +20,6 @@ from gradcli.graph.construct import (
     reduce,
     reshape,
     softmax,
-    spreadness,
     where,
 )
 from gradcli.graph.node import Node, compare, const
@@ -112,7 +110,7 @@ def _part(x: Node, axis: int, start: int, stop: int | None) -> Node:
 
 
 def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
-    return [g - softmax(x, axis) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
+    return [g - softmax("softmax", x, axis) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
 
 
 # Definitions
@@ -138,7 +136,7 @@ def _log_softmax_definition(axis: int, x: Node) -> Node:
 def _shifted(axis: int, x: Node) -> Node:
     if not x.shape[axis]:
         return x
-    return x - spread(extremum("max", x, (axis,), "even"), x.shape, (axis,))
+    return x - spread(reduce("max", x, (axis,), "even"), x.shape, (axis,))
 
 
 def _lowered_softmax(axis: int, x: Node) -> Node:
@@ -151,7 +149,7 @@ def _lowered_log_softmax(axis: int, x: Node) -> Node:
 
 
 def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
-    top = extremum("max", x, axes, "even")
+    top = reduce("max", x, axes, "even")
     top = where((top < const(math.inf)) & (top > const(-math.inf)), top, 0)
     return call("log", reduce("sum", call("exp", x - spread(top, x.shape, axes)), axes)) + top
 
@@ -189,7 +187,7 @@ ROWS: dict[str, Operation] = {
         "reduction",
         settings=("axes", "correction"),
         pullback=_std_pullback,
-        definition=lambda axes, correction, x: call("sqrt", spreadness("var", x, axes, correction)),
+        definition=lambda axes, correction, x: call("sqrt", reduce("var", x, axes, correction)),
     ),
     "logsumexp": Operation(
         "reduction",

@@ -71,7 +71,7 @@ def spread(
     less = correction if correction is not None else int(unbiased)
     if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
         warn("degrees of freedom", op)
-    return _over(op, input, axes, keepdim, lambda n: construct.spreadness(op, n, axes, less), settings=(less,))
+    return _over(op, input, axes, keepdim, lambda n: construct.reduce(op, n, axes, less), settings=(less,))
 
 
 @method("norm")
@@ -89,7 +89,7 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
         return construct.reduce("norm", n, axes)
     size = elementwise("abs", n)
     if p in (float("inf"), float("-inf")):
-        return construct.extremum("max" if p > 0 else "min", size, axes, "even")
+        return construct.reduce("max" if p > 0 else "min", size, axes, "even")
     if p == 1:
         return construct.reduce("sum", size, axes)
     if p == 0:
@@ -121,7 +121,7 @@ def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
 
 def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
     """Return an extreme; of no elements none."""
-    return construct.extremum(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
+    return construct.reduce(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
 
 
 def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:

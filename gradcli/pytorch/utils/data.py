@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from math import floor, isclose
 from typing import Any, Generic, TypeVar
 
@@ -12,8 +13,9 @@ import numpy as np
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import missing_if, refuse_if
-from gradcli.pytorch.operations.creation import tensor
+from gradcli.pytorch.operations.creation import as_tensor, tensor
 from gradcli.pytorch.operations.joining import stack
+from gradcli.pytorch.operations.random import multinomial
 from gradcli.pytorch.tensor import Tensor, of_array
 
 _T = TypeVar("_T")
@@ -24,6 +26,9 @@ class Dataset(Generic[_T]):
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Any) -> Any:
+        return ConcatDataset([self, other])
 
 
 class TensorDataset(Dataset[Any]):
@@ -53,6 +58,24 @@ class Subset(Dataset[Any]):
         return len(self.indices)
 
 
+class ConcatDataset(Dataset[Any]):
+    """The samples of several sets, one set after the other."""
+
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        refuse_if(not self.datasets, "no sets")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __getitem__(self, index: int) -> Any:
+        refuse_if(-index > len(self), "index before the first sample")
+        index += len(self) * (index < 0)
+        k = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[k][index - (self.cumulative_sizes[k - 1] if k else 0)]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
 def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | None = None) -> list[Subset]:
     """Return parts of a set of these sizes, or shares, in an order by chance; what shares leave goes round."""
     count, sizes = len(dataset), list(lengths)
@@ -79,34 +102,123 @@ def default_collate(batch: Sequence[Any]) -> Any:
     return batch  # as they came: of pairs it is the tuple of all first, or second, parts
 
 
+# The order of samples
+
+
+class Sampler(Generic[_T]):
+    """The numbers of samples, in an order."""
+
+
+class SequentialSampler(Sampler[int]):
+    """All numbers, one after the other."""
+
+    def __init__(self, data_source: Any) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """As many numbers as are wanted, in an order by chance; with replacement a number may come twice."""
+
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ) -> None:
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self.num_samples = len(data_source) if num_samples is None else num_samples
+        refuse_if(self.num_samples <= 0, "samples of an order", self.num_samples)
+
+    def __iter__(self) -> Iterator[int]:
+        own = self.generator or Generator().manual_seed(int(DEFAULT.long_words(1)[0]))
+        count, left = len(self.data_source), self.num_samples
+        while left >= 0:  # a round more than is used, as PyTorch draws it
+            drawn = own.integers(0, count, min(left, 32)) if self.replacement else own.permutation(count)
+            yield from drawn[:left].tolist()
+            left -= len(drawn) or 1
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """These numbers, in an order by chance."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.indices[i] for i in (self.generator or DEFAULT).permutation(len(self.indices)))
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """Numbers that come the more often, the greater their weights are."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
+        refuse_if(num_samples <= 0, "samples of an order", num_samples)
+        self.weights = as_tensor(weights, dtype=float64)
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.tolist())  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """The numbers of another order in batches."""
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        refuse_if(not isinstance(batch_size, int) or batch_size < 1, "size of batches", batch_size)
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = iter(self.sampler)
+        while batch := list(islice(numbers, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
 class DataLoader:
     """Goes through a set in batches."""
 
     def __init__(
-        self, dataset: Any, batch_size: int = 1, shuffle: bool | None = None, sampler: Any = None,
+        self, dataset: Any, batch_size: Any = 1, shuffle: bool | None = None, sampler: Any = None,
         batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[..., Any] | None = None,
         pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **_: Any,
     ) -> None:  # fmt: skip
-        missing_if(sampler is not None or batch_sampler is not None, "torch.utils.data.DataLoader(sampler=…)")
         missing_if(batch_size is None, "torch.utils.data.DataLoader(batch_size=None)")
-        refuse_if(not isinstance(batch_size, int) or batch_size < 1, "size of batches", batch_size)
-        self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, bool(shuffle), drop_last
+        refuse_if(sampler is not None and shuffle, "order beside a shuffle")
+        other = batch_size != 1 or shuffle or sampler or drop_last
+        refuse_if(batch_sampler is not None and other, "order of batches")
+        if sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        self.dataset, self.sampler, self.drop_last = dataset, sampler, drop_last
+        self.batch_size = batch_size if batch_sampler is None else None
+        self.batch_sampler = BatchSampler(sampler, batch_size, drop_last) if batch_sampler is None else batch_sampler
         self.collate_fn, self.generator = collate_fn or default_collate, generator
 
     def __len__(self) -> int:
-        count = len(self.dataset)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+        return len(self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
         (self.generator or DEFAULT).long_words(1)  # the seed of workers
-        order = list(range(len(self.dataset)))
-        if self.shuffle:
-            own = self.generator or Generator().manual_seed(int(DEFAULT.long_words(1)[0]))
-            order = own.permutation(len(order)).tolist()
-        return self._batches(order)
+        return (self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler)
 
-    def _batches(self, order: list[int]) -> Iterator[Any]:
-        for start in range(0, len(order), self.batch_size):
-            chosen = order[start : start + self.batch_size]
-            if len(chosen) == self.batch_size or not self.drop_last:
-                yield self.collate_fn([self.dataset[i] for i in chosen])
+
+DataLoader.__module__ = "torch.utils.data.dataloader"
+for _class in (Dataset, Sampler):
+    for _own in (_class, *_class.__subclasses__()):
+        _own.__module__ = f"torch.utils.data.{_class.__name__.lower()}"

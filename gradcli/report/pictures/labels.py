@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from gradcli.explain.picture import Box, Picture
-from gradcli.explain.sections import Equal, Math, Name, Page, Partial
+from gradcli.explain.sections import Equal, Name, Partial
 from gradcli.graph.names import bar
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells
@@ -14,27 +13,12 @@ from gradcli.wrapping import TIED, broken, cells
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
 
-class Writer(Protocol):
-    """What writes mathematics in a notation."""
-
-    def write(self, math: Math) -> str:
-        """Return mathematics as it is written."""
-
-    def sides(self, sides: tuple[Math, ...]) -> list[str]:
-        """Return the sides of an equation."""
-
-
-def page_of(picture: Picture) -> Page:
-    """Return the page that a picture would stand on: what writers ask for its style."""
-    return Page((), picture.decimals, picture.taken)
-
-
 class Labels:
     """Writes what the boxes of a picture say: in text, unless another writer is given."""
 
-    def __init__(self, picture: Picture, digits: int | None, writer: Writer | None = None) -> None:
+    def __init__(self, picture: Picture, digits: int | None, writer: TextWriter | None = None) -> None:
         self.picture = picture
-        self.writer = writer or TextWriter(page_of(picture), digits)
+        self.writer = writer or TextWriter(picture.style, digits)
 
     def equation(self, box: Box) -> list[str]:
         """Return the sides of what is said of a value: its name, what computes it, a number."""

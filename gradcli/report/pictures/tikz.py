@@ -11,7 +11,7 @@ from gradcli.errors import InputError
 from gradcli.explain.picture import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
-from gradcli.report.pictures.labels import Labels, page_of
+from gradcli.report.pictures.labels import Labels
 from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
 from gradcli.report.pictures.ranks import ranks
 from gradcli.report.text_math import TextWriter
@@ -48,9 +48,8 @@ def render(picture: Picture, digits: int | None) -> str:
 
 class _Drawing:
     def __init__(self, picture: Picture, digits: int | None) -> None:
-        page = page_of(picture)
         self.picture = picture
-        self.text, self.latex = TextWriter(page, digits), LatexWriter(page, digits)
+        self.text, self.latex = TextWriter(picture.style, digits), LatexWriter(picture.style, digits)
         self.foot = Labels(picture, digits, self.latex).scalar()
         self.bodies = [[*self.equation(box.equation()), *self.equation(box.reverse())] for box in picture.boxes]
         self.ports = [[self.line((a.local,)) if a.local is not None else None for a in b.arrows] for b in picture.boxes]

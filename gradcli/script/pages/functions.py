@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import Notes
-from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.backward import backward
 from gradcli.explain.forms import forms
-from gradcli.explain.results import BackwardResult, Named
+from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts

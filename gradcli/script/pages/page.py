@@ -10,10 +10,10 @@ from typing import Any
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
-from gradcli.explain.backward import Wanted, backward
+from gradcli.explain.backward import backward
 from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
 from gradcli.explain.pages import Choice, backward_pages
-from gradcli.explain.results import BackwardResult
+from gradcli.explain.results import BackwardResult, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
@@ -78,7 +78,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         sections = [_returned(s, result) for s in sections]
     else:
         sections = [replace(s, blocks=tuple(b for b in s.blocks if not _is_known(b))) for s in sections]
-    return Page(tuple(sections), whole.decimals, whole.taken)
+    return replace(whole, sections=tuple(sections))
 
 
 def _is_elsewhere(section: Section) -> bool:

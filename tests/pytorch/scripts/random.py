@@ -84,6 +84,44 @@ for sizes in ([7, 3], [0.8, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.25, 0.25
 a, b = random_split(d, [7, 3], generator=torch.Generator().manual_seed(42))
 for x, y in DataLoader(a, batch_size=3, shuffle=True):
     print(x, y)
+# --- samplers
+from torch.utils.data import BatchSampler, ConcatDataset, DataLoader, Dataset, RandomSampler, Sampler
+from torch.utils.data import SequentialSampler, WeightedRandomSampler
+from torch.utils.data.sampler import SubsetRandomSampler
+class Numbers(Dataset):
+    def __init__(self, n):
+        self.n = n
+    def __len__(self):
+        return self.n
+    def __getitem__(self, i):
+        return i
+class Backwards(Sampler):
+    def __iter__(self):
+        return iter([2, 1, 0])
+torch.manual_seed(0)
+five = ConcatDataset([Numbers(2), Numbers(3)])
+print(len(five), [five[i] for i in range(-5, 5)], type(Numbers(2) + five))
+for sampler in (
+    SequentialSampler(five), RandomSampler(five), RandomSampler(five, num_samples=12),
+    RandomSampler(five, replacement=True, num_samples=40), SubsetRandomSampler([3, 5, 7]),
+    WeightedRandomSampler([0.1, 0.2, 0.7], 5), WeightedRandomSampler(torch.tensor([0.1, 0.2, 0.7]), 2, False),
+    BatchSampler(RandomSampler(five), 2, True),
+):
+    print(len(sampler), list(sampler), list(sampler), type(sampler))
+for loader in (
+    DataLoader(five, 2, sampler=SubsetRandomSampler([0, 2, 4])), DataLoader(five, sampler=Backwards()),
+    DataLoader(five, batch_sampler=BatchSampler(SequentialSampler(five), 3, False)), DataLoader(five, 3, shuffle=True),
+):
+    print(list(loader), type(loader.sampler), loader.batch_size)
+for wrong in (
+    lambda: DataLoader(five, shuffle=True, sampler=Backwards()), lambda: DataLoader(Numbers(0), shuffle=True),
+    lambda: DataLoader(five, 3, batch_sampler=Backwards()), lambda: ConcatDataset([]), lambda: five[-9],
+    lambda: WeightedRandomSampler([1.0], 0),
+):
+    try:
+        wrong()
+    except Exception as e:
+        print(type(e).__name__, e)
 # --- the module of random numbers
 torch.random.manual_seed(2022)
 state = torch.random.get_rng_state()
