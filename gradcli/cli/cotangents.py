@@ -35,7 +35,7 @@ def implicit(outputs: Outputs) -> Named:
         return {name: np.ones(first.shape)}
     what = f"`{name}` has {first.size} elements" if len(outputs) == 1 else f"there are {len(outputs)} outputs"
     raise InputError(
-        f'{what}, and no v: PyTorch says\n  "{_IMPLICIT}"',
+        f'{what}, and no v: PyTorch says\n    "{_IMPLICIT}"',
         hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
         f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
         "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",

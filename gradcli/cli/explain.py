@@ -31,7 +31,7 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
 @click.command(epilog=EXAMPLES)
 @click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
-    """Answer a question about gradients, or explain an error message of PyTorch's.
+    """Answer a question, or explain an error message of PyTorch's.
 
     TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
     listed.

@@ -83,8 +83,7 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
         printed = question.printed(points)
-        for line in printed.lines:
-            click.echo(line)
+        click.echo("\n".join(printed.lines))
         _count(checked, block, printed.values)
         _count(tally, block, printed.found)
     return tally
