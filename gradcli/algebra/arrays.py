@@ -14,6 +14,7 @@ import numpy as np
 import sympy
 
 from gradcli.algebra.functions import TableFunction, apply
+from gradcli.graph.array import objects
 from gradcli.graph.construct import swap
 from gradcli.graph.matrices import inv
 from gradcli.graph.node import Node
@@ -40,9 +41,7 @@ class ArrayElement(TableFunction):
     def parts(self) -> tuple[Any, tuple[Any, ...]]:
         """Return the array's elements in lists, and the place."""
         end = len(self.args) - self.place
-        elements = np.empty(self.shape, dtype=object)
-        elements.reshape(-1)[:] = self.args[:end]
-        return elements.tolist(), self.args[end:]
+        return objects(self.args[:end], self.shape).tolist(), self.args[end:]
 
 
 def _along(node: Node, x: Exprs) -> Exprs:
@@ -79,9 +78,7 @@ def _whole(node: Node, x: Exprs) -> Exprs:
     first = next(iter(x.flat))
     if node.op != "input" or not first.is_Symbol:
         return x
-    result = np.empty((), dtype=object)
-    result[()] = sympy.Symbol(first.name.partition("[")[0])
-    return result
+    return objects([sympy.Symbol(first.name.partition("[")[0])], ())
 
 
 def _take_along(node: Node, x: Exprs, order: Exprs) -> Exprs:

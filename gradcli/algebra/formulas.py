@@ -18,6 +18,7 @@ from gradcli.algebra.arrays import ARRAYS
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
 from gradcli.engine.numpy_target import forward
+from gradcli.graph.array import objects
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Node, bits
@@ -112,27 +113,23 @@ class _Interpreter:
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
         if node.op == "const":
             values = [constant(v) for v in node.values]
-            return _array(values * node.size if len(values) == 1 else values, node)
+            return objects(values * node.size if len(values) == 1 else values, node.shape)
         if node.op == "corner":
-            return _array([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node)
+            return objects([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node.shape)
         row = OPERATIONS[node.op]
-        if row.broadcasts and row.formula is not None and (simpler := row.formula(*node.args)) is not None:
-            return self.inline(simpler, dict(zip(node.args, args, strict=True)))
-        if row.broadcasts:
-            return _array([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node)
-        if node.op in ("max", "min"):
-            return _extremum(node, args[0])
-        if node.op in ("sum", "prod"):
-            combine = sympy.Add if node.op == "sum" else sympy.Mul
-            return _array([combine(*column) for column in _columns(node, args[0])], node)
         if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
             return self.inline(simpler, dict(zip(node.args, args, strict=True)))
+        if row.broadcasts:
+            return objects([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node.shape)
+        if node.op in ("sum", "prod", "max", "min"):
+            combine = {"sum": sympy.Add, "prod": sympy.Mul}.get(node.op) or extremum(node.op)
+            return objects([combine(*column) for column in _columns(node, args[0])], node.shape)
         if node.op in ARRAYS:
             return ARRAYS[node.op](node, *args)
         if node.op == "matmul" and max(a.ndim for a in args) <= len(("row", "column")):
-            return _array(list(_products(*args)), node)
+            return objects(list(_products(*args)), node.shape)
         result = forward(node)(*(a[..., None] for a in args))[..., 0]
-        return _array([sympy.sympify(e) for e in np.ravel(result)], node)
+        return objects([sympy.sympify(e) for e in np.ravel(result)], node.shape)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
         """Interpret the definition of an operation in terms of its arguments."""
@@ -163,7 +160,7 @@ class _Interpreter:
             self.define(name, e) if size >= limit else e
             for name, e, (size, _) in zip(names, result.ravel(), measured, strict=True)
         ]
-        return _array(cut, node)
+        return objects(cut, node.shape)
 
     def at_most(self, node: Node) -> int:
         """Return a bound of the size of a scalar's expression that costs nothing to work out."""
@@ -219,11 +216,6 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
             yield sympy.Add(*(row[k] * column[k] for k in read if column[k] is not sympy.S.Zero))
 
 
-def _extremum(node: Node, x: Exprs) -> Exprs:
-    """Return for each place the extremum of the elements along the reduced axes."""
-    return _array([extremum(node.op)(*column) for column in _columns(node, x)], node)
-
-
 def _columns(node: Node, x: Exprs) -> Exprs:
     """Return for each place of a reduction the elements that are reduced to it."""
     axes = node.settings[0]
@@ -232,19 +224,7 @@ def _columns(node: Node, x: Exprs) -> Exprs:
 
 def symbols(name: str, shape: Shape) -> Exprs:
     """Return a symbol for each element of an array of that name."""
-    result = np.empty(shape, dtype=object)
-    result.reshape(-1)[:] = [symbol(n) for n in element_names(name, shape)]
-    return result
-
-
-def _array(elements: list[Any], node: Node) -> Exprs:
-    """Return expressions as an array of a node's shape; NumPy is not to look into them."""
-    result = np.empty(node.shape, dtype=object)
-    if node.shape:
-        result.reshape(-1)[:] = elements
-    else:
-        result[()] = elements[0]
-    return result
+    return objects([symbol(n) for n in element_names(name, shape)], shape)
 
 
 def _own_size(expr: Any) -> int:

@@ -17,7 +17,7 @@ from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import entries
-from gradcli.graph.names import element_names
+from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
 from gradcli.graph.passes import representatives
 
@@ -102,11 +102,9 @@ def symbolic_entries(
 
     `rows` and `columns` are the nodes whose elements name the rows and the columns.
     """
-    return SymbolicJacobian(_names(rows), _names(columns), lambda: _best(graph, dict(sorted(found().items()))))
-
-
-def _names(nodes: Mapping[str, Node]) -> tuple[str, ...]:
-    return tuple(element for name, n in nodes.items() for element in element_names(name, n.shape))
+    return SymbolicJacobian(
+        all_elements(rows), all_elements(columns), lambda: _best(graph, dict(sorted(found().items())))
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -21,42 +21,38 @@ class _Bar:
     def __init__(self, fraction: Callable[[], float | None]) -> None:
         self._fraction = fraction
         self._start = time.monotonic()
-        self._next = 0.0
+        self._next = _PATIENCE
         self._progress: Progress | None = None
-        self._task: Any = None
 
     def update(self, points: int) -> None:
         """Show how many points are done."""
         elapsed = time.monotonic() - self._start
-        if self._progress is None:
-            if elapsed < _PATIENCE:
-                return
-            self._show()
-        assert self._progress is not None
         if elapsed < self._next:
             return
         self._next = elapsed + _PAUSE
+        bar = self._progress = self._progress or _shown()
         done = self._fraction()
         rate = f"{points:,} points, {points / elapsed:,.0f} a second"
-        self._progress.update(
-            self._task, completed=done or 0, total=None if done is None else 1, rate=rate, refresh=True
-        )
-
-    def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-        console = Console(stderr=True)
-        # Without a thread of its own, which could still be writing when Python ends.
-        self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False, auto_refresh=False)
-        self._task = self._progress.add_task("", total=1, rate="")
-        self._progress.start()
+        total = None if done is None else 1
+        bar.update(bar.task_ids[0], completed=done or 0, total=total, rate=rate, refresh=True)
 
     def stop(self) -> None:
         """Take the bar away."""
         if self._progress is not None:
             self._progress.stop()
+
+
+def _shown() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    # Without a thread of its own, which could still be writing when Python ends.
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, auto_refresh=False)
+    bar.add_task("", total=1, rate="")
+    bar.start()
+    return bar
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options
 from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
+    from gradcli.explain.sections import Page
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
@@ -40,7 +41,6 @@ Examples:
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
 @click.option(
     "--jacobian/--no-jacobian",
-    "shown",
     default=None,
     help="Show J however large it is, or not at all.  [up to 36 entries]",
 )
@@ -61,27 +61,23 @@ def backward(
     single scalar output needs none.  Without --at, the gradients are formulas.
     """
     from gradcli.cli.cotangents import read_calls
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import Notes
     from gradcli.explain.backward import backward as explained
     from gradcli.explain.results import Wanted
-    from gradcli.report.data_lines import data_lines
-    from gradcli.report.render import render_pages
 
     notes = Notes()
-    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
-    system = read_asked(asked, reserved)
+    system = read_asked(asked, cotangents, many.points)
     if many.wanted:
         from gradcli.cli.many_backward import backward_at_points
         from gradcli.cli.many_points import open_many
 
         with open_many(system, asked, many) as run:
             kept = _retained(system, run.graph, retain)
-            backward_at_points(run, many, asked.style, Backward(cotangents, strict, kept, steps), notes)
-        tell_notes(notes)
+            backward_at_points(run, Backward(cotangents, strict, kept, steps))
         return
-    look = pages.look(asked.page)
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
@@ -91,13 +87,13 @@ def backward(
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, calls, wanted, notes)
     if result.forgotten and not kept and asked.page == "table":
         notes.add("note", _forgotten(result.forgotten))
-    if asked.page:
+
+    def paged() -> list[Page]:
         from gradcli.explain.pages import Choice, backward_pages
 
-        chosen = Choice(pages.only, pages.jacobian)
-        show(render_pages(backward_pages(result, chosen), look), notes)
-    else:
-        show(data_lines(result, f"{asked.style}"), notes)
+        return backward_pages(result, Choice(pages.only, pages.jacobian))
+
+    show_result(result, paged, look, notes)
 
 
 class Backward(NamedTuple):

@@ -74,17 +74,15 @@ def check(
     and 1 when one is not.
     """
     from gradcli.cli.checked import checked
-    from gradcli.cli.outcome import show
+    from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_sources
     from gradcli.errors import Notes
     from gradcli.explain.check import Settings
     from gradcli.explain.check_page import check_page
-    from gradcli.report.data_lines import json_lines
-    from gradcli.report.render import render_pages
 
     look = pages.look(style)
     asked = Asked(statement, files, at, shapes, None, None, style)
-    sources = read_sources(asked, ["--points"] * (points == "-"))
+    sources = read_sources(asked, points=points)
     result = checked(sources, asked, points, Settings((), trials, seed, tolerance))
-    show(render_pages([check_page(result)], look) if asked.page else json_lines(result), Notes())
+    show_result(result, lambda: [check_page(result)], look, Notes())
     return DONE if result.right else NO

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, read_digits
+from gradcli.cli.options import Asked, SystemCommand, asking, digits_option
 
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
@@ -49,7 +49,7 @@ Examples:
     type=click.Path(allow_dash=True),
     help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ) and .txt choose the format.",
 )
-def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, output: str | None) -> None:
+def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | None, output: str | None) -> None:
     """Draw what is computed from what, with values and derivatives.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
@@ -63,8 +63,8 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
     from gradcli.report.pictures.render import render_picture
 
     notes = Notes()
-    style, rounded = _style(asked.style, output), read_digits(digits)
-    situation = read_situation(read_asked(asked, ["--v"] * ("-" in cotangents)), asked)
+    style = _style(asked.style, output)
+    situation = read_situation(read_asked(asked, cotangents), asked)
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
@@ -77,7 +77,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: str, o
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
         )
-    drawn = render_picture(found, style, rounded)
+    drawn = render_picture(found, style, digits)
     deliver(drawn, output, notes)
 
 

@@ -29,7 +29,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
     sweep over a reverse one.
     """
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
@@ -38,35 +38,31 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.explain.hessian import hvp
     from gradcli.explain.hessian_page import hessian_pages, hvp_pages
     from gradcli.graph.hessian import scalar_output
-    from gradcli.report.data_lines import data_lines
-    from gradcli.report.render import render_pages
 
     notes = Notes()
-    system = read_asked(asked, ["--points"] * (many.points == "-"))
+    system = read_asked(asked, points=many.points)
     if many.wanted:
         from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
         from gradcli.cli.many_points import open_many
 
         with open_many(system, asked, many) as run:
             if tangent or any(f"{name}.u" in run.points.shapes for name in run.wrt):
-                hvp_at_points(run, many, asked.style, tangent, notes)
+                hvp_at_points(run, tangent)
             else:
-                hessian_at_points(run, many, asked.style, notes)
-        tell_notes(notes)
+                hessian_at_points(run)
         return
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if asked.page:
         note_all_corners(situation.graph, situation.points, notes)
-    graph, points, look = situation.graph, situation.points, pages.look(asked.style or "table")
+    graph, points = situation.graph, situation.points
     scalar_output(graph)
     if not tangent:
         result = explained(graph, situation.wrt, points, notes)
-        page = asked.page and render_pages(hessian_pages(result, pages.only), look)
-        show(page or data_lines(result, f"{asked.style}"), notes)
+        show_result(result, lambda: hessian_pages(result, pages.only), look, notes)
         return
     if not points:
         raise InputError("H·u is worked out at points", hint="add one: --at x=1")
     u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
     product = hvp(graph, situation.wrt, points, [u] * len(points), notes)
-    page = asked.page and render_pages(hvp_pages(product, pages.only), look)
-    show(page or data_lines(product, f"{asked.style}"), notes)
+    show_result(product, lambda: hvp_pages(product, pages.only), look, notes)

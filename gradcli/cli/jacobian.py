@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
 from gradcli.cli.sections import JACOBIAN
+
+if TYPE_CHECKING:
+    from gradcli.explain.sections import Page
 
 EXAMPLES = """\b
 Examples:
@@ -31,40 +36,38 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
     never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
     """
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian import jacobian as explained
     from gradcli.explain.results import Wanted
-    from gradcli.report.data_lines import data_lines
-    from gradcli.report.render import render_pages
 
     notes = Notes()
-    system = read_asked(asked, ["--points"] * (many.points == "-"))
+    system = read_asked(asked, points=many.points)
     if many.wanted:
         from gradcli.cli.many_jacobian import jacobian_at_points
         from gradcli.cli.many_points import open_many
 
         with open_many(system, asked, many) as run:
-            jacobian_at_points(run, many, asked.style, sparse, notes)
-        tell_notes(notes)
+            jacobian_at_points(run, sparse)
         return
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
-    look = pages.look(asked.page)
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if order is not None:
         from gradcli.explain.taylor import taylor
 
         found = taylor(situation.graph, situation.wrt, situation.points, order)
-        show(render_pages(found.pages(), look) if asked.page else data_lines(found, f"{asked.style}"), notes)
+        show_result(found, found.pages, look, notes)
         return
     page = asked.page is not None
     wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
-    if asked.page:
+
+    def paged() -> list[Page]:
         from gradcli.explain.pages import Choice, jacobian_pages
 
-        show(render_pages(jacobian_pages(result, Choice(pages.only)), look), notes)
-    else:
-        show(data_lines(result, f"{asked.style}"), notes)
+        return jacobian_pages(result, Choice(pages.only))
+
+    show_result(result, paged, look, notes)

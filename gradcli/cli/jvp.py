@@ -35,7 +35,7 @@ def jvp(
     import numpy as np
 
     from gradcli.cli.cotangents import read_calls
-    from gradcli.cli.outcome import show, tell_notes
+    from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
@@ -43,12 +43,9 @@ def jvp(
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
     from gradcli.explain.results import Wanted
-    from gradcli.report.data_lines import data_lines
-    from gradcli.report.render import render_pages
 
     notes = Notes()
-    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (many.points == "-")
-    system = read_asked(asked, reserved)
+    system = read_asked(asked, cotangents, many.points)
     if many.wanted:
         from gradcli.cli.many_forward import jvp_at_points
         from gradcli.cli.many_points import open_many
@@ -56,9 +53,9 @@ def jvp(
         if steps or cotangents:
             raise InputError("--steps and --v are for single points", hint="give the points with --at")
         with open_many(system, asked, many) as run:
-            jvp_at_points(run, many, asked.style, tangent, notes)
-        tell_notes(notes)
+            jvp_at_points(run, tangent)
         return
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if asked.page:
         note_all_corners(situation.graph, situation.points, notes)
@@ -71,10 +68,6 @@ def jvp(
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
     steps = steps or "steps" in pages.only
-    look = pages.look(asked.style or "table")
     wanted = Wanted(steps=steps, page=asked.page is not None)
     result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, notes, wanted)
-    if asked.page:
-        show(render_pages(jvp_pages(result, pages.only), look), notes)
-    else:
-        show(data_lines(result, f"{asked.style}"), notes)
+    show_result(result, lambda: jvp_pages(result, pages.only), look, notes)

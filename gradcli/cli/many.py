@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import click
@@ -13,7 +12,6 @@ from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
-from gradcli.data.block import Array, Block
 from gradcli.data.result import create_result
 from gradcli.errors import Notes
 from gradcli.explain.columns import Columns
@@ -22,52 +20,40 @@ from gradcli.graph.array import Named
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.report.data_lines import Data, json_lines, row_of
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
 
 
-class Printed(NamedTuple):
-    """What `-f json` prints of some points: a line each, and the numbers in it."""
-
-    lines: Iterator[str]
-    values: Sequence[Named]
-    found: Sequence[Named]
-
-
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What is asked at each point.
 
     `what` it is called where some are not finite, and `origin` says where the first of those arose: it gets the point
-    and what was found there.  A file gets `columns`, and JSON what is `printed` of points.
+    and what was found there.  A file gets `columns`, and JSON what is `explained` of points, as at those of `--at`.
     """
 
     what: str
     columns: Callable[[], Columns]
-    printed: Callable[[Sequence[Named]], Printed]
+    explained: Callable[[Sequence[Named]], Data]
     origin: Callable[[Named, Named], str]
 
 
-def answer(run: ManyPoints, files: Files, style: str | None, question: Question, notes: Notes) -> None:
+def answer(run: ManyPoints, question: Question) -> None:
     """Answer a question at all points of a run, and warn of what is not finite.
 
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """
-    printed = prints_json(files, style)
-    tally = _print(run, question) if printed else _write(run, files, question.columns(), notes)
+    tally = _print(run, question) if run.prints_json else _write(run, question.columns())
     if not tally.points:
-        notes.add("note", f"{run.label} holds no points, so the result has no rows")
+        run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:
         told = not_finite_values(run.graph, run.point(checked.at))
         # A sum in another order may be finite.
-        _warn(checked, "values", told[0] if told else "a value is not finite: it arises where terms are added", notes)
+        _warn(
+            checked, "values", told[0] if told else "a value is not finite: it arises where terms are added", run.notes
+        )
     if tally.not_finite:
-        _warn(tally, question.what, question.origin(run.point(tally.at), tally.found), notes)
-
-
-def prints_json(files: Files, style: str | None) -> bool:
-    """Tell whether the run prints lines of JSON."""
-    return style == "json" and files.output in (None, "-")
+        _warn(tally, question.what, question.origin(run.point(tally.at), tally.found), run.notes)
 
 
 def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
@@ -82,21 +68,21 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     """Print what `--at` prints, for each point of the file."""
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
-        printed = question.printed(points)
-        click.echo("\n".join(printed.lines))
-        _count(checked, block, printed.values)
-        _count(tally, block, printed.found)
+        result = question.explained(points)
+        click.echo("\n".join(json_lines(result)))
+        rows = [row_of(row) for row in result.rows()]
+        found = {name: np.stack([row[name] for row in rows], axis=-1) for name in rows[0]}
+        checked.add(block, {name: found[name] for name in run.graph.outputs})
+        known = {*run.graph.inputs, *run.graph.outputs}
+        tally.add(block, {name: value for name, value in found.items() if name not in known})
     return tally
 
 
-def _count(tally: Tally, block: Block, found: Sequence[Mapping[str, Array]]) -> None:
-    tally.add(block, {n: np.stack([f[n] for f in found], axis=-1) for n in found[0]})
-
-
-def _write(run: ManyPoints, files: Files, columns: Columns, notes: Notes) -> Tally:
+def _write(run: ManyPoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
     checks = {name: _finite_where(y) for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**columns.graph.outputs, **checks})
+    files = run.files
     job = Job(graph, run.varying, run.same, columns.names, files.engine, files.threads, frozenset(checks))
     if files.engine == "dask":
         return _write_on_cluster(job, files)
@@ -104,7 +90,7 @@ def _write(run: ManyPoints, files: Files, columns: Columns, notes: Notes) -> Tal
         create_result(files.output or "-", job.shapes, columns.names) as result,
         progress(lambda: run.points.fraction) as told,
     ):
-        return job.run(run.points, result, notes, told)
+        return job.run(run.points, result, run.notes, told)
 
 
 def _finite_where(y: Node) -> Node:

@@ -6,26 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcli.cli.many import Printed, Question, answer, prints_json
+from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
-from gradcli.cli.options import Files
 from gradcli.engine.jacobian import numeric_jacobian
-from gradcli.errors import InputError, Notes
+from gradcli.errors import InputError
 from gradcli.explain.columns import Columns, check_rows, jacobian_columns, sparse_columns
 from gradcli.explain.jacobian import jacobian
 from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph.array import Named
-from gradcli.report.data_lines import json_lines
+from gradcli.report.data_lines import Data
 
 
-def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse: bool, notes: Notes) -> None:
+def jacobian_at_points(run: ManyPoints, sparse: bool) -> None:
     """Write the Jacobian at all points; if `sparse`, only the entries that are not zero everywhere.
 
     Errors: `InputError` for a Jacobian of more than a million entries, unless it is sparse.
     """
-    if prints_json(files, style) and sparse:
+    if run.prints_json and sparse:
         raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
     check_rows(run.graph)
     if not sparse:
@@ -34,10 +33,8 @@ def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse:
     def columns() -> Columns:
         return sparse_columns(run.graph, run.wrt) if sparse else jacobian_columns(run.graph, run.wrt)
 
-    def printed(points: Sequence[Named]) -> Printed:
-        result = jacobian(run.graph, run.wrt, [run.inputs(p) for p in points], notes, Wanted(warn=False))
-        matrices = [{"J": p.jacobian} for p in result.points]
-        return Printed(json_lines(result), [p.value for p in result.points], matrices)
+    def explained(points: Sequence[Named]) -> Data:
+        return jacobian(run.graph, run.wrt, run.inputs(points), run.notes, Wanted(warn=False))
 
     def origin(point: Named, found: Named) -> str:
         matrix = numeric_jacobian(run.graph, run.wrt, point)
@@ -45,4 +42,4 @@ def jacobian_at_points(run: ManyPoints, files: Files, style: str | None, sparse:
             return "an entry is not finite: it arises where contributions are added"
         return not_finite_entry(run.graph, run.wrt, point, matrix)
 
-    answer(run, files, style, Question("Jacobians", columns, printed, origin), notes)
+    answer(run, Question("Jacobians", columns, explained, origin))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gradcli.cli.options import Asked, Files
+from gradcli.cli.outcome import tell_notes
 from gradcli.cli.points import default_point, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import read_graph
 from gradcli.data.block import Array, Block, Points
@@ -30,9 +31,12 @@ class ManyPoints:
     """A system in the shapes of its points.
 
     `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
-    `label` is what messages call the place where the points stand.
+    `label` is what messages call the place where the points stand, `notes` are what is told in the end.
     """
 
+    asked: Asked
+    files: Files
+    notes: Notes
     graph: Graph
     wrt: tuple[str, ...]
     points: Points
@@ -40,7 +44,7 @@ class ManyPoints:
     same: Mapping[str, Array]
     label: str
 
-    def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str], notes: Notes) -> ManyPoints | None:
+    def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str]) -> ManyPoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
 
         Of those that it lacks, the seed is 0.  `given` are those of the command line.
@@ -58,8 +62,13 @@ class ManyPoints:
         rest = {n: np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in own}
         what = "cotangent" if suffix == "v" else "tangent"
         for name in rest:
-            notes.add("note", f"{self.label} has no `{name}.{suffix}`: {name} gets the {what} 0")
+            self.notes.add("note", f"{self.label} has no `{name}.{suffix}`: {name} gets the {what} 0")
         return replace(self.with_seeds(suffix, rest), varying={**self.varying, **own})
+
+    @property
+    def prints_json(self) -> bool:
+        """Whether lines of JSON are printed."""
+        return self.asked.style == "json" and self.files.output in (None, "-")
 
     def with_seeds(self, suffix: str, seeds: Mapping[str, Array]) -> ManyPoints:
         """Return the run with seeds that are the same at all points."""
@@ -69,9 +78,9 @@ class ManyPoints:
         """Return a point whole, given what varies."""
         return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
 
-    def inputs(self, point: Mapping[str, Array]) -> Named:
-        """Return the inputs of the system at a point, without the seeds."""
-        return {name: point[name] for name in self.graph.inputs}
+    def inputs(self, points: Sequence[Named]) -> list[Named]:
+        """Return the inputs of the system at some points, without the seeds."""
+        return [{name: point[name] for name in self.graph.inputs} for point in points]
 
     def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
         """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""
@@ -83,7 +92,7 @@ class ManyPoints:
 
 @contextmanager
 def open_many(system: System, asked: Asked, files: Files) -> Iterator[ManyPoints]:
-    """Open the points and read the system in their shapes.
+    """Open the points and read the system in their shapes; in the end, tell the notes.
 
     Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
     """
@@ -92,9 +101,11 @@ def open_many(system: System, asked: Asked, files: Files) -> Iterator[ManyPoints
     constants = read_constants(system, asked.at) if files.points is not None else {}
     points = _open(system, asked, files, known)
     try:
-        yield _read(system, asked, points, (known, constants), "--at" if files.points is None else label(files.points))
+        run = _read(system, asked, files, points, (known, constants))
+        yield run
     finally:
         points.close()
+    tell_notes(run.notes)
 
 
 def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape]) -> Points:
@@ -107,9 +118,10 @@ def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape
 
 
 def _read(
-    system: System, asked: Asked, points: Points, given: tuple[Mapping[str, Shape], Named], where: str
+    system: System, asked: Asked, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
 ) -> ManyPoints:
     """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
+    where = "--at" if files.points is None else label(files.points)
     known, constants = given
     found, defaults = points.shapes, default_point(system) | constants
     for name, shape in known.items():
@@ -130,7 +142,7 @@ def _read(
         if name not in varying and (name not in defaults or not varying):
             raise _missing(where, name, [n for n in found if "." not in n])
     same = {n: defaults[n][..., None] for n in graph.inputs if n not in varying}
-    return ManyPoints(graph, tuple(wrt), points, varying, same, where)
+    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, same, where)
 
 
 def _missing(where: str, name: str, found: Sequence[str]) -> InputError:

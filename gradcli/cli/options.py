@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
@@ -87,19 +87,24 @@ def system_options(command: Command) -> Command:
 
 def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
     """Return what adds these options to a command that has formats of its own."""
-    return lambda command: _asking(command, formats, told)
-
-
-def _asking(command: Command, formats: Sequence[str], told: str) -> Command:
-    def with_asked(**options: Any) -> Any:
-        asked = Asked(**{name: options.pop(name) for name in Asked.__annotations__})
-        return command(asked=asked, **options)
-
-    wrapped: Any = update_wrapper(with_asked, command)
     style = click.option("-f", "--format", "style", type=click.Choice(formats), help=told)
-    for decorate in reversed((*_SYSTEM, style)):
-        wrapped = decorate(wrapped)
-    return cast(Command, wrapped)
+    return _gathered("asked", Asked, (*_SYSTEM, style))
+
+
+def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
+    """Return what adds options to a command, which gets them as one argument of that name: a tuple of a kind."""
+
+    def add(command: Command) -> Command:
+        def with_one(**given: Any) -> Any:
+            own = kind(**{option: given.pop(option) for option in kind._fields if option in given})
+            return command(**given, **{name: own})
+
+        wrapped: Any = update_wrapper(with_one, command)
+        for decorate in reversed(options):
+            wrapped = decorate(wrapped)
+        return cast(Command, wrapped)
+
+    return add
 
 
 class Pages(NamedTuple):
@@ -110,57 +115,45 @@ class Pages(NamedTuple):
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, page: str | None) -> Look:
-        """Return how pages look in a format; None stands for data.
+    def look(self, style: str | None) -> Look:
+        """Return how the result looks in a format, `table` unless said.
 
         Errors: `InputError` for a document of its own in another format than LaTeX.
         """
         from gradcli.errors import InputError
         from gradcli.report.render import Look
 
-        if self.standalone and page != "latex":
+        if self.standalone and style != "latex":
             raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
-        return Look(page or "", self.digits, self.standalone)
+        return Look(style or "table", self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     """Add the options of pages; the command, whose pages have these sections, gets them as one argument `pages`."""
-
-    def add(command: Command) -> Command:
-        def with_pages(**options: Any) -> Any:
-            pages = Pages(
-                read_digits(options.pop("digits")),
-                _sections(options.pop("only"), sections),
-                options.pop("standalone"),
-                options.pop("shown", None),
-            )
-            return command(**options, pages=pages)
-
-        wrapped: Any = update_wrapper(with_pages, command)
-        named = "; ".join(f"{name}: {what}" for name, what in sections.items())
-        for decorate in (
-            click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
-            click.option("--only", metavar="SECTIONS", help=f"Show these sections of the page alone.  {named}."),
-            digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
-        ):
-            wrapped = decorate(wrapped)
-        return cast(Command, wrapped)
-
-    return add
+    named = "; ".join(f"{name}: {what}" for name, what in sections.items())
+    options = (
+        digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
+        click.option(
+            "--only", metavar="SECTIONS", callback=partial(_sections, sections),
+            help=f"Show these sections of the page alone.  {named}.",
+        ),
+        click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
+    )  # fmt: skip
+    return _gathered("pages", Pages, options)
 
 
 def digits_option(where: str) -> Callable[[Command], Command]:
-    """Return the option that says to how many digits numbers are rounded."""
+    """Return the option that says to how many digits numbers are rounded: None for all of them."""
     return click.option(
-        "--digits", metavar="N|full", default="6", show_default=True, help=f"Significant digits of the numbers {where}"
-    )
+        "--digits", metavar="N|full", default="6", show_default=True, callback=_digits,
+        help=f"Significant digits of the numbers {where}",
+    )  # fmt: skip
 
 
-def read_digits(text: str) -> int | None:
-    """Return how many digits numbers have; None for all of them."""
+def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | None:
     from gradcli.errors import InputError
 
-    text = text.strip()
+    text = given.strip()
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
@@ -168,10 +161,12 @@ def read_digits(text: str) -> int | None:
     return int(text)
 
 
-def _sections(text: str | None, sections: Mapping[str, str]) -> tuple[str, ...]:
+def _sections(
+    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: str | None
+) -> tuple[str, ...]:
     from gradcli.errors import InputError, nearest
 
-    names = tuple(name.strip() for name in (text or "").split(",")) if text is not None else ()
+    names = tuple(name.strip() for name in given.split(",")) if given is not None else ()
     for name in names:
         if name not in sections:
             raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
@@ -205,15 +200,7 @@ class Files(NamedTuple):
 
 def file_options(command: Command) -> Command:
     """Add the options of a run over many points; the command gets them as one argument `many`."""
-
-    def with_files(**options: Any) -> Any:
-        many = Files(**{name: options.pop(name) for name in Files.__annotations__})
-        return command(**options, many=many)
-
-    wrapped: Any = update_wrapper(with_files, command)
-    for decorate in reversed(_FILES):
-        wrapped = decorate(wrapped)
-    return cast(Command, wrapped)
+    return _gathered("many", Files, _FILES)(command)
 
 
 class SystemCommand(click.Command):

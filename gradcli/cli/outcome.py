@@ -5,17 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from gradcli.cli.memory import lacking, shortage
+from gradcli.cli.options import PAGES
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
 
 if TYPE_CHECKING:
     from gradcli.errors import InputError, Notes
+    from gradcli.explain.sections import Page
+    from gradcli.report.data_lines import Data
+    from gradcli.report.render import Look
 
 # What others call it, and what gradcli does.
 _MEANT = {
@@ -134,6 +138,14 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     except BrokenPipeError:
         discard()  # the reader (`| head`) has seen enough
     tell_notes(notes)
+
+
+def show_result(result: Data, pages: Callable[[], Iterable[Page]], look: Look, notes: Notes) -> None:
+    """Print a result as pages, or as data, and the notes."""
+    from gradcli.report.data_lines import data_lines
+    from gradcli.report.render import render_pages
+
+    show(render_pages(pages(), look) if look.style in PAGES else data_lines(result, look.style), notes)
 
 
 def deliver(text: str, output: str | None, notes: Notes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -126,7 +127,9 @@ def run(
         from gradcli.script.teller import Teller
 
         listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
-    _collect_garbage()
+    gc.set_threshold(
+        10_000, 20, 20
+    )  # cycles are looked for as Python does: a script may live long, and modules have them
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
@@ -190,13 +193,6 @@ def _write(shown: Printed, output: str | None, told: bool) -> None:
         write_whole(output, (text + "\n").encode())
     elif isinstance(shown, Document):
         click.echo(text)
-
-
-def _collect_garbage() -> None:
-    """Look for cycles as Python does: a script may live long, and modules have them."""
-    import gc
-
-    gc.set_threshold(10_000, 20, 20)
 
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:

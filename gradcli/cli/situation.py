@@ -23,14 +23,14 @@ _OBJECTS = 20_000_000  # a text of 16 MiB makes fewer: 100,000 short statements 
 _KEPT: list[System] = []
 
 
-def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
+def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None = None) -> System:
     """Return the system that is asked about: the files' statements, then the arguments', or standard input's.
 
-    `reserved` are the options for which standard input is read.
+    `cotangents` and `points` are what `--v` and `--points` say, for which standard input may be read.
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    sources = read_sources(asked, reserved)
+    sources = read_sources(asked, cotangents, points)
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
@@ -40,9 +40,10 @@ def read_asked(asked: Asked, reserved: Sequence[str] = ()) -> System:
     return _KEPT[0]
 
 
-def read_sources(asked: Asked, reserved: Sequence[str] = ()) -> list[Source]:
+def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | None = None) -> list[Source]:
     """Return the texts of the system: the files', then the arguments', or standard input's where there are neither."""
     expr, files = asked.expr, asked.files
+    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (points == "-")
     if not expr and not files:
         if reserved or sys.stdin is None or sys.stdin.isatty():
             raise InputError(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product, repeat
+from itertools import product
 
 import numpy as np
 
 from gradcli.data.block import Array, Block
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
-from gradcli.graph.names import column_names, normal
-from gradcli.graph.shapes import MAX_RANK, Shape, size_of
+from gradcli.graph.names import column_names, element_name, normal
+from gradcli.graph.shapes import MAX_RANK, Shape, indices, size_of
 
 Key = tuple[int, ...]
 
@@ -127,7 +127,7 @@ class Header:
         if twice is not None:
             raise InputError(f"{self.label} has the column {_quoted(name, twice)} twice")
         if len(keys) < size_of(shape):
-            lacking = next(key for key in map(_nth, range(size_of(shape)), repeat(shape)) if key not in keys)
+            lacking = next(key for key in indices(shape) if key not in keys)
             raise InputError(
                 f"{self.label} has a column {_quoted(name, max(keys))}, but no {_quoted(name, lacking)}", hint=hint
             )
@@ -144,16 +144,7 @@ def _shape(keys: dict[Key, list[int]]) -> Shape:
     return tuple(max(sizes) + 1 for sizes in zip(*(key for key in keys if len(key) == rank), strict=True))
 
 
-def _nth(place: int, shape: Shape) -> Key:
-    """Return an index in row-major order; the shape may be too large to go through."""
-    key: list[int] = []
-    for size in reversed(shape):
-        place, index = divmod(place, size)
-        key.insert(0, index)
-    return tuple(key)
-
-
 def _quoted(name: str, key: Key) -> str:
     """Return the name of an element's column in a message."""
     stem, dot, suffix = name.partition(".")
-    return quoted(stem + f"[{','.join(map(str, key))}]" * bool(key) + dot + suffix)
+    return quoted((element_name(stem, key) if key else stem) + dot + suffix)

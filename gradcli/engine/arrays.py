@@ -14,6 +14,7 @@ from gradcli.errors import InputError
 from gradcli.files import read_text, reason
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
+from gradcli.graph.names import element_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 
@@ -70,11 +71,7 @@ def _csv(path: Path, file: BinaryIO) -> Array:
     for number, row in enumerate(csv.reader(io.StringIO(text, newline=None)), 1):
         if not any(cell.strip() for cell in row):
             continue
-        try:
-            rows.append([float(cell) for cell in row])
-        except ValueError:
-            column, cell = next((i, c) for i, c in enumerate(row, 1) if not _is_number(c))
-            raise InputError(f"`{path}`, line {number}, column {column}: `{cell[:40]}` is not a number") from None
+        rows.append([_number(cell, f"`{path}`, line {number}, column {i}") for i, cell in enumerate(row, 1)])
         if len(row) != len(rows[0]):
             raise InputError(f"`{path}`, line {number}: {len(row)} columns, where the first has {len(rows[0])}")
     if not rows:
@@ -84,12 +81,11 @@ def _csv(path: Path, file: BinaryIO) -> Array:
     return _finite_size(array.reshape(()) if array.size == 1 else array.ravel() if 1 in array.shape else array)
 
 
-def _is_number(cell: str) -> bool:
+def _number(cell: str, where: str) -> float:
     try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
+        raise InputError(f"{where}: `{cell[:40]}` is not a number") from None
 
 
 def _finite_size(array: Array) -> Array:
@@ -116,5 +112,5 @@ def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Ar
         result[key] = value
     if len(given) < result.size:
         missing = next(k for k in np.ndindex(*shape) if k not in given)
-        raise InputError(f"`{name}[{','.join(map(str, missing))}]` is missing")
+        raise InputError(f"`{element_name(name, missing)}` is missing")
     return result

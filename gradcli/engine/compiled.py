@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -72,7 +73,6 @@ class Compiled:
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
         self._names = list(schedule.outputs)
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
-        self._helpers = _Helpers()
 
     def __call__(self, points: Arrays, out: Arrays | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
@@ -114,7 +114,7 @@ class Compiled:
         if workers == 1:
             self._work(ranges, work, block, buffers[0])
         else:
-            pool = self._helpers.at_least(workers - 1)
+            pool = _helpers(workers - 1, os.getpid())
             others = [pool.submit(self._work, ranges, work, block, b) for b in buffers[1:workers]]
             try:
                 self._work(ranges, work, block, buffers[0])
@@ -131,20 +131,13 @@ class Compiled:
                 work(buffers if stop - start == block else self.kernel.buffers(stop - start), start, stop)
 
 
-class _Helpers:
-    """Threads that wait for the next call: to start them takes longer than many a call."""
+@cache
+def _helpers(count: int, process: int) -> ThreadPoolExecutor:
+    """Return so many threads, which wait for the next call: to start them takes longer than many a call.
 
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-        self._count = self._process = 0
-
-    def at_least(self, count: int) -> ThreadPoolExecutor:
-        """Return so many threads or more; after a fork they are new, since a process has only its own."""
-        pool = self._pool
-        if pool is None or self._count < count or self._process != os.getpid():
-            pool = self._pool = ThreadPoolExecutor(count)
-            self._count, self._process = count, os.getpid()
-        return pool
+    After a fork they are new, since a process has only its own.
+    """
+    return ThreadPoolExecutor(count)
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

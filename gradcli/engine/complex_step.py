@@ -16,7 +16,6 @@ from gradcli.graph.operations import OPERATIONS
 _STEP = 1e-30
 _ROUNDING = 1e-13  # of the result, relative to it
 _NEAR = 1e-6  # how far from a finite difference without error the result is believed
-_MOVES = ("view", "move", "scatter")
 # What NumPy computes for complex numbers as its analytic continuation.
 _ANALYTIC = frozenset(
     ["input", "const", "add", "sub", "mul", "div", "neg", "identity", "pow", "sqrt", "exp", "expm1", "log", "log1p",
@@ -36,7 +35,7 @@ def is_analytic(wanted: Iterable[Node]) -> bool:
     wanted = list(wanted)
     simpler = lower(scheduled(wanted))
     return all(
-        n.op in _ANALYTIC or (n.op != "cast" and OPERATIONS[n.op].kind in _MOVES)
+        n.op in _ANALYTIC or (n.op != "cast" and OPERATIONS[n.op].move is not None)
         for n in scheduled(simpler[n] for n in wanted)
     )
 

@@ -7,7 +7,7 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import FLOATING
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Constant, Node
 
 _NAMED = {"pi": math.pi, "e": math.e}
@@ -72,18 +72,6 @@ def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> d
     """
     found = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
     return {node: value[..., 0].astype(float) for node, value in found.items()}
-
-
-def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
-    read = set(kept)
-    last: dict[Node, list[Node]] = {}
-    for node in reversed(nodes):
-        for a in node.args:
-            if a not in read:
-                read.add(a)
-                last.setdefault(node, []).append(a)
-    return last
 
 
 def constant(node: Node) -> Array:

@@ -17,6 +17,14 @@ from gradcli.graph.array import Array
 _MAX_ORDER = 171  # of a derivative: its factorial is beyond float64
 
 
+def into(out: Array | None, result: Array) -> Array:
+    """Return the result, in the array `out` if there is one."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
 def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """Return `a` where the condition holds and `b` elsewhere."""
     if out is None:
@@ -50,26 +58,6 @@ def sech(x: Array, out: Array | None = None) -> Array:
 def softplus(x: Array, out: Array | None = None) -> Array:
     """Return log(1 + exp(x)), without overflow."""
     return np.asarray(np.logaddexp(0, x, out=out))
-
-
-def erf(x: Array, out: Array | None = None) -> Array:
-    """Return the error function."""
-    return _special("erf", math.erf)(x, out=out)
-
-
-def erfc(x: Array, out: Array | None = None) -> Array:
-    """Return 1 - erf(x)."""
-    return _special("erfc", math.erfc)(x, out=out)
-
-
-def gamma(x: Array, out: Array | None = None) -> Array:
-    """Return the gamma function; nan at its poles."""
-    return _special("gamma", math.gamma)(x, out=out)
-
-
-def lgamma(x: Array, out: Array | None = None) -> Array:
-    """Return log|Γ(x)|; inf at the poles."""
-    return _special("gammaln", math.lgamma)(x, out=out)
 
 
 def digamma(x: Array, out: Array | None = None) -> Array:
@@ -126,14 +114,20 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
     return function
 
 
+def _of_one(name: str, fallback: Callable[[float], float]) -> Callable[..., Array]:
+    return lambda x, out=None: _special(name, fallback)(x, out=out)
+
+
+erf, erfc = _of_one("erf", math.erf), _of_one("erfc", math.erfc)
+gamma = _of_one("gamma", math.gamma)  # nan at its poles
+lgamma = _of_one("gammaln", math.lgamma)  # log|Γ(x)|; inf at the poles
+
+
 def _into(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return the function with an argument `out`."""
 
     def call(*args: Array, out: Array | None = None) -> Array:
-        if out is None:
-            return function(*args)
-        out[...] = function(*args)
-        return out
+        return into(out, function(*args))
 
     return call
 

@@ -8,12 +8,11 @@ that is read alone is a view of one row.  Every number is computed as before, by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from gradcli.engine.schedule import Schedule, ordered
+from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import index
-from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places, take
@@ -44,13 +43,9 @@ def grouped(schedule: Schedule) -> Schedule:
     >>> [n.op for n in grouped(Schedule.of(graph, {})).steps if n.op != "index"]
     ['stack', 'mul', 'add']
     """
-    groups = _Groups(schedule)
-    new = groups.rebuilt(schedule.steps)
-    outputs = {name: new.get(n, n) for name, n in schedule.outputs.items()}
-    steps = scheduled(outputs.values(), {*schedule.inputs.values(), *schedule.same})
-    steps = ordered([n for n in steps if n.args and n not in schedule.same], set(outputs.values()))
-    calls = set(steps) - {n for n in outputs.values() if is_row(n)}
-    return replace(schedule, steps=steps, outputs=outputs) if 2 * len(calls) <= len(schedule.steps) else schedule
+    new = schedule.renewed(_Groups(schedule).rebuilt(schedule.steps))
+    calls = set(new.steps) - {n for n in new.outputs.values() if is_row(n)}
+    return new if 2 * len(calls) <= len(schedule.steps) else schedule
 
 
 def is_row(node: Node) -> bool:

@@ -7,19 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from gradcli.engine.functions import into
 from gradcli.engine.products import prod_others
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
 
 _FAR = 2.0**250  # four such factors are a normal number
-
-
-def into(out: Array | None, result: Array) -> Array:
-    """Return the result, in the array `out` if there is one."""
-    if out is None:
-        return result
-    out[...] = result
-    return out
 
 
 def einsum(subscripts: str, a: Array, b: Array, out: Array | None = None) -> Array:
@@ -29,24 +22,17 @@ def einsum(subscripts: str, a: Array, b: Array, out: Array | None = None) -> Arr
     array([[3.],
            [3.]])
     """
-    *factors, result = parts(subscripts)
-    numbers = {letter: i for i, letter in enumerate(dict.fromkeys("".join(factors)))}
-    labels = [[numbers[letter] for letter in letters] for letters in (*factors, result)]
-    point = len(numbers)
+    terms = parts(subscripts)
+    numbers = {letter: i for i, letter in enumerate(dict.fromkeys(terms[0] + terms[1]))}
     varying = [x.shape[-1] > 1 for x in (a, b)]
-    alone = not all(varying)
-    one = not any(varying)
-    arrays = [x if many else x[..., 0] for x, many in zip((a, b), varying, strict=True)]
-    own = [[*letters, point] if many else letters for letters, many in zip(labels, varying, strict=False)]
-    total = np.einsum(
-        arrays[0],
-        own[0],
-        arrays[1],
-        own[1],
-        labels[2] if one else [*labels[2], point],
-        optimize=alone and a.dtype != object and b.dtype != object,
-    )
-    return into(out, np.asarray(total)[..., None] if one else total)
+    labels = [
+        [*(numbers[letter] for letter in own), *[len(numbers)] * many]
+        for own, many in zip(terms, (*varying, any(varying)), strict=True)
+    ]
+    a, b = (x if many else x[..., 0] for x, many in zip((a, b), varying, strict=True))
+    by_matrices = not all(varying) and object not in (a.dtype, b.dtype)
+    total = np.einsum(a, labels[0], b, labels[1], labels[2], optimize=by_matrices)
+    return into(out, total if any(varying) else np.asarray(total)[..., None])
 
 
 def det(x: Array, out: Array | None = None) -> Array:

@@ -264,7 +264,4 @@ def _source(w: Writer, tile: int) -> str:
 
 def _flat(lines: Iterable[Any]) -> Iterable[str]:
     for line in lines:
-        if isinstance(line, str):
-            yield line
-        else:
-            yield from line
+        yield from [line] if isinstance(line, str) else line

@@ -146,9 +146,7 @@ def is_sink(node: Node) -> bool:
     return node.op in SINKS and all(a.shape == node.args[0].shape for a in node.args)
 
 
-def sink(node: Node) -> Sink:
+def sink(node: Node) -> Sink | _Shifted:
     """Return what writes such a step."""
-    if shifts := _shifts(node):
-        shifted = _Shifted(node, shifts)
-        return Sink(shifted.start, shifted.add, shifted.end)
-    return SINKS[node.op]
+    shifts = _shifts(node)
+    return _Shifted(node, shifts) if shifts else SINKS[node.op]

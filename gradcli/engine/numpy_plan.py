@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -23,25 +22,6 @@ Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]
 CACHE_LINE = 64  # its bytes
 
 
-@dataclass
-class _Buffers:
-    """The buffers of a block, and which of them are free while the steps are planned."""
-
-    kinds: list[Kind] = field(default_factory=list)
-    free: dict[Kind, list[int]] = field(default_factory=dict)
-
-    def take(self, kind: Kind) -> int:
-        """Return the number of a free buffer, or of a new one."""
-        if waiting := self.free.get(kind):
-            return waiting.pop()
-        self.kinds.append(kind)
-        return len(self.kinds) - 1
-
-    def give_back(self, number: int) -> None:
-        """Let a buffer be used again."""
-        self.free.setdefault(self.kinds[number], []).append(number)
-
-
 class Plan:
     """The calls for a schedule; the list of all arrays is inputs, constants, views, outputs and buffers.
 
@@ -56,7 +36,7 @@ class Plan:
         self._fixed = [v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()]
         planner = _Planner(schedule)
         self._views: list[Any] = [None] * planner.views
-        self._steps, self._kinds = planner.steps, planner.buffers.kinds
+        self._steps, self._kinds = planner.steps, planner.buffers
         self.bytes = max(1, sum(size_of(shape) * np.dtype(kind).itemsize for shape, kind in self._kinds))
 
     def memory(self, count: int) -> list[Array]:
@@ -92,7 +72,8 @@ class _Planner:
 
     def __init__(self, schedule: Schedule) -> None:
         self.steps: list[Step] = []
-        self.buffers = _Buffers()
+        self.buffers: list[Kind] = []
+        self._free: dict[Kind, list[int]] = {}
         outputs, steps = schedule.outputs.values(), schedule.steps
         views = [n for n in steps if is_view(n)]
         self.views = len(views)
@@ -125,15 +106,23 @@ class _Planner:
         if node in self._direct:
             self._places[node] = self._direct[node]
         elif not is_view(node):
-            self._held[node] = self.buffers.take((node.shape, np.dtype(node.dtype).type))
+            self._held[node] = self._taken((node.shape, np.dtype(node.dtype).type))
             self._places[node] = self._start + self._held[node]
         self.steps.append(_step(node, [self._places[a] for a in node.args], self._places[node]))
         self._give_back(done)
 
+    def _taken(self, kind: Kind) -> int:
+        """Return the number of a free buffer, or of a new one."""
+        if waiting := self._free.get(kind):
+            return waiting.pop()
+        self.buffers.append(kind)
+        return len(self.buffers) - 1
+
     def _give_back(self, done: list[Node]) -> None:
         for owner in done:
             if owner in self._held:
-                self.buffers.give_back(self._held.pop(owner))
+                number = self._held.pop(owner)
+                self._free.setdefault(self.buffers[number], []).append(number)
 
 
 def _step(node: Node, args: Sequence[int], place: int) -> Step:

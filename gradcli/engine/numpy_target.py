@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 
 from gradcli.engine import functions, linear_algebra, products, sorting
-from gradcli.engine.linear_algebra import into
+from gradcli.engine.functions import into
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcli.engine.functions import into
 from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes, inverse
 from gradcli.graph.operations.products import in_front
@@ -40,11 +41,7 @@ def prod_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
     factors = _flat(axes, x)
     found = _beside(factors) if _is_tame(factors) else _number(*_others(*np.frexp(factors)))
     order = in_front(axes, x.ndim)
-    result = found.reshape([x.shape[i] for i in order]).transpose(inverse(order))
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return into(out, found.reshape([x.shape[i] for i in order]).transpose(inverse(order)))
 
 
 def _flat(axes: Axes, x: Array) -> Array:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
-from gradcli.engine.schedule import Schedule, ordered
-from gradcli.graph.graph import scheduled
+from gradcli.engine.schedule import Schedule
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
@@ -27,12 +25,7 @@ def quicker(schedule: Schedule) -> Schedule:
         args = tuple(new.get(a, a) for a in n.args)
         node = n if args == n.args else n.with_args(args)
         new[n] = _secant(node, schedule, readers[n.args[-1]]) or _before_broadcast(node, schedule) or node
-    if all(new[n] is n for n in schedule.steps):
-        return schedule
-    outputs = {name: new.get(n, n) for name, n in schedule.outputs.items()}
-    given = {*schedule.inputs.values(), *schedule.same}
-    steps = ordered([n for n in scheduled(outputs.values(), given) if n not in given], set(outputs.values()))
-    return replace(schedule, steps=steps, outputs=outputs)
+    return schedule if all(new[n] is n for n in schedule.steps) else schedule.renewed(new)
 
 
 def _secant(node: Node, schedule: Schedule, readers: int) -> Node | None:

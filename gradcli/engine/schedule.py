@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 from gradcli.engine.evaluate import evaluate
@@ -51,7 +51,7 @@ class Schedule:
         for node in nodes:
             if not varying.isdisjoint(node.args):
                 varying.add(node)
-        steps = ordered([n for n in nodes if n.args and n in varying], set(found.values()))
+        steps = ordered([n for n in nodes if n.args and n in varying], found.values())
         read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
         fixed = {name: n for name, n in found.items() if n not in varying}
         needed = set(nodes)
@@ -60,6 +60,13 @@ class Schedule:
         values = evaluate(Graph.of(small.inputs, read), same)
         varied = {name: n for name, n in found.items() if n in varying}
         return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
+
+    def renewed(self, new: Mapping[Node, Node]) -> Schedule:
+        """Return the schedule in which steps are those nodes, of the same values."""
+        outputs = {name: new.get(n, n) for name, n in self.outputs.items()}
+        given = {*self.inputs.values(), *self.same}
+        steps = ordered([n for n in scheduled(outputs.values(), given) if n not in given], outputs.values())
+        return replace(self, steps=steps, outputs=outputs)
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -96,12 +103,12 @@ def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[
     return waiting, after
 
 
-def ordered(steps: Sequence[Node], outputs: Container[Node]) -> tuple[Node, ...]:
+def ordered(steps: Sequence[Node], outputs: Iterable[Node]) -> tuple[Node, ...]:
     """Return the steps in an order in which few values are held at once: what frees as much as it takes goes first.
 
     Values that stay in the processor's cache are read several times as fast as those that do not.
     """
-    number = {step: i for i, step in enumerate(steps)}
+    number, kept = {step: i for i, step in enumerate(steps)}, set(outputs)
     owner = owners(steps)
     sources = {step: {owner[a] for a in step.args if a in owner} for step in steps}
     readers: dict[Node, set[Node]] = {held: set() for held in owner.values()}
@@ -112,8 +119,8 @@ def ordered(steps: Sequence[Node], outputs: Container[Node]) -> tuple[Node, ...]
     ready: list[tuple[bool, int]] = []
 
     def is_ready(step: Node) -> None:
-        taken = step.size if owner[step] is step and step not in outputs else 0
-        freed = sum(s.size for s in sources[step] if len(readers[s]) == 1 and s not in outputs)
+        taken = step.size if owner[step] is step and step not in kept else 0
+        freed = sum(s.size for s in sources[step] if len(readers[s]) == 1 and s not in kept)
         heappush(ready, (taken > freed, number[step]))
 
     for step in steps:

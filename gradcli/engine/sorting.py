@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.engine.linear_algebra import into
+from gradcli.engine.functions import into
 from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes
 

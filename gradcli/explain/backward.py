@@ -12,7 +12,16 @@ from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named, Wanted
-from gradcli.explain.shared import check_entries, dimensions, formulas_of, style_of, summed, symbolic
+from gradcli.explain.shared import (
+    check_entries,
+    cotangents,
+    dimensions,
+    formulas_of,
+    style_of,
+    summed,
+    sweep_inputs,
+    symbolic,
+)
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
@@ -83,7 +92,7 @@ class _Numbers(NamedTuple):
         # One point is a column that broadcasts; several are repeated, once for each call.
         repeat = count if len(points) > 1 else 1
         inputs = {n: np.repeat(np.stack([p[n] for p in points], axis=-1), repeat, axis=-1) for n in points[0]}
-        inputs |= _cotangents(self.graph, [call for mine in calls for call in mine])
+        inputs |= cotangents([call for mine in calls for call in mine])
         batch = (len(points), count)
         found = {
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
@@ -109,12 +118,12 @@ class _Numbers(NamedTuple):
             Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
             for k, v in enumerate(calls)
         ]
-        inputs = {n: v[..., None] for n, v in at.items()} | _cotangents(self.graph, calls)
         values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
         if self.wanted.warn:
             warn_of_values(self.graph, at, {name: values[name] for name in self.graph.outputs}, self.notes)
         if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
-            for text in not_finite(self.swept, inputs, {name: g[..., -1] for name, g in running.items()}):
+            grads = {name: g[..., -1] for name, g in running.items()}
+            for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
         if self.wanted.page:
             from gradcli.explain.corners import note_corners
@@ -127,17 +136,17 @@ class _Numbers(NamedTuple):
             tuple(called),
             {name: running[name][..., -1] for name in self.wanted.retain},
             matrix,
-            self.trace(inputs, len(calls)),
+            self.trace(at, calls),
             self.adjoints(calls),
         )
 
-    def trace(self, inputs: Named, calls: int) -> Trace | None:
+    def trace(self, at: Named, calls: Sequence[Named]) -> Trace | None:
         """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
         if not self.wanted.steps and not (self.wanted.page and len(self.graph.nodes) <= TRACED):
             return None
         from gradcli.explain.trace import numeric_trace
 
-        return numeric_trace(self.graph, self.swept, inputs, min(calls, MAX_STEPPED_CALLS))
+        return numeric_trace(self.graph, self.swept, at, calls[:MAX_STEPPED_CALLS])
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""
@@ -149,11 +158,6 @@ class _Numbers(NamedTuple):
         with suppress(InputError):  # too deep to be written
             return retained_formulas(self.swept, calls, small)
         return {}
-
-
-def _cotangents(graph: Graph, calls: Sequence[Named]) -> Named:
-    """Return the inputs of a sweep for these calls, along the batch axis."""
-    return {f"{name}.v": np.stack([c[name] for c in calls], axis=-1) for name in graph.outputs}
 
 
 def _in_formulas(

@@ -11,7 +11,7 @@ from gradcli.graph.construct import reshape, swap
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.matrices import triangle
-from gradcli.graph.names import element_names
+from gradcli.graph.names import all_elements, element_names
 from gradcli.graph.node import Node, const
 
 
@@ -43,7 +43,7 @@ def sparse_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
     Errors: `InputError` where there are none, and for more rows than are swept one by one.
     """
     check_rows(graph)
-    rows, across = _elements(graph.outputs), _elements({n: graph.inputs[n] for n in wrt})
+    rows, across = all_elements(graph.outputs), all_elements({n: graph.inputs[n] for n in wrt})
     found = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
     if not found:
         raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
@@ -95,7 +95,3 @@ def check_rows(graph: Graph) -> None:
     """Refuse a Jacobian of more rows than are swept one by one."""
     if (rows := sum(y.size for y in graph.outputs.values())) > MAX_SINGLE:
         raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")
-
-
-def _elements(nodes: Mapping[str, Node]) -> list[str]:
-    return [element for name, n in nodes.items() for element in element_names(name, n.shape)]

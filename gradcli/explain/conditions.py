@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.explain.claim import numbers
 from gradcli.explain.evidence import Evidence
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
+from gradcli.wrapping import in_words
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPPOSITE = {"lt": "gt", "le": "gt", "gt": "lt", "ge": "lt"}  # apart from the corner between both
@@ -46,10 +46,9 @@ def by_sign(e: Evidence) -> str:
 
 def _is_of(e: Evidence, name: str, sign: int) -> bool:
     """Tell whether it is the sign of this input that counts: the others may have their other signs."""
-    points = {n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()}
-    truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
-    defined = np.isfinite(truth).all(axis=0)
-    return e.equal(truth[:, defined], yours[:, defined])
+    found = e.at({n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()})
+    defined = np.isfinite(found.truth).all(axis=0)
+    return e.equal(found.truth[:, defined], found.yours[:, defined])
 
 
 def by_condition(e: Evidence) -> str:
@@ -84,43 +83,37 @@ def special(e: Evidence) -> str:
     """Say that the claim is right only for inputs of a kind: several matrices may have to be symmetric."""
     for name, x in e.case.graph.inputs.items():
         for what, project in _projections(name, x.shape):
-            if _right_at(e, e.points | {name: project(e.points[name])}):
+            if _is_right(e.at(e.points | {name: project(e.points[name])})):
                 return f"right only where {what}"
-    wanted = square(e)
-    if len(wanted) < 2 or not _right_at(e, symmetric(e.points, wanted)):
-        return ""
+    words = where_symmetric(e, lambda found: "right" if _is_right(found) else "")
+    return f"right only where {words[0]}" if words else ""
+
+
+def _is_right(e: Evidence) -> bool:
+    """Tell whether the claim is right at all points."""
+    return bool(np.isfinite(e.truth).all()) and e.right(e.yours)
+
+
+def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[str, str] | None:
+    """Return as few of the square matrices as need be symmetric for something to be said, in words, and what is."""
+    wanted = [n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1]]
+    if not wanted or not (found := said(e.at(_symmetric(e.points, wanted)))):
+        return None
     for name in list(wanted):
         others = [n for n in wanted if n != name]
-        if _right_at(e, symmetric(e.points, others)):
+        if others and said(e.at(_symmetric(e.points, others))) == found:
             wanted = others
-    return f"right only where {all_symmetric(wanted)}"
+    return f"{in_words(wanted)} {'are' if len(wanted) > 1 else 'is'} symmetric", found
 
 
-def _right_at(e: Evidence, points: Named) -> bool:
-    """Tell whether the claim is right at points."""
-    truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
-    return bool(np.isfinite(truth).all()) and e.equal(truth, yours)
-
-
-def square(e: Evidence) -> list[str]:
-    """Return the inputs that may be symmetric."""
-    return [n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1]]
-
-
-def all_symmetric(names: Sequence[str]) -> str:
-    """Return in words that these are symmetric."""
-    *others, last = names
-    return f"{', '.join(others)} and {last} are symmetric" if others else f"{last} is symmetric"
-
-
-def symmetric(points: Named, names: Sequence[str]) -> Named:
+def _symmetric(points: Named, names: Sequence[str]) -> Named:
     """Return points at which these matrices are symmetric."""
     return points | {n: (points[n] + points[n].swapaxes(0, 1)) / 2 for n in names}
 
 
 def _projections(name: str, shape: Shape) -> Iterator[tuple[str, Callable[[Array], Array]]]:
     if len(shape) == 2 and shape[0] == shape[1]:
-        yield f"{name} is symmetric", lambda a: symmetric({name: a}, [name])[name]
+        yield f"{name} is symmetric", lambda a: (a + a.swapaxes(0, 1)) / 2
     if len(shape) >= 1:
         axis = len(shape) - 1
         rows = "each row of " if len(shape) > 1 else ""

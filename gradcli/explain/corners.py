@@ -91,7 +91,7 @@ def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> Non
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
-    notation = Notation(graph.labels, times="*")
+    notation = Notation(graph.labels)
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
         if node.op not in CORNERS or node.args[0] not in active:

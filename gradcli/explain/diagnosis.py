@@ -11,8 +11,8 @@ from math import floor, log10
 
 import numpy as np
 
-from gradcli.explain.claim import Case, derivative, numbers
-from gradcli.explain.conditions import all_symmetric, by_condition, by_sign, special, square, symmetric
+from gradcli.explain.claim import Case, derivative
+from gradcli.explain.conditions import by_condition, by_sign, special, where_symmetric
 from gradcli.explain.evidence import Evidence, number
 from gradcli.explain.proof import Proof, entry_name
 from gradcli.explain.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repairs
@@ -38,8 +38,10 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     counted = trials.chosen(np.flatnonzero(trials.counted))
     evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
     with np.errstate(all="ignore"):
-        if found := _explained(evidence) or _where_symmetric(evidence):
+        if found := _explained(evidence):
             return found
+        if words := where_symmetric(evidence, _explained):
+            return f"even where {': '.join(words)}"
     if proof.difference:
         return f"it is yours + ({proof.difference})"
     return "it differs from the derivative"
@@ -47,24 +49,6 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
 
 def _explained(e: Evidence) -> str:
     return next((found for explain in _EXPLANATIONS if (found := explain(e))), "")
-
-
-def _where_symmetric(e: Evidence) -> str:
-    """Say what is wrong with a claim even where matrices are symmetric, of as few of them as say so."""
-
-    def explained(names: Sequence[str]) -> str:
-        points = symmetric(e.points, names)
-        truth, yours = numbers(e.case.graph, points, [e.case.truth, e.case.yours])
-        return _explained(Evidence(e.case, points, truth, yours, e.tolerance, Proof(), e.entry))
-
-    wanted = square(e)
-    if not wanted or not (found := explained(wanted)):
-        return ""
-    for name in list(wanted):
-        others = [n for n in wanted if n != name]
-        if others and explained(others) == found:
-            wanted = others
-    return f"even where {all_symmetric(wanted)}: {found}"
 
 
 def _not_finite(e: Evidence) -> str:
@@ -225,10 +209,8 @@ def _exchanged(e: Evidence) -> str:
     """Say that the claim has two inputs exchanged."""
     inputs = list(e.case.graph.inputs.items())[:_MAX_INPUTS]
     for (a, x), (b, z) in combinations(inputs, 2):
-        if x.shape == z.shape:
-            swapped = e.points | {a: e.points[b], b: e.points[a]}
-            if e.right(numbers(e.case.graph, swapped, [e.case.yours])[0]):
-                return f"inputs exchanged: {a} and {b}"
+        if x.shape == z.shape and e.right(e.at(e.points | {a: e.points[b], b: e.points[a]}).yours):
+            return f"inputs exchanged: {a} and {b}"
     return ""
 
 

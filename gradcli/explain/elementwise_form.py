@@ -39,7 +39,7 @@ class ElementwiseForm:
     >>> from gradcli.notation.nodes import Notation
     >>> x, p = leaf((3,)), leaf((3,))
     >>> names = {x: "x", p: "p"}
-    >>> Notation(names, times="*").expression(ElementwiseForm(names)(p * (x / p - 2)))
+    >>> Notation(names).expression(ElementwiseForm(names)(p * (x / p - 2)))
     'x - 2*p'
     """
 

@@ -59,7 +59,7 @@ class Evidence:
         """How nodes are written: in the user's names."""
         graph = self.case.graph
         named = {n: name for name, n in graph.names.items() if n.args and "[" not in name}
-        return Notation(named | {n: name for name, n in graph.inputs.items()}, times="*", implicit=True)
+        return Notation(named | {n: name for name, n in graph.inputs.items()}, implicit=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,6 +75,11 @@ class Evidence:
         case = replace(self.case, truth=index(self.case.truth, key), yours=index(self.case.yours, key))
         proof = self.proof if len(rows) == 1 else Proof()  # it is of one entry
         return Evidence(case, self.points, self.truth[rows], self.yours[rows], self.tolerance, proof, 0)
+
+    def at(self, points: Named) -> Evidence:
+        """Return the evidence at other points."""
+        truth, yours = numbers(self.case.graph, points, [self.case.truth, self.case.yours])
+        return Evidence(self.case, points, truth, yours, self.tolerance, Proof(), self.entry)
 
     def ratio(self) -> float | None:
         """Return the number that yours is times the truth everywhere, if there is one."""

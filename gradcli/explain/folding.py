@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from heapq import heapify, heappop, heappush
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from gradcli.explain.alike import alike
@@ -80,19 +82,13 @@ def _in_order(nodes: Sequence[Node], found: Sequence[Fold]) -> list[Fold]:
     parts = sorted([*found, *(Fold((n,)) for n in _without(nodes, found))], key=lambda fold: place[fold.nodes[0]])
     part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
     needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
-    readers: list[list[int]] = [[] for _ in parts]
-    for k, mine in enumerate(needs):
-        for other in mine:
-            readers[other].append(k)
-    missing = list(map(len, needs))
-    ready = [k for k, count in enumerate(missing) if not count]
-    heapify(ready)
-    ordered = []
-    while ready:
+    sorter, ready, ordered = TopologicalSorter(dict(enumerate(needs))), list[int](), list[Fold]()
+    with suppress(CycleError):
+        sorter.prepare()
+    while sorter.is_active():
+        for k in sorter.get_ready():
+            heappush(ready, k)
         k = heappop(ready)
         ordered.append(parts[k])
-        for reader in readers[k]:
-            missing[reader] -= 1
-            if not missing[reader]:
-                heappush(ready, reader)
+        sorter.done(k)
     return ordered

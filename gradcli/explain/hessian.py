@@ -20,7 +20,7 @@ from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, sty
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries
-from gradcli.graph.names import element_names
+from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class HessianResult(Shown):
     points: tuple[HessianPoint, ...] = ()
 
     @cached_property
-    def columns(self) -> list[str]:
+    def columns(self) -> tuple[str, ...]:
         """The elements of the leaves."""
-        return [e for name, x in self.leaves.items() for e in element_names(name, x.shape)]
+        return all_elements(self.leaves)
 
     def texts(self) -> list[list[str]]:
         """Return the entries as formulas, row after row; H is symmetric."""

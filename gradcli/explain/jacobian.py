@@ -45,24 +45,16 @@ def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: N
 
             note_corners(graph, at, notes)
         found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
-    without = _rows_in_formulas(graph, wrt) if wanted.steps and not points else None
+    without = _rows(graph, wrt, None) if wanted.steps and not points else None
     return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
 
 
-def _rows(graph: Graph, wrt: Sequence[str], at: Named) -> Trace:
-    """Return the trace of a call for each of the first rows of J."""
-    from gradcli.explain.trace import numeric_trace
+def _rows(graph: Graph, wrt: Sequence[str], at: Named | None) -> Trace:
+    """Return the trace of a call for each of the first rows of J, in formulas where there is no point."""
+    from gradcli.explain.trace import numeric_trace, symbolic_trace
 
-    vectors = list(islice(one_hots(graph), MAX_STEPPED_ROWS))
-    seeds = {f"{name}.v": np.stack([v[name] for v in vectors], axis=-1) for name in graph.outputs}
-    inputs = {n: v[..., None] for n, v in at.items()} | seeds
-    return numeric_trace(graph, sweep(graph, wrt), inputs, len(vectors))
-
-
-def _rows_in_formulas(graph: Graph, wrt: Sequence[str]) -> Trace:
-    from gradcli.explain.trace import symbolic_trace
-
-    return symbolic_trace(graph, sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS)))
+    swept, vectors = sweep(graph, wrt), list(islice(one_hots(graph), MAX_STEPPED_ROWS))
+    return symbolic_trace(graph, swept, vectors) if at is None else numeric_trace(graph, swept, at, vectors)
 
 
 def one_hots(graph: Graph) -> Iterator[Named]:

@@ -188,8 +188,8 @@ def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula
         given = {i: leaf(own.args[i].shape) for i in tangents}
         whole = structural(own, given)
         known |= {u: tangents[i] for i, u in given.items()}
-        return Formula(Notation(known, times="*", implicit=True).name(whole), quantity(whole, known))
-    notation, texts, parts = Notation(known, times="*", implicit=True), [], list[Math]()
+        return Formula(Notation(known, implicit=True).name(whole), quantity(whole, known))
+    notation, texts, parts = Notation(known, implicit=True), [], list[Math]()
     for i, tangent in tangents.items():
         slope = textbook_slope(own, i)
         text = notation.name(slope)

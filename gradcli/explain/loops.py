@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,15 +17,19 @@ from gradcli.explain.sections import (
     Equal,
     Equations,
     Line,
+    Listed,
     Math,
     Name,
+    Product,
     Section,
+    Sum,
     Text,
     Value,
+    Words,
     quantity,
 )
 from gradcli.explain.system import point_parts
-from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.graph import Graph, appearance, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -92,7 +95,7 @@ def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
 
 
 def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
-    """Return the graph with names for what leaves a loop; `wanted` says what such a node should be called."""
+    """Return the graph with names for what leaves a loop, and none within; `wanted` says what a node may be called."""
     taken = {*graph.inputs, *graph.names}
     new: dict[str, Node] = {}
     for node in (end for loop in found for _, end in loop.carried if end not in graph.labels):
@@ -100,8 +103,10 @@ def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) ->
         name = stem if stem not in taken else next(fresh_names(taken, stem))
         taken.add(name)
         new[name] = node
+    inside = {n for loop in found for n in loop.nodes} - {end for loop in found for _, end in loop.carried}
     place = {n: k for k, n in enumerate(graph.nodes)}
-    names = dict(sorted({**graph.names, **new}.items(), key=lambda pair: place[pair[1]]))
+    shown = {name: n for name, n in {**graph.names, **new}.items() if n not in inside}
+    names = dict(sorted(shown.items(), key=lambda pair: place[pair[1]]))
     return replace(graph, names=names)
 
 
@@ -109,8 +114,7 @@ def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named)
     """Return the statements with their values, those of loops once; what leaves a loop has a name."""
     names = graph.labels
     ends = {end: loop for loop in found for _, end in loop.carried}
-    hidden = {n for loop in found for n in loop.nodes} - ends.keys()
-    shown = [n for n in graph.nodes if n.args and n not in hidden and n in names]
+    shown = [n for n in graph.nodes if n.args and n in names]
     blocks: list[Block] = (
         [Text(point_parts({name: at[name] for name in appearance(graph) if name in at}))] if at else []
     )
@@ -207,24 +211,17 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
         yield Value.of(expr)
 
 
-def mentions(math: Any, hidden: Collection[str]) -> bool:
+def mentions(math: Math, hidden: Collection[str]) -> bool:
     """Tell whether mathematics has a name in it that is not shown."""
-    if isinstance(math, Name):
-        return math.name in hidden
-    if isinstance(math, Value):
-        elements = math.array.reshape(-1) if math.array.dtype == object else ()
-        return any(str(symbol) in hidden for e in elements for symbol in getattr(e, "free_symbols", ()))
-    if isinstance(math, Computed):
-        waiting, seen = [math.node], set()
-        while waiting:
-            node = waiting.pop()
-            if node in math.names:
-                if math.names[node] in hidden:
-                    return True
-            elif node not in seen:
-                seen.add(node)
-                waiting += node.args
-        return False
-    inner = getattr(math, "sides", None) or getattr(math, "parts", None) or getattr(math, "items", None)
-    inner = inner or getattr(math, "terms", None) or getattr(math, "factors", None) or ()
-    return any(mentions(part, hidden) for part in inner)
+    match math:
+        case Name(name):
+            return name in hidden
+        case Value(array):
+            elements = array.reshape(-1) if array.dtype == object else ()
+            return any(str(symbol) in hidden for e in elements for symbol in getattr(e, "free_symbols", ()))
+        case Computed(node, names):
+            inside = scheduled([node], names)[len(names) :]
+            return any(names.get(n) in hidden for n in {node, *(a for n in inside for a in n.args)})
+        case Words(parts) | Product(parts) | Sum(parts) | Listed(parts) | Equal(parts):
+            return any(mentions(part, hidden) for part in parts)
+    return False

@@ -10,8 +10,9 @@ import numpy as np
 from gradcli.engine.evaluate import at_point, values_of
 from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
+from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import element_names
+from gradcli.graph.names import all_elements, element_names
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.notation.numbers import number_text
@@ -100,11 +101,10 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array,
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))
-    column = next(itertools.islice((e for n in wrt for e in element_names(n, graph.inputs[n].shape)), j, None))
+    row, column = all_elements(graph.outputs)[i], all_elements({n: graph.inputs[n] for n in wrt})[j]
     v = np.zeros(y.size)
     v[k] = 1
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
-    inputs = {n: a[..., None] for n, a in at.items()} | {f"{name}.v": v.reshape(*y.shape, 1)}
-    row = element_names(name, y.shape)[k]
     rows = f"d2{of}/d{row}" if of else f"d{row}"
-    return f"{rows}/d{column} is {number_text(matrix[i, j])}: {origin(alone, inputs)}"
+    found = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
+    return f"{rows}/d{column} is {number_text(matrix[i, j])}: {found}"

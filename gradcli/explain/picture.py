@@ -11,11 +11,11 @@ import numpy as np
 
 from gradcli.explain.folding import Fold, folds, leaves_alike
 from gradcli.explain.results import Array, Named, Style
-from gradcli.explain.rules import rule
+from gradcli.explain.rules import rule, slopes
 from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
 from gradcli.explain.shared import style_of
 from gradcli.explain.steps import reverse_step
-from gradcli.explain.tables import local_derivative
+from gradcli.explain.tables import local_derivative, with_number
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.explain.weights import loss, loss_name
 from gradcli.graph.graph import Graph
@@ -146,17 +146,21 @@ def picture(graph: Graph, view: View) -> Picture:
     [('x', 'leaf', 3.0, 6.0), ('y', 'output', 9.0, 1.0)]
     """
     swept = sweep(graph, view.wrt)
-    scalar, whole = ("", None) if view.v is None else _scalar(graph, view.v)
+    scalar, whole = "", None
+    if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
+        scalar, whole = _scalar(graph, view.v)
     boxes = _Drawing(graph, swept, view).boxes()
     return Picture(tuple(boxes), style_of(graph, [view.v] if view.v else []), scalar, whole)
 
 
-def _scalar(graph: Graph, v: Named) -> tuple[str, Math | None]:
+def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
     """Return the name of what adjoints are derivatives of, and what it is where that is no output."""
-    name = loss_name(graph.outputs, v)
-    if name in graph.outputs:
+    name = "L" if v is None else loss_name(graph.outputs, v)
+    if v is not None and name in graph.outputs:
         return name, None
     name = "loss" if name in graph.labels.values() else name
+    if v is None:
+        return name, Words((Name(name), f" is any number computed from the output{'s' * (len(graph.outputs) > 1)}"))
     return name, loss(graph.outputs, v, name)
 
 
@@ -165,8 +169,7 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
     if view.at is not None:
         # Local derivatives are the same for any v.
         v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
-        inputs = {n: a[..., None] for n, a in view.at.items()} | {f"{n}.v": a[..., None] for n, a in v.items()}
-        return numeric_trace(graph, swept, inputs, 1)
+        return numeric_trace(graph, swept, view.at, [v])
     nothing = Reverse({}, {}, {}, {}, {})
     if view.v is not None and len(graph.nodes) <= _SMALL and not any(n.shape for n in graph.nodes):
         from gradcli.algebra.formulas import TooDeepError
@@ -191,6 +194,8 @@ class _Drawing:
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
         self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
+        self.varying = set(graph.inputs.values())
+        self.varying.update(n for n in graph.nodes if not self.varying.isdisjoint(n.args))
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)
@@ -200,8 +205,16 @@ class _Drawing:
         for name, n in {**graph.names, **graph.outputs}.items():
             self.also.setdefault(n, []).append(name)
 
-    def _local(self, p: Pass) -> Math:
-        """Return the local derivative that a pass multiplies by."""
+    def _local(self, passes: Sequence[Pass]) -> Math | None:
+        """Return what the passes from a node to one of its arguments do: y = x*x multiplies by x + x."""
+        if len(passes) > 1 and all(p.slope is not None for p in passes):
+            found = self.trace.calls[0].slopes
+            total = np.asarray(sum(found[p] for p in passes)) if self.view.at is not None else None
+            return with_number(slopes(passes, self.names), total)
+        parts = [part for p in passes for part in (", ", self._pass(p))]
+        return Words(tuple(parts[1:])) if parts else None
+
+    def _pass(self, p: Pass) -> Math:
         adjoint = bar(self.names[p.node])
         if self.view.at is not None:
             return local_derivative(reverse_step(self.trace, 0, p, adjoint))
@@ -235,7 +248,7 @@ class _Drawing:
         return Box(name, kind, operation, formula, node.shape, value, adjoint, tuple(arrows), others, times)
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
-        if self.view.v is None:
+        if self.view.v is None or node not in self.varying:
             return None
         if node not in self.swept.adjoints and node not in self.trace.calls[0].adjoints:
             return NOT_COMPUTED
@@ -251,14 +264,13 @@ class _Drawing:
         self._add(self._box(node, Computed(node, self.names), arrows), [node])
 
     def _arrows(self, node: Node) -> Iterator[Arrow]:
-        """Yield an arrow for each argument that has a box; x*x has one, with both local derivatives."""
+        """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives."""
         for argument in dict.fromkeys(node.args):
             if argument not in self.names:
                 continue
             if argument not in self.place:
                 self._leaf(argument)
-            parts = [part for p in self.passes.get((node, argument), ()) for part in (", ", self._local(p))]
-            yield Arrow(self.place[argument], Words(tuple(parts[1:])) if parts else None)
+            yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
 
     def _fold(self, fold: Fold) -> None:
         """Add one box for all parts that are alike."""

@@ -6,7 +6,7 @@ for them, so that no simplification has mixed in what other nodes are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
 from gradcli.graph.names import bar
@@ -31,16 +31,23 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formul
     `names` are those of the graph's nodes, `adjoint` is that of the node's adjoint; `adds` tells that the argument gets
     more contributions than this one.
     """
+    if p.slope is not None:
+        return slopes([p], names)
     own, known = standing_in(p.node, names)
-    node, argument, row = names[p.node], names[p.argument], OPERATIONS[own.op]
-    if row.broadcasts:
-        slope = textbook_slope(own, p.position)
-        text = Notation(known, times="*", implicit=True).name(slope)
-        return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
+    argument, row = names[p.argument], OPERATIONS[own.op]
     assert row.pullback is not None  # or it would pass nothing on
     g = leaf(own.shape)
     passed = row.pullback(g, own, *own.settings, *own.args)[p.position]
     return _contribution(own, passed, known | {g: adjoint}, argument, adjoint, "+=" if adds else "=")
+
+
+def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
+    """Return the local derivative of an elementwise node by an argument that it reads once or more: x + x of x*x."""
+    own, known = standing_in(passes[0].node, names)
+    first, *more = (textbook_slope(own, p.position) for p in passes)
+    slope, node, argument = sum(more, first), names[passes[0].node], names[passes[0].argument]
+    text = Notation(known, implicit=True).name(slope)
+    return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
 
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:
@@ -62,5 +69,5 @@ def _contribution(
         text = f"{adjoint} {before}{argument if after else ''}{after}"
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
-        text, what = Notation(known, times="*", implicit=True).name(passed), quantity(passed, known)
+        text, what = Notation(known, implicit=True).name(passed), quantity(passed, known)
     return Formula(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

@@ -67,6 +67,16 @@ def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
     return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
 
 
+def sweep_inputs(at: Named, calls: Sequence[Named]) -> Named:
+    """Return the inputs of a reverse sweep at a point: the leaves, and the cotangents of calls along the last axis."""
+    return {name: value[..., None] for name, value in at.items()} | cotangents(calls)
+
+
+def cotangents(calls: Sequence[Named]) -> Named:
+    """Return the cotangents of calls as inputs of a sweep, along the last axis."""
+    return {f"{name}.v": np.stack([call[name] for call in calls], axis=-1) for name in calls[0]}
+
+
 def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Named:
     """Return the sums of terms as arrays of formulas; `terms` are given by the place of an element in all `nodes`."""
     import sympy

@@ -67,7 +67,7 @@ class ReverseStep:
 
 def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node, Array]) -> Iterator[ForwardStep]:
     """Yield a step for each node that has a name, in the order in which they are computed."""
-    notation = Notation(names, times="*")
+    notation = Notation(names)
     for n in graph.nodes:
         if n in names:
             expression = "" if n.op == "input" else notation.expression(n)

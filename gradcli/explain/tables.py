@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from gradcli.explain.results import Named
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import (
     Computed,
     Equal,
@@ -85,18 +85,17 @@ def _adds_nothing(step: ReverseStep) -> bool:
 
 def local_derivative(step: ReverseStep) -> Math:
     """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
-    formula = step.rule
-    if step.slope is None or step.slope.shape or step.slope.dtype == object:
+    return with_number(step.rule, step.slope)
+
+
+def with_number(formula: Formula, slope: Array | None) -> Math:
+    """Return a formula with its number, where that is one, unless it is that number already."""
+    if slope is None or slope.shape or slope.dtype == object:
         return formula
-    return _ending(formula, Value(step.slope))
-
-
-def _ending(formula: Formula, value: Value) -> Math:
-    """Return a formula with its number, unless it is that number already."""
     with suppress(ValueError):
-        if float(formula.text.rpartition(" = ")[2]) == float(value.array):
+        if float(formula.text.rpartition(" = ")[2]) == float(slope):
             return formula
-    return Equal((formula, value))
+    return Equal((formula, Value(slope)))
 
 
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:

@@ -34,6 +34,16 @@ def _extremum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f"torch.a{node.op}({args[0]}, dim={axes})"
 
 
+def _along(function: str) -> Rule:
+    """Return the rule of a function whose settings are its axes, and a correction where it has one."""
+
+    def write(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+        settings = zip(("dim", "correction"), node.settings, strict=False)
+        return f"torch.{function}({', '.join([args[0], *(f'{word}={value}' for word, value in settings)])})"
+
+    return write
+
+
 # What PyTorch has itself, with its own corners, where the files that are exported spell it in simpler operations.
 _OWN: dict[str, Rule | str] = {
     "relu": "torch.relu({})",
@@ -41,15 +51,10 @@ _OWN: dict[str, Rule | str] = {
     "silu": "torch.nn.functional.silu({})",
     "hardtanh": _numbers,
     "leaky_relu": _numbers,
-    "mean": lambda w, node, args: f"torch.mean({args[0]}, dim={node.settings[0]})",
-    "norm": lambda w, node, args: f"torch.linalg.vector_norm({args[0]}, dim={node.settings[0]})",
-    "var": lambda w, node, args: f"torch.var({args[0]}, dim={node.settings[0]}, correction={node.settings[1]})",
-    "std": lambda w, node, args: f"torch.std({args[0]}, dim={node.settings[0]}, correction={node.settings[1]})",
+    **{op: _along(op) for op in ("mean", "var", "std", "softmax", "log_softmax", "logsumexp")},
+    "norm": _along("linalg.vector_norm"),
     "max": _extremum,
     "min": _extremum,
-    "softmax": lambda w, node, args: f"torch.softmax({args[0]}, dim={node.settings[0]})",
-    "log_softmax": lambda w, node, args: f"torch.log_softmax({args[0]}, dim={node.settings[0]})",
-    "logsumexp": lambda w, node, args: f"torch.logsumexp({args[0]}, dim={node.settings[0]})",
     "detach": "{}.detach()",
 }
 _LANGUAGE = replace(LANGUAGE, rules={**LANGUAGE.rules, **_OWN})

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.explain.results import Array, Named
+from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
@@ -70,27 +71,24 @@ class Trace:
         return found
 
 
-def numeric_trace(graph: Graph, swept: Sweep, inputs: Named, calls: int) -> Trace:
-    """Return the trace of a sweep at a point.
-
-    `inputs` holds the leaves and the cotangents, the calls along the last axis of the cotangents.
+def numeric_trace(graph: Graph, swept: Sweep, at: Named, calls: Sequence[Named]) -> Trace:
+    """Return the trace of a sweep at a point, for the cotangents of each call.
 
     >>> from gradcli.graph.node import leaf
     >>> from gradcli.graph.vjp import sweep
     >>> x = leaf()
     >>> graph = Graph.of({"x": x}, {"y": x * x})
-    >>> trace = numeric_trace(graph, sweep(graph), {"x": np.array([3.0]), "y.v": np.array([1.0])}, 1)
+    >>> trace = numeric_trace(graph, sweep(graph), {"x": np.array(3.0)}, [{"y": np.array(1.0)}])
     >>> [(p.position, float(total)) for p, total in trace.calls[0].totals.items()]
     [(0, 3.0), (1, 6.0)]
     """
-    values = values_of(swept.graph, inputs, swept.traced())
+    values = values_of(swept.graph, sweep_inputs(at, calls), swept.traced())
 
-    def at(call: int) -> Callable[[Node], Array]:
+    def of(call: int) -> Callable[[Node], Array]:
         return lambda n: values[n][..., min(call, values[n].shape[-1] - 1)].astype(float)
 
-    names = node_names(graph)
-    primals = {n: at(0)(n) for n in graph.nodes}
-    return Trace(graph, names, swept.passes, primals, tuple(_reverse(graph, swept, at(k)) for k in range(calls)))
+    reverse = tuple(_reverse(graph, swept, of(k)) for k in range(len(calls)))
+    return Trace(graph, node_names(graph), swept.passes, {n: of(0)(n) for n in graph.nodes}, reverse)
 
 
 def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, objects
 from gradcli.graph.dtypes import DType
-from gradcli.graph.einsum import labels, products
+from gradcli.graph.einsum import aligned, products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, fold, is_const
 from gradcli.graph.operations import OPERATIONS
@@ -94,19 +94,21 @@ class _Elements:
         if node.op == "input":
             self.inputs.append(node)
             keys = list(np.ndindex(node.shape))
-            return _array([self.make("index", node, settings=(k,)) for k in keys] if node.shape else [node], node.shape)
+            return objects(
+                [self.make("index", node, settings=(k,)) for k in keys] if node.shape else [node], node.shape
+            )
         if node.op == "const":
             values = node.values if len(node.values) > 1 else node.values * node.size
-            return _array([self.constant(v, node) for v in values], node.shape)
+            return objects([self.constant(v, node) for v in values], node.shape)
         args = [self.done[a] for a in node.args]
         row = OPERATIONS[node.op]
         if row.broadcasts:
             made = [self.make(node.op, *own, dtype=node.dtype) for own in np.broadcast(*args)]
-            return _array(made, node.shape)
+            return objects(made, node.shape)
         if row.move is not None:
             join = {"join": self.plus} if row.kind == "scatter" else {}
             moved = row.move(*node.settings, *(a[..., None] for a in args), **join)[..., 0]
-            return _array([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
+            return objects([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
         return _RULES[node.op](self, node, args)
 
     def constant(self, value: Any, node: Node) -> Node:
@@ -130,12 +132,6 @@ class _Elements:
             return self.constant(exact, const(0)) if exact or self.zero not in args else self.zero
         rule = _SIMPLER.get(op)
         return rule(self, *args) if rule is not None else None
-
-
-def _array(values: Sequence[Node], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result.reshape(shape)
 
 
 # Arithmetic
@@ -200,7 +196,7 @@ def _folded(op: str) -> Callable[..., Array]:
     def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
         axes = node.settings[0]
         lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
-        return _array([reduce(lambda a, b: made.make(op, a, b), own) for own in lines], node.shape)
+        return objects([reduce(lambda a, b: made.make(op, a, b), own) for own in lines], node.shape)
 
     return rule
 
@@ -215,33 +211,27 @@ def _scan(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
         else:
             op = "add" if node.op == "cumsum" else "mul"
             own = [made.make(op, a, b) for a, b in np.broadcast(found[-1], x)]
-        found.append(_array(own, x.shape))
+        found.append(objects(own, x.shape))
     return np.moveaxis(np.stack(found), 0, axis)
 
 
 def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    first, second, result = labels(node)
-    order = [*result, *dict.fromkeys(c for c in (*first, *second) if c not in result)]
-    factors = []
-    for own, x in zip((first, second), args, strict=True):
-        turned = x.transpose([list(own).index(c) for c in order if c in own])
-        factors.append(np.expand_dims(turned, tuple(i for i, c in enumerate(order) if c not in own)))
-    terms = np.broadcast(*factors)
-    made_terms = _array([made.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
-    return _array([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
+    terms = np.broadcast(*aligned(node, args))
+    made_terms = objects([made.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
+    return objects([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
 
 
 def _choice(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
     """Return where the first extremum along an axis stands, or for each element whether it is that."""
     (axis,) = node.settings
     lines = np.moveaxis(args[0], axis, -1)
-    best = _array(
+    best = objects(
         [_place(made, own, "argmax" in node.op) for own in lines.reshape(-1, lines.shape[-1])], lines.shape[:-1]
     )
     if node.op in ("argmax", "argmin"):
         return best
     masks = [[made.make("eq", b, _whole(made, k), dtype="bool") for b in best.flat] for k in range(lines.shape[-1])]
-    return np.stack([_array(own, best.shape) for own in masks], axis)
+    return np.stack([objects(own, best.shape) for own in masks], axis)
 
 
 def _place(made: _Elements, line: Array, greatest: bool) -> Node:

@@ -132,14 +132,9 @@ def _places(x: Node) -> DType:
     return "float64" if x.dtype == "float64" else "int64"
 
 
-def take_along(x: Node, order: Node, axis: int) -> Node:
-    """Return the elements along the axis in an order of their places."""
-    return Node("take_along", (x, order), x.shape, (axis,), x.dtype)
-
-
-def put_along(x: Node, order: Node, axis: int) -> Node:
-    """Return the elements along the axis, each put at the place that the order has where it stands."""
-    return Node("put_along", (x, order), x.shape, (axis,), x.dtype)
+def along(op: str, x: Node, order: Node, axis: int) -> Node:
+    """Return the elements along the axis in an order of places (`take_along`), or each put there (`put_along`)."""
+    return Node(op, (x, order), x.shape, (axis,), x.dtype)
 
 
 def argument(op: str, x: Node, axis: int) -> Node:

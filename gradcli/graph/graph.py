@@ -60,6 +60,10 @@ class Graph:
         needed = needed_for(wanted, self.nodes)
         return tuple([n for n in self.nodes if n in needed])
 
+    def leaves(self, wrt: Iterable[str] | None = None) -> dict[str, Node]:
+        """Return the leaves of these names, or all."""
+        return {name: self.inputs[name] for name in (self.inputs if wrt is None else wrt)}
+
     @cached_property
     def labels(self) -> dict[Node, str]:
         """The name of each node that has one, the first where it has several."""
@@ -117,6 +121,18 @@ def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
         if node in needed:
             needed.update(node.args)
     return needed
+
+
+def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
+    read = set(kept)
+    last: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        for a in node.args:
+            if a not in read:
+                read.add(a)
+                last.setdefault(node, []).append(a)
+    return last
 
 
 def appearance(graph: Graph) -> list[str]:

@@ -43,7 +43,7 @@ def gradient(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     (2,)
     """
     _, y = scalar_output(graph)
-    leaves = {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
+    leaves = graph.leaves(wrt)
     adjoints = reverse(graph, [(y, const(1, y.shape))], active_nodes(graph, leaves.values()))[1]
     outputs = {name: adjoints.get(x) or const(0, x.shape) for name, x in leaves.items()}
     return Graph.of(graph.inputs, outputs, graph.nodes, graph.names, graph.spans)

@@ -69,7 +69,7 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     >>> {name: n.shape for name, n in graph.outputs.items()}
     {'dy/dx': (2, 2), 'dy/dw': (2,), 'dz/dw': ()}
     """
-    leaves = _leaves(graph, wrt)
+    leaves = graph.leaves(wrt)
     blocks = _blocks(graph, list(leaves.values()))
     below = {x: name for name, x in leaves.items()}
     outputs = {
@@ -92,7 +92,7 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
     [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
-    leaves = list(_leaves(graph, wrt).values())
+    leaves = list(graph.leaves(wrt).values())
     blocks = _blocks(graph, leaves)
     single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
     if single > MAX_SINGLE:
@@ -118,10 +118,6 @@ def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
     return dict(zip(nodes, accumulate((n.size for n in nodes), initial=0), strict=False))
 
 
-def _leaves(graph: Graph, wrt: Iterable[str] | None) -> dict[str, Node]:
-    return {name: graph.inputs[name] for name in (graph.inputs if wrt is None else wrt)}
-
-
 class Plan(NamedTuple):
     """How J is worked out: in forward mode by columns or in reverse mode by rows, and how many sweeps each takes."""
 
@@ -138,7 +134,7 @@ def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
     >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
     Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
     """
-    found = _lines(graph, list(_leaves(graph, wrt).values()))
+    found = _lines(graph, list(graph.leaves(wrt).values()))
     columns = found.columns or _transposed(found.rows, found.leaves, found.outputs)
     return Plan(found.forward, len(_colours(columns)), len(_colours(found.rows)))
 

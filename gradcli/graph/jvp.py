@@ -9,7 +9,7 @@ once: tangents transpose to gradients" (POPL 2023).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,8 +19,6 @@ from gradcli.graph.node import Node, const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import active_nodes, reverse, scale, slope
-
-_LINEAR = ("view", "move", "scatter")  # kinds that are linear in all their arguments together
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,16 +87,14 @@ def forward(
         if row.broadcasts:
             slopes |= {(node, i): slope(node, i) for i in known if (node, i) not in slopes}
             key = _one_part(node, known.values())
-            terms = [(u, slopes[node, i]) for i, u in known.items()]
-            tangents[node] = _elementwise(node, terms) if key is None else _of_part(node, known, key)
+            if key is not None:
+                tangents[node] = _of_part(node, known, key)
+            else:
+                total = _sum(scale(u, slopes[node, i], node.args) for i, u in known.items())
+                tangents[node] = broadcast(total, node.shape)
         else:
             tangents[node] = structural(node, known)
     return tangents, slopes
-
-
-def _elementwise(node: Node, terms: Sequence[tuple[Node, Node]]) -> Node:
-    """Return Σ slope·tangent, of the node's shape."""
-    return broadcast(_sum(scale(u, local, node.args) for u, local in terms), node.shape)
 
 
 def _sum(terms: Iterable[Node]) -> Node:
@@ -123,11 +119,11 @@ def _of_part(node: Node, known: Mapping[int, Node], key: Index) -> Node:
 
 def structural(node: Node, known: Mapping[int, Node]) -> Node:
     """Return the tangent of a structural node, from those of its arguments by their positions."""
-    kind = OPERATIONS[node.op].kind
-    if kind in _LINEAR:
+    row = OPERATIONS[node.op]
+    if row.move is not None:  # it is linear in all its arguments together
         moved = [known.get(i) or const(0, a.shape) for i, a in enumerate(node.args)]
         return node.with_args(tuple(moved))
-    if kind == "contraction":
+    if row.kind == "contraction":
         terms = [node.with_args((*node.args[:i], u, *node.args[i + 1 :])) for i, u in known.items()]
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
     return transposed(node, known)

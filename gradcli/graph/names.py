@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.graph.node import Node
 
 # What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
 # then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
@@ -23,6 +27,15 @@ def normal(name: str) -> str:
     return name if name.isascii() or len(name) > MAX_NAME else unicodedata.normalize("NFKC", name)
 
 
+def element_name(name: str, key: Iterable[int]) -> str:
+    """Return the name of an array's element.
+
+    >>> element_name("M", (0, 1))
+    'M[0,1]'
+    """
+    return f"{name}[{','.join(map(str, key))}]"
+
+
 def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """Return the names of an array's elements, in row-major order; a scalar's name is its own.
 
@@ -31,7 +44,12 @@ def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """
     if not shape:
         return [name]
-    return [f"{name}[{','.join(map(str, key))}]" for key in product(*map(range, shape))]
+    return [element_name(name, key) for key in product(*map(range, shape))]
+
+
+def all_elements(nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    """Return the names of the elements of several quantities, one after the other."""
+    return tuple(element for name, n in nodes.items() for element in element_names(name, n.shape))
 
 
 def column_names(name: str, shape: tuple[int, ...]) -> list[str]:

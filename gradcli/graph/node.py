@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -293,14 +294,9 @@ def _zero(op: str, a: float, b: float, odd: bool) -> Decimal:
 def _arithmetic(op: str, numbers: Sequence[int | Fraction]) -> int | Fraction | None:
     a, b = numbers[0], numbers[-1]
     match op:
-        case "add":
-            return a + b
-        case "sub":
-            return a - b
-        case "mul":
-            return a * b
-        case "neg":
-            return -a
+        case "add" | "sub" | "mul" | "neg":
+            exact: int | Fraction = getattr(operator, op)(*numbers)
+            return exact
         case "div" if b:
             return Fraction(a) / b
         case "pow" if b.denominator == 1 and (a or b >= 0) and bits(a) * abs(b.numerator) <= MAX_BITS:

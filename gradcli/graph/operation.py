@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -54,11 +53,11 @@ class Operation:
     """
 
     kind: Kind
-    arity: int = 1
     settings: tuple[str, ...] = ()
+    pullback: Callable[..., Sequence[Node]] | None = None
+    arity: int = 1
     slopes: tuple[Slope, ...] = ()
     textbook: Mapping[int, Slope] = field(default_factory=dict)
-    pullback: Callable[..., Sequence[Node]] | None = None
     definition: Callable[..., Node | None] | None = None
     lowered: Callable[..., Node | None] | None = None
     formula: Callable[..., Node | None] | None = None
@@ -91,23 +90,16 @@ class Operation:
         return self.move(*settings, *(a[..., None] for a in arrays), **join)[..., 0]
 
 
-def function(
-    *slopes: Slope,
-    textbook: Mapping[int, Slope] = MappingProxyType({}),
-    lowered: Callable[..., Node] | None = None,
-    formula: Callable[..., Node] | None = None,
-    infix: str = "",
-) -> Operation:
-    """Return the row of an elementwise operation with a slope for each argument."""
-    arity = len(slopes)
-    return Operation("elementwise", arity, (), slopes, textbook, lowered=lowered, formula=formula, infix=infix)
+def function(*slopes: Slope, **rest: Any) -> Operation:
+    """Return the row of an elementwise operation with a slope for each argument, and what else it says."""
+    return Operation("elementwise", arity=len(slopes), slopes=slopes, **rest)
 
 
 def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:
     """Return the row of an elementwise operation that is piecewise constant."""
-    return Operation("step", arity, slopes=(lambda *_: 0,) * arity, lowered=lowered)
+    return Operation("step", arity=arity, slopes=(lambda *_: 0,) * arity, lowered=lowered)
 
 
 def condition(infix: str, arity: int = 2) -> Operation:
     """Return the row of an elementwise operation whose result is true or false."""
-    return Operation("condition", arity, infix=infix)
+    return Operation("condition", arity=arity, infix=infix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gradcli.errors import InputError
 
@@ -22,6 +22,20 @@ def size_of(shape: Shape) -> int:
     for n in shape:
         product *= n
     return product
+
+
+def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of an array in order; it may be too large for NumPy to go through.
+
+    >>> list(indices((1, 2)))
+    [(0, 0), (0, 1)]
+    """
+    for flat in range(size_of(shape)):
+        key: list[int] = []
+        for n in reversed(shape):
+            flat, i = divmod(flat, n)
+            key.insert(0, i)
+        yield tuple(key)
 
 
 def check_size(shape: Shape) -> Shape:

@@ -12,9 +12,9 @@ from operator import or_
 
 import numpy as np
 
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, objects
 from gradcli.graph.einsum import labels
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
@@ -46,23 +46,15 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     found: dict[Node, Array] = {}
     start = 0
     for leaf, width in zip(leaves, widths(leaves), strict=True):
-        found[leaf] = _array([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
+        found[leaf] = objects([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
         start += width
-    last = {a: i for i, n in enumerate(graph.nodes) for a in n.args}
-    outputs = set(graph.outputs.values())
-    for i, node in enumerate(graph.nodes):
+    last = last_readers(graph.nodes, graph.outputs.values())
+    for node in graph.nodes:
         if node not in found:
             found[node] = _passed_on(node, [found[a] for a in node.args])
-        for a in set(node.args):
-            if last[a] == i and a not in outputs:
-                del found[a]
-    return {y: found[y] for y in outputs}
-
-
-def _array(values: Sequence[int], shape: tuple[int, ...]) -> Array:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result.reshape(shape)
+        for done in last.get(node, ()):
+            del found[done]
+    return {y: found[y] for y in graph.outputs.values()}
 
 
 def _union(sets: Array, axes: Sequence[int]) -> Array:

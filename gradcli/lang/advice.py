@@ -10,8 +10,8 @@ from collections.abc import Collection
 from gradcli.errors import InputError, did_you_mean
 from gradcli.graph.names import NAME
 from gradcli.lang.elsewhere import ELSEWHERE, key
-from gradcli.lang.settings import signature_of
-from gradcli.vocabulary import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS
+from gradcli.lang.settings import arguments, signature_of
+from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS
 
 LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
 _WHOLE = "arrays are worked on as a whole: `sum(x**2)` adds up the squares of all elements of x"
@@ -130,9 +130,8 @@ def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
     if tree.attr not in METHODS:
         return False
     signature = signature_of(METHODS[tree.attr])
-    keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in call.keywords}
     try:
-        given = signature.bind(tree.value, *call.args, **keywords).arguments
+        given = arguments(METHODS[tree.attr], [tree.value, *call.args], call.keywords)
     except TypeError:
         return not call.args
     settings = [v for p, v in given.items() if "Node" not in str(signature.parameters[p].annotation)]

@@ -11,18 +11,20 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial, reduce
 from typing import Any
 
 from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
+from gradcli.graph.names import element_name
 from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
 from gradcli.graph.places import pick
 from gradcli.graph.shapes import broadcast_shapes, check_size
 from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
-from gradcli.lang.indices import Key, element_name, index_of
-from gradcli.lang.settings import complaint, plan, signature_of, take, takes_nodes, usage
+from gradcli.lang.indices import Key, index_of, whole_key
+from gradcli.lang.settings import arguments, complaint, plan, signature_of, take, takes_nodes, usage
 from gradcli.lang.statements import Expression
-from gradcli.vocabulary import CONSTANTS, FUNCTIONS, KEYWORDS, METHODS, Builder
+from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS, Builder
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -117,7 +119,7 @@ class _Walk:
                 return (operand,), lambda args: _condition("not", *args)
             case ast.BoolOp(operator, values):
                 op = "and" if isinstance(operator, ast.And) else "or"
-                return values, lambda args: _chain([_condition(op, a) for a in args], op)
+                return values, lambda args: _chain(op, [_condition(op, a) for a in args])
             case ast.Compare(left, operators, comparators):
                 ops = [_comparison(o) for o in operators]
                 return (left, *comparators), lambda args: _compare(ops, args)
@@ -157,10 +159,9 @@ class _Walk:
         return op
 
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
-        if isinstance(value, ast.Name):
-            element = element_name(value.id, key)
-            if element is not None and element in self.scope:
-                node = self.scope[element]
+        if isinstance(value, ast.Name) and (whole := whole_key(key)) is not None:
+            node = self.scope.get(element_name(value.id, whole))
+            if node is not None:
                 return (), lambda _: node
         return (value,), lambda args: _element(args[0], index_of(key, _numeric(args[0]), value))
 
@@ -170,13 +171,12 @@ class _Walk:
         if not tree.keywords and len(given) == takes_nodes(function):
             return given, lambda args: function(*map(_numeric, args))
         signature = signature_of(function)
-        keywords = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in tree.keywords}
         try:
-            bound = signature.bind(*given, **keywords)
+            bound = arguments(function, given, tree.keywords)
         except TypeError as error:
             raise InputError(complaint(name, str(error)), hint=usage(name, signature)) from None
         parts: list[ast.expr] = []
-        slots = [(p, plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.arguments.items()]
+        slots = [(p, plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.items()]
 
         def finish(args: list[Node]) -> Node:
             rest = iter(args)
@@ -278,11 +278,8 @@ def _condition(op: str, *args: Node) -> Node:
     return args[0] if op in ("and", "or") and len(args) == 1 else compare(op, *args)
 
 
-def _chain(args: Sequence[Node], op: str) -> Node:
-    result = args[0]
-    for a in args[1:]:
-        result = compare(op, result, a)
-    return result
+def _chain(op: str, args: Sequence[Node]) -> Node:
+    return reduce(partial(compare, op), args)
 
 
 def _comparison(operator: ast.cmpop) -> str:
@@ -294,7 +291,7 @@ def _comparison(operator: ast.cmpop) -> str:
 
 def _compare(ops: Sequence[str], args: Sequence[Node]) -> Node:
     args = [_numeric(a) for a in args]
-    return _chain([compare(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)], "and")
+    return _chain("and", [compare(op, a, b) for op, a, b in zip(ops, args, args[1:], strict=False)])
 
 
 # Numbers and elements

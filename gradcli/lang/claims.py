@@ -9,7 +9,7 @@ from itertools import product
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph.names import NAME, normal
-from gradcli.lang.statements import Expression, read_expression, split
+from gradcli.lang.statements import Expression, read_expression, read_key, split
 
 _QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"
 _PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?!=)")
@@ -96,13 +96,19 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     text = re.sub(r"\s", "", span.text).replace("∂", "d")
     if match.re is _PULLBACK:
         return Claim(text, None, (_quantity(match[1], match[2], span),), expression, span, aliases)
-    order = int(match[1] or 1)
+    order = int(match[1][:2] or 1)  # int() refuses thousands of digits
     if not 1 <= order <= _MAX_ORDER or match[1] == "1":
         raise InputError(
             f"`{span.text}` is no derivative that can be checked",
             span,
             f"those of the first order are df/dx, then come d2f/dx2 to d{_MAX_ORDER}f/dx{_MAX_ORDER}",
         )
+    of, by = _quantity(match[2], match[3], span), _variables(match, order, span)
+    return Claim(text, of, tuple(by), expression, span, aliases)
+
+
+def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
+    """Return by what a derivative of an order is taken."""
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
     if len(by) < order:
         ways = [found for way in product(*map(_readings, by)) if len(found := [q for own in way for q in own]) == order]
@@ -110,7 +116,7 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     if len(by) != order:
         what = f"of order {order}, and by {', '.join(q.name for q in by)}"
         raise InputError(f"`{span.text}` is {what}", span, "for example d2f/dx2, d2f/dx/dz, or d3f/dx2/dz")
-    return Claim(text, _quantity(match[2], match[3], span), tuple(by), expression, span, aliases)
+    return by
 
 
 def _readings(quantity: Quantity) -> list[list[Quantity]]:
@@ -141,12 +147,8 @@ def _right(source: Source, start: int, end: int) -> tuple[Expression, dict[str, 
 
 
 def _quantity(name: str, key: str | None, span: Span) -> Quantity:
-    if key is None:
-        return Quantity(normal(name))
-    parts = [part.strip() for part in key[1:-1].split(",")]
-    if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
-        raise InputError("an element is named by whole numbers from 0", span, "for example dy[0]/dx[1] = …")
-    return Quantity(normal(name), tuple(map(int, parts)))
+    whole = None if key is None else read_key(key, span, "named", "dy[0]/dx[1] = …")
+    return Quantity(normal(name), whole)
 
 
 def unknown(claim: Claim, name: str, known: Iterable[str], what: str) -> InputError:

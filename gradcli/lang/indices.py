@@ -15,12 +15,11 @@ from gradcli.lang.settings import read_setting
 Key = int | range | Places | None
 
 
-def element_name(name: str, key: ast.expr) -> str | None:
-    """Return `y[0]` for a subscript of whole numbers, under which an assembled element is known."""
-    keys = key.elts if isinstance(key, ast.Tuple) else [key]
-    if all(isinstance(k, ast.Constant) and type(k.value) is int for k in keys):
-        return f"{name}[{','.join(str(k.value) for k in keys if isinstance(k, ast.Constant))}]"
-    return None
+def whole_key(key: ast.expr) -> tuple[int, ...] | None:
+    """Return a subscript of whole numbers alone; None for any other."""
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    values = tuple(p.value for p in parts if isinstance(p, ast.Constant) and type(p.value) is int)
+    return values if len(values) == len(parts) else None
 
 
 def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:

@@ -5,19 +5,28 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.graph.node import Node
-from gradcli.vocabulary import Builder
+from gradcli.vocabulary import KEYWORDS, Builder
 
 
 @cache
 def signature_of(function: Builder) -> inspect.Signature:
     """Return the signature of a function of the language; its annotations are text."""
     return inspect.signature(function)
+
+
+def arguments(function: Builder, given: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> dict[str, Any]:
+    """Return the arguments of a call by the names of the function's parameters.
+
+    Errors: `TypeError` where they do not fit.
+    """
+    named = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in keywords}
+    return signature_of(function).bind(*given, **named).arguments
 
 
 @cache

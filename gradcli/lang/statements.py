@@ -174,18 +174,16 @@ def _head(source: Source, text: str, start: int) -> _Head:
     if not match:
         return text, start, None, None, False, start, start + len(text)
     declares, typed, subscript = match.groups()
-    name, first, behind = normal(typed), start + match.start(2), start + match.end(3 if subscript else 2)
+    name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
     if name in _NO_NAMES:
-        check_name(name, Span(source, first, behind))
+        check_name(name, span)
     body = text[match.end() :]
     if not body:
-        span = Span(source, first, behind)
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    key = _element(subscript, Span(source, first, behind)) if subscript else None
+    key = read_key(subscript, span, "assigned", "`y[0] = …`") if subscript else None
     if declares and key is not None:
-        span = Span(source, first, behind)
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return body, start + match.end(), name, key, bool(declares), first, behind
+    return body, start + match.end(), name, key, bool(declares), span.start, span.end
 
 
 def check_name(name: str, span: Span) -> None:
@@ -196,11 +194,15 @@ def check_name(name: str, span: Span) -> None:
         raise InputError(f"`{name}` is a word of Python's", span, f"call it `{name}_`")
 
 
-def _element(subscript: str, span: Span) -> tuple[int, ...]:
-    """Return the indices of an assigned element: `[0]`, `[1, 2]`."""
+def read_key(subscript: str, span: Span, done: str, example: str) -> tuple[int, ...]:
+    """Return the indices of an element, `[0]` or `[1, 2]`, with which something is `done`.
+
+    >>> read_key("[1, 2]", Span(Source("y[1, 2] = x"), 0, 7), "assigned", "`y[0] = …`")
+    (1, 2)
+    """
     parts = [part.strip() for part in subscript[1:-1].split(",")]
     if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
-        raise InputError("an element is assigned by whole numbers from 0", span, "for example `y[0] = …`")
+        raise InputError(f"an element is {done} by whole numbers from 0", span, f"for example {example}")
     return tuple(map(int, parts))
 
 

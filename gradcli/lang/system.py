@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.graph import Graph, needed_for, scheduled
+from gradcli.graph.names import element_name
 from gradcli.graph.node import Node, leaf
-from gradcli.graph.shapes import Shape, size_of
+from gradcli.graph.shapes import Shape, indices, size_of
 from gradcli.lang.builder import build
 from gradcli.lang.characters import looks
+from gradcli.lang.indices import whole_key
 from gradcli.lang.statements import Expression, Statement, read_statements
 from gradcli.vocabulary import CONSTANTS
 
@@ -106,7 +108,7 @@ class _Assembly:
             self.elements.setdefault(name, {})[statement.key] = node
             self.first.setdefault(name, statement.expression.span(statement.expression.tree))
             self.open.add(name)
-            full = f"{name}[{','.join(map(str, statement.key))}]"
+            full = element_name(name, statement.key)
         self.scope[full] = self.names[full] = node
 
     def close(self, name: str) -> None:
@@ -118,8 +120,8 @@ class _Assembly:
             raise InputError(f"elements of `{name}` are assigned by one index and by several", span)
         shape = tuple(max(k[i] for k in elements) + 1 for i in range(len(key)))
         if size_of(shape) != len(elements):
-            missing = next(k for k in _places(shape) if k not in elements)
-            raise InputError(f"`{name}[{','.join(map(str, missing))}]` is never assigned", span)
+            missing = next(k for k in indices(shape) if k not in elements)
+            raise InputError(f"`{element_name(name, missing)}` is never assigned", span)
         try:
             whole = construct.stack([elements[k] for k in sorted(elements)])
             whole = construct.reshape(whole, shape + first.shape)
@@ -135,16 +137,6 @@ class _Assembly:
         names = {name: n for name, n in self.names.items() if n in needed}
         needed.update(inputs.values())
         return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
-
-
-def _places(shape: Shape) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of an array in order; it may be too large to list."""
-    for flat in range(size_of(shape)):
-        place = []
-        for n in reversed(shape):
-            flat, i = divmod(flat, n)
-            place.append(i)
-        yield tuple(reversed(place))
 
 
 _DIGITS = "0123456789"
@@ -294,7 +286,7 @@ def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict
     keys: dict[str, set[tuple[int, ...]]] = {}
     whole: set[str] = set()
     for s in statements:
-        elements = {id(n.value): _static_key(n.slice) for n in _subscripts(s.expression)}
+        elements = {id(n.value): whole_key(n.slice) for n in _subscripts(s.expression)}
         for name in s.expression.names:
             key = elements.get(id(name)) if elements else None
             if key is None:
@@ -313,9 +305,3 @@ def _subscripts(expression: Expression) -> list[ast.Subscript]:
     if expression.source.text.find("[", expression.start, end) < 0:
         return []
     return [n for n in ast.walk(expression.tree) if isinstance(n, ast.Subscript)]
-
-
-def _static_key(key: ast.expr) -> tuple[int, ...] | None:
-    parts = key.elts if isinstance(key, ast.Tuple) else [key]
-    values = tuple(p.value for p in parts if isinstance(p, ast.Constant) and type(p.value) is int)
-    return values if len(values) == len(parts) else None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import starmap
 
 from gradcli.graph.node import Node, is_const
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.latex_arrays import ARRAYS, raised, side_by_side
-from gradcli.notation.latex_calls import BRACKETS, LETTERS, SETTINGS, SIGNS, applied, function
+from gradcli.notation.latex_arrays import ARRAYS, side_by_side
+from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, applied, function, setting
 from gradcli.notation.latex_sums import SUMS
 from gradcli.notation.latex_writer import LatexNodeWriter
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import Binds, Rule, Written, through
+from gradcli.notation.writer import SETTINGS, Binds, Rule, Written, settings_of, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -21,7 +22,7 @@ def derived(op: str, row: Operation) -> Rule | None:
     """Return the rule that follows from an operation's row: a condition's sign, or a call with its settings."""
     if row.infix:
         return _condition(row.infix) if row.arity == 2 and row.kind == "condition" else None
-    return _call(op, row) if all(s in SETTINGS for s in row.settings) else None
+    return _call if set(row.settings) <= SETTINGS else None
 
 
 def _condition(infix: str) -> Rule:
@@ -31,12 +32,8 @@ def _condition(infix: str) -> Rule:
     return lambda w, node: Written(f" {sign} ".join(w.argument(a, level) for a in node.args), Binds.CONDITION)
 
 
-def _call(op: str, row: Operation) -> Rule:
-    def write(w: LatexNodeWriter, node: Node) -> Written:
-        settings = [SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
-        return applied(function(op), w.arguments(node), *settings)
-
-    return write
+def _call(w: LatexNodeWriter, node: Node) -> Written:
+    return applied(function(node.op), w.arguments(node), *starmap(setting, settings_of(node)))
 
 
 # Arithmetic
@@ -68,7 +65,7 @@ def _pow(w: LatexNodeWriter, node: Node) -> Written:
     if b.value == Fraction(1, 2) and b not in w.names:
         return Written(rf"\sqrt{{{w.name(a)}}}")
     each = r"\circ " if w.rank(a) else ""  # of each element: no power of a matrix
-    return Written(f"{raised(w, a)}^{{{each}{w.name(b)}}}", Binds.POWER)
+    return Written(f"{w.argument(a, Binds.ATOM)}^{{{each}{w.name(b)}}}", Binds.POWER)
 
 
 def _exp(w: LatexNodeWriter, node: Node) -> Written:

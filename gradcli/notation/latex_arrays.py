@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import starmap
 
 from gradcli.graph.node import Constant, Node
 from gradcli.notation.decimals import quotient
-from gradcli.notation.latex_calls import SETTINGS, applied, applied_more, function, setting
+from gradcli.notation.latex_calls import applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
-from gradcli.notation.text import exact_text, keeping, listed, padding, places_key, solved_for_vector, subscript
-from gradcli.notation.writer import SHOWN, Binds, Rule, Written
+from gradcli.notation.text import PARTS, exact_text, keeping, listed, padding, places_key, solved_for_vector, subscript
+from gradcli.notation.writer import Binds, Rule, Written, settings_of
 
 _ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{\d+\})?(\^\{\\top\})?$")
 
@@ -31,21 +32,14 @@ def constant(w: LatexNodeWriter, node: Node) -> Written:
 
 def _listed(w: LatexNodeWriter, node: Node) -> Written:
     rows = list(node.shape[:-1])
-    shown = None if w.whole else SHOWN
     if len(rows) > 1:
-        text = listed(node.shape, node.values, lambda v: exact_number(v).text, shown)
+        text = listed(node.shape, node.values, lambda v: exact_number(v).text, w.shown)
         return Written(text.replace("[", r"\left[").replace("]", r"\right]").replace("…", r"\dots"))
     count, width = (rows or [1])[0], node.shape[-1]
-    cells = [
-        [exact_number(v).text for v in node.values[i * width : (i + 1) * width][:shown]] + [r"\dots"] * _more(width, w)
-        for i in range(count)[:shown]
-    ]
-    cells += [[r"\vdots"]] * _more(count, w)
+    lines = [node.values[i * width : (i + 1) * width][: w.shown] for i in range(count)[: w.shown]]
+    cells = [[exact_number(v).text for v in line] + [r"\dots"] * (width > w.shown) for line in lines]
+    cells += [[r"\vdots"]] * (count > w.shown)
     return Written(matrix(cells) + ("" if rows else r"^{\top}"), Binds.ATOM if rows else Binds.POWER)
-
-
-def _more(count: int, w: LatexNodeWriter) -> int:
-    return int(count > SHOWN and not w.whole)
 
 
 def exact_number(value: Constant) -> Written:
@@ -84,7 +78,7 @@ def _take(w: LatexNodeWriter, node: Node) -> Written:
 
 def _places(w: LatexNodeWriter, node: Node) -> str:
     axis, places = node.settings[:2]
-    key = places_key(axis, places, w.whole)
+    key = places_key(axis, places)
     return _slices(key).replace("places", r"\text{ places}")
 
 
@@ -92,9 +86,7 @@ def _reshape(w: LatexNodeWriter, node: Node) -> Written:
     if (reduced := keeping(node, w)) is not None:
         called = w.expression(reduced)
         if not called.endswith(r"\right)"):  # a sum has no place for settings
-            called = applied(
-                function(reduced.op), w.arguments(reduced), SETTINGS["axes"](reduced, reduced.settings[0])
-            ).text
+            called = applied(function(reduced.op), w.arguments(reduced), *starmap(setting, settings_of(reduced))).text
         return applied_more(called, setting("keepdims", True))
     if (system := solved_for_vector(node, w)) is not None:
         return _solution(w, *system)
@@ -109,7 +101,7 @@ def _shaped(name: str) -> Rule:
 
 def _stack(w: LatexNodeWriter, node: Node) -> Written:
     (axis,) = node.settings
-    if len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
+    if len(node.shape) > 2 or len(node.args) > w.shown:
         return _joined(w, node)
     if axis == 1:
         return Written(matrix([w.arguments(node)]))
@@ -120,22 +112,21 @@ def _stack(w: LatexNodeWriter, node: Node) -> Written:
 
 def _row(w: LatexNodeWriter, vector: Node) -> list[str]:
     """Return a vector as a row of a matrix: its elements where they are written."""
-    if vector.op == "stack" and vector not in w.names and len(vector.args) <= SHOWN:
+    if vector.op == "stack" and vector not in w.names and len(vector.args) <= w.shown:
         return w.arguments(vector)
     return [transposed(w, vector)]
 
 
 def _concatenate(w: LatexNodeWriter, node: Node) -> Written:
     (axis,) = node.settings
-    if axis > 1 or len(node.shape) > 2 or len(node.args) > (10**9 if w.whole else SHOWN):
+    if axis > 1 or len(node.shape) > 2 or len(node.args) > w.shown:
         return _joined(w, node)
     names = w.arguments(node)
     return Written(matrix([names] if axis else [[name] for name in names]))
 
 
 def _joined(w: LatexNodeWriter, node: Node) -> Written:
-    parts = node.args if w.whole else node.args[:SHOWN]
-    names = [w.name(p) for p in parts] + [r"\dots"] * (len(parts) < len(node.args))
+    names = [*map(w.name, node.args[: w.shown]), *[r"\dots"] * (len(node.args) > w.shown)]
     return applied(
         rf"\operatorname{{{node.op}}}", names, *([setting("axis", node.settings[0])] if node.settings[0] else [])
     )
@@ -148,8 +139,7 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
     parts = [
         rf"[{_slices(subscript(k, shape))}] \mathrel{{+}}= {w.name(a)}" for k, a in zip(keys, node.args, strict=True)
     ]
-    shown = parts if w.whole else parts[:4]
-    return _into(node, shown + [r"\dots"] * (len(shown) < len(parts)))
+    return _into(node, parts[:PARTS] + [r"\dots"] * (len(parts) > PARTS))
 
 
 def _put(w: LatexNodeWriter, node: Node) -> Written:
@@ -203,12 +193,7 @@ def turns(node: Node) -> bool:
 
 def transposed(w: LatexNodeWriter, node: Node) -> str:
     """Return the transpose of an array, or of a vector, which is a column."""
-    return rf"{raised(w, node)}^{{\top}}"
-
-
-def raised(w: LatexNodeWriter, node: Node) -> str:
-    """Return what gets a superscript."""
-    return w.argument(node, Binds.ATOM)
+    return rf"{w.argument(node, Binds.ATOM)}^{{\top}}"
 
 
 def _transpose(w: LatexNodeWriter, node: Node) -> Written:
@@ -227,13 +212,9 @@ def _outer(w: LatexNodeWriter, node: Node) -> Written:
     return Written(f"{w.operand(a, Binds.PRODUCT, last=False).text} {transposed(w, b)}", Binds.PRODUCT)
 
 
-def _inverse(w: LatexNodeWriter, node: Node) -> Written:
-    return Written(f"{raised(w, node.args[0])}^{{-1}}", Binds.POWER)
-
-
 def _solution(w: LatexNodeWriter, a: Node, b: Node) -> Written:
     right = w.operand(b, Binds.PRODUCT)
-    return Written(f"{raised(w, a)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
+    return Written(f"{w.argument(a, Binds.ATOM)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
 
 
 def _cross(w: LatexNodeWriter, node: Node) -> Written:
@@ -253,7 +234,7 @@ ARRAYS: dict[str, Rule] = {
     "matmul": _matmul,
     "outer": _outer,
     "einsum": _einsum,
-    "inv": _inverse,
+    "inv": lambda w, node: Written(f"{w.argument(node.args[0], Binds.ATOM)}^{{-1}}", Binds.POWER),
     "solve": lambda w, node: _solution(w, *node.args),
     "cross": _cross,
     "cast": lambda w, node: applied(rf"\operatorname{{{node.dtype}}}", w.arguments(node)),

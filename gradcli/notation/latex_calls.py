@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from gradcli.graph.node import Node
 from gradcli.notation.writer import Written
 
 # Signs of conditions that LaTeX writes in its own way.
@@ -40,8 +38,7 @@ def function(op: str) -> str:
 
 def applied(name: str, arguments: list[str], *settings: str) -> Written:
     """Return a function of arguments; its settings stand behind a semicolon."""
-    shown = [s for s in settings if s]
-    behind = r";\, " + r",\, ".join(shown) if shown else ""
+    behind = r";\, " + r",\, ".join(settings) if settings else ""
     return Written(rf"{name}\left({', '.join(arguments)}{behind}\right)")
 
 
@@ -59,21 +56,3 @@ def setting(name: str, value: Any) -> str:
     """
     shown = f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
     return rf"\mathrm{{{name}}} = " + (r"\mathrm{true}" if value is True else shown)
-
-
-def _unless(name: str, default: Any) -> Callable[[Node, Any], str]:
-    return lambda node, value: "" if value == default else setting(name, value)
-
-
-def _axis(node: Node, axis: Any) -> str:
-    rank = len(node.args[0].shape)
-    return "" if rank < 2 or (isinstance(axis, tuple) and len(axis) == rank) else setting("axis", axis)
-
-
-SETTINGS: Mapping[str, Callable[[Node, Any], str]] = {
-    "axes": lambda node, axes: _axis(node, axes[0] if len(axes) == 1 else axes),
-    "axis": _axis,
-    "correction": _unless("correction", 1),
-    "descending": _unless("descending", False),
-    "diagonal": _unless("diagonal", 0),
-}

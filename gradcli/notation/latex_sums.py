@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import starmap
 
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
-from gradcli.notation.latex_calls import applied, setting
+from gradcli.notation.latex_calls import applied, function, setting
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter
-from gradcli.notation.writer import Binds, Rule, Written, through
+from gradcli.notation.writer import EXTREMA, Binds, Rule, Written, extremum, settings_of, through
 
 
 def _over(sign: str, binds: Binds) -> Callable[[LatexNodeWriter, Node], Written]:
@@ -41,26 +42,14 @@ def _mean(w: LatexNodeWriter, node: Node) -> Written:
 
 def _norm(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
-    (axes,) = node.settings
     inside = rf"\left\|{w.name(x)}\right\|"
-    if len(axes) < len(x.shape):
-        return Written(f"{inside}_{{{setting('axis', axes[0] if len(axes) == 1 else axes)}}}", Binds.POWER)
+    if axis := next(starmap(setting, settings_of(node)), None):
+        return Written(f"{inside}_{{{axis}}}", Binds.POWER)
     return Written(inside + (r"_{\mathrm{F}}" if len(x.shape) > 1 else ""), Binds.POWER)
 
 
-def _extremum(op: str) -> Rule:
-    """Return the rule of an extremum; how it treats ties, which its gradient depends on, tells them apart."""
-
-    def write(w: LatexNodeWriter, node: Node) -> Written:
-        (x,) = node.args
-        axes, ties = node.settings
-        name = rf"\operatorname{{a{op}}}" if ties == "factors" else rf"\operatorname{{{op}}}"
-        name = rf"\{op}" if op != "median" and ties != "factors" else name
-        some = len(axes) < len(x.shape)
-        shown = axes[0] if len(axes) == 1 and ties != "even" else axes
-        return applied(name, [w.name(x)], *([setting("axis", shown)] if some or ties == "first" else []))
-
-    return write
+def _extremum(w: LatexNodeWriter, node: Node) -> Written:
+    return applied(function(extremum(node)), [w.name(node.args[0])], *starmap(setting, settings_of(node)))
 
 
 SUMS: dict[str, Rule] = {
@@ -68,7 +57,5 @@ SUMS: dict[str, Rule] = {
     "mean": _mean,
     "prod": _over(r"\prod", Binds.POWER),
     "norm": _norm,
-    "max": _extremum("max"),
-    "min": _extremum("min"),
-    "median": _extremum("median"),
+    **dict.fromkeys(EXTREMA, _extremum),
 }

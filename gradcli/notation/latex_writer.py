@@ -26,11 +26,10 @@ class LatexNodeWriter(Writer):
         self,
         names: Mapping[Node, str],
         implicit: bool = False,
-        whole: bool = False,
         latex: LatexNames | None = None,
     ) -> None:
         """`implicit` leaves out what broadcasting does by itself; `latex` writes the names, as on the whole page."""
-        super().__init__(names, implicit, whole)
+        super().__init__(names, implicit)
         self.latex = latex or LatexNames(names.values())
         self.shape: Shape = ()
         self.indices: tuple[str, ...] = ()

@@ -64,14 +64,7 @@ class Notation(Writer):
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> Notation({x: "x"}).expression(2 * x**3)
-    '2·x**3'
+    '2*x**3'
     """
 
     rules = TEXT
-
-    def __init__(
-        self, names: Mapping[Node, str], times: str = "·", implicit: bool = False, whole: bool = False
-    ) -> None:
-        """`implicit` leaves out what broadcasting does by itself; `whole` writes long lists to their ends."""
-        super().__init__(names, implicit, whole)
-        self.times = times

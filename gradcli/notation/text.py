@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli.graph.construct import Axes, Index
+from gradcli.graph.construct import Index
 from gradcli.graph.node import Constant, Node
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
@@ -14,7 +14,7 @@ from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import SHOWN, Binds, Rule, Writer, Written, through
+from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Writer, Written, extremum, settings_of, through
 
 # How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
 _SIGNS = {
@@ -28,6 +28,7 @@ _SIGNS = {
 }
 _CONDITION = (Binds.CONDITION, Binds.SUM, Binds.SUM)
 _PREFIXES = {"-": Written("-{}", Binds.SUM), "~": Written("~{}")}
+PARTS = 4  # that are said to be added to zeros
 _TIGHT = ("*", "/", "**")
 
 
@@ -38,7 +39,7 @@ def derived(op: str, row: Operation) -> Rule | None:
     """
     if row.infix:
         return _prefix(row.infix) if row.arity == 1 else _infix(row.infix)
-    return _call(op, row) if set(row.settings) <= set(_SETTINGS) else None
+    return _call if set(row.settings) <= SETTINGS else None
 
 
 def _prefix(sign: str) -> Rule:
@@ -52,11 +53,10 @@ def _infix(sign: str) -> Rule:
 
     def write(w: Any, node: Node) -> Written:
         a, b = w.plain(node)
-        between = w.times if sign == "*" else spaced
         # A sign in front needs no brackets: -a*b.
         signed = binds == Binds.PRODUCT and a.op in ("neg", "const")
         return Written(
-            f"{w.argument(a, Binds.SUM if signed else left)}{between}{w.argument(b, right, first=False)}", binds
+            f"{w.argument(a, Binds.SUM if signed else left)}{spaced}{w.argument(b, right, first=False)}", binds
         )
 
     return write
@@ -66,40 +66,17 @@ def _mul(w: Any, node: Node) -> Written:
     """Return a product; a number of times one of matrices needs no brackets: 2*A @ b."""
     a, b = w.plain(node)
     if not a.shape and b.op == "matmul" and b not in w.names:
-        return Written(f"{w.argument(a, Binds.PRODUCT)}{w.times}{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
+        return Written(f"{w.argument(a, Binds.PRODUCT)}*{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
     return _infix("*")(w, node)
 
 
-def _call(op: str, row: Operation) -> Rule:
-    def write(w: Writer, node: Node) -> Written:
-        own = [_SETTINGS[s](node, value) for s, value in zip(row.settings, node.settings, strict=True)]
-        return Written(f"{op}({', '.join([*w.arguments(node), *filter(None, own)])})")
-
-    return write
+def _call(w: Writer, node: Node) -> Written:
+    return _called(node.op, w.arguments(node), node)
 
 
-# Settings, as they are typed behind the arguments; nothing for one that is the default
-
-
-def _axes(node: Node, axes: Axes) -> str:
-    return "" if len(axes) == len(node.args[0].shape) else f"axis={axes[0] if len(axes) == 1 else axes}"
-
-
-def _axis(node: Node, axis: int) -> str:
-    return f"axis={axis}" if len(node.args[0].shape) > 1 else ""
-
-
-def _unless(keyword: str, default: Any) -> Callable[[Node, Any], str]:
-    return lambda node, value: "" if value == default else f"{keyword}={value}"
-
-
-_SETTINGS: Mapping[str, Callable[[Node, Any], str]] = {
-    "axes": _axes,
-    "axis": _axis,
-    "correction": _unless("correction", 1),
-    "descending": _unless("descending", False),
-    "diagonal": _unless("diagonal", 0),
-}
+def _called(name: str, arguments: list[str], node: Node) -> Written:
+    settings = [f"{word}={value}" for word, value in settings_of(node)]
+    return Written(f"{name}({', '.join([*arguments, *settings])})")
 
 
 # Constants
@@ -108,7 +85,7 @@ _SETTINGS: Mapping[str, Callable[[Node, Any], str]] = {
 def constant(w: Writer, node: Node) -> Written:
     """Return a constant: a number, an array filled with one, or a list."""
     if node.value is None:
-        return Written(listed(node.shape, node.values, lambda v: _number(w, v).text, None if w.whole else SHOWN))
+        return Written(listed(node.shape, node.values, lambda v: _number(w, v).text, w.shown))
     number = _number(w, node.value)
     if not node.shape:
         return number
@@ -135,12 +112,12 @@ def exact_text(value: Constant) -> str:
     return whole_text(value) if isinstance(value, int) else str(value).replace("E", "e")
 
 
-def listed(shape: Shape, values: Sequence[Constant], write: Callable[[Constant], str], shown: int | None) -> str:
+def listed(shape: Shape, values: Sequence[Constant], write: Callable[[Constant], str], shown: int) -> str:
     """Return an array as a list of lists, of which only the first elements are `shown`."""
     if not shape:
         return write(values[0])
     size = len(values) // shape[0]
-    count = shape[0] if shown is None else min(shown, shape[0])
+    count = min(shown, shape[0])
     parts = [listed(shape[1:], values[i * size : (i + 1) * size], write, shown) for i in range(count)]
     return f"[{', '.join(parts + ['…'] * (count < shape[0]))}]"
 
@@ -176,14 +153,14 @@ def _index(w: Writer, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{subscript(node.settings[0], x.shape)}]")
 
 
-def places_key(axis: int, places: Places, whole: bool = True) -> str:
+def places_key(axis: int, places: Places) -> str:
     """Return the index of a node that takes or puts slices, as it is written between brackets."""
-    return f"{':, ' * axis}{places.numbers.tolist() if whole else places}"
+    return f"{':, ' * axis}{places}"
 
 
 def _take(w: Writer, node: Node) -> Written:
     axis, places = node.settings
-    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{places_key(axis, places, w.whole)}]")
+    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{places_key(axis, places)}]")
 
 
 def _size(shape: Shape) -> str:
@@ -233,8 +210,8 @@ def solved_for_vector(node: Node, w: Writer) -> tuple[Node, Node] | None:
 def _joined(name: str) -> Rule:
     def write(w: Writer, node: Node) -> Written:
         (axis,) = node.settings
-        parts = node.args if w.whole else node.args[:SHOWN]
-        shown = f"[{', '.join([w.name(p) for p in parts] + ['…'] * (len(parts) < len(node.args)))}]"
+        names = [*map(w.name, node.args[: w.shown]), *["…"] * (len(node.args) > w.shown)]
+        shown = f"[{', '.join(names)}]"
         if name == "stack" and axis == 0:
             return Written(shown)
         return Written(f"{name}({shown}{f', axis={axis}' if axis else ''})")
@@ -251,8 +228,7 @@ def _scatter(w: Writer, node: Node) -> Written:
             part = f"unsqueeze({part}, {axis})" if isinstance(k, int) else part
         return Written(f"pad({part}, {around})" if around else part)
     parts = [f"[{subscript(k, shape)}] += {w.name(a)}" for k, a in zip(keys, node.args, strict=True)]
-    shown = parts if w.whole else parts[:4]
-    return Written(f"zeros{_size(shape)} with {', '.join(shown)}" + ", …" * (len(shown) < len(parts)))
+    return Written(f"zeros{_size(shape)} with {', '.join(parts[:PARTS])}" + ", …" * (len(parts) > PARTS))
 
 
 def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
@@ -273,7 +249,7 @@ def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
 
 def _put(w: Writer, node: Node) -> Written:
     axis, places, _ = node.settings
-    return Written(f"zeros{_size(node.shape)} with [{places_key(axis, places, w.whole)}] += {w.name(node.args[0])}")
+    return Written(f"zeros{_size(node.shape)} with [{places_key(axis, places)}] += {w.name(node.args[0])}")
 
 
 def _diagonal(w: Writer, node: Node) -> Written:
@@ -294,19 +270,7 @@ def _from_diagonal(w: Writer, node: Node) -> Written:
     )
 
 
-# Extrema, whose ties tell which function they are, and where they stand
-
-
-def _extremum(op: str) -> Rule:
-    def write(w: Writer, node: Node) -> Written:
-        axes, ties = node.settings
-        name = f"a{op}" if ties == "factors" else op
-        some = len(axes) < len(node.args[0].shape)
-        axis = f", axis={axes[0]}" if ties == "first" or (some and ties == "factors" and len(axes) == 1) else ""
-        axis = axis or (f", axis={axes}" if some else "")
-        return Written(f"{name}({w.name(node.args[0])}{axis})")
-
-    return write
+# Extrema, and where they stand
 
 
 def _first(op: str) -> Rule:
@@ -356,7 +320,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "matmul": _infix("@"),
     "einsum": _einsum,
     "where": _where,
-    **{op: _extremum(op) for op in ("max", "min", "median")},
+    **dict.fromkeys(EXTREMA, lambda w, node: _called(extremum(node), [w.name(node.args[0])], node)),
     "argmax_mask": _first("argmax"),
     "argmin_mask": _first("argmin"),
     "argmedian_mask": _first("argsort"),

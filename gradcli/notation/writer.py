@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
-
-SHOWN = 6  # elements of a list that is shown in part
 
 
 class Binds(IntEnum):
@@ -40,12 +38,12 @@ class Writer:
 
     rules: ClassVar[Mapping[str, Rule]]
     brackets: ClassVar[str] = "({})"
+    shown: ClassVar[int] = 6  # elements of a list
 
-    def __init__(self, names: Mapping[Node, str], implicit: bool = False, whole: bool = False) -> None:
-        """`implicit` leaves out what broadcasting does by itself; `whole` writes long lists to their ends."""
+    def __init__(self, names: Mapping[Node, str], implicit: bool = False) -> None:
+        """`implicit` leaves out what broadcasting does by itself."""
         self.names = names
         self.implicit = implicit
-        self.whole = whole
 
     def known(self, node: Node) -> str | None:
         """Return a node's name as it is written, if it has one."""
@@ -107,6 +105,30 @@ def spread_argument(node: Node) -> Node | None:
     if node.op == "reshape" and [n for n in node.shape if n > 1] == [n for n in node.args[0].shape if n > 1]:
         return node.args[0]
     return node.args[0] if node.op == "broadcast" else None
+
+
+_DEFAULTS = {"correction": 1, "descending": False, "diagonal": 0}
+SETTINGS = {"axes", "axis", *_DEFAULTS}  # that are typed behind the arguments
+
+
+def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a call by the words for them, without what is the default."""
+    rank = len(node.args[0].shape)
+    settings = dict(zip(OPERATIONS[node.op].settings, node.settings, strict=True))
+    ties = settings.get("ties")
+    for word, value in settings.items():
+        if word == "axes" and (len(value) < rank or ties == "first"):
+            yield "axis", value[0] if len(value) == 1 and ties != "even" else value
+        elif (word == "axis" and rank > 1) or value != _DEFAULTS.get(word, value):
+            yield word, value
+
+
+EXTREMA = ("max", "min", "median")
+
+
+def extremum(node: Node) -> str:
+    """Return the name of an extremum: how it treats ties, which its gradient depends on, tells max from amax."""
+    return f"a{node.op}" if node.settings[1] == "factors" else node.op
 
 
 def through(w: Writer, node: Node) -> Written:

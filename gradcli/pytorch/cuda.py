@@ -32,3 +32,8 @@ def manual_seed(*_: object, **__: object) -> None:
 
 
 current_accelerator = manual_seed_all = empty_cache = manual_seed
+
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch"})
+
+
+ELSEWHERE = {"OutOfMemoryError": "cuda"}

@@ -19,7 +19,6 @@ class _Mode(threading.local):
     transforms = 0  # how many functions of `torch.func` call what runs
     maps = 0  # how many `vmap` stand around what runs
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
-    hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
     warned: ClassVar[set[Any]] = set()  # what is told once
 
 
@@ -101,6 +100,9 @@ class set_grad_enabled(_Lasting):
 
     def __init__(self, mode: bool) -> None:
         super().__init__(grad=bool(mode))
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.wanted['grad']})"
 
 
 class set_detect_anomaly(_Lasting):

@@ -22,22 +22,28 @@ from gradcli.graph import shapes
 from gradcli.pytorch.messages import MissingError, missing
 
 # The modules of `torch.nn.modules`, whose classes `torch.nn` has.
-NN_HOMES = "activation batchnorm container conv dropout flatten linear loss normalization pooling rnn sparse".split()  # noqa: SIM905
+NN_HOMES = (
+    *("activation", "batchnorm", "container", "conv", "distance", "dropout", "flatten", "linear", "loss"),
+    *("normalization", "padding", "pixelshuffle", "pooling", "rnn", "sparse"),
+)
 
 _MODULES = (
     *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda", "func"),
-    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "special"),
+    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler"),
     *("testing", "torch", "utils", "utils.data", "version"),
 )
 # What is in a module of another name.
 _OTHERS = {
     "autograd.variable": "autograd",
-    "backends": "utils",
+    "autograd.grad_mode": "modes",
+    **dict.fromkeys(("backends", "utils.model_zoo"), "utils"),
+    **dict.fromkeys(("nn.parallel", "nn.parallel.data_parallel"), "nn.containers"),
     **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
     "functional": "torch",
     **dict.fromkeys(("nn.modules", *(f"nn.modules.{home}" for home in NN_HOMES)), "nn"),
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
-    **dict.fromkeys((f"optim.{n}" for n in ("adam", "adamw", "optimizer", "rmsprop", "sgd")), "optim"),
+    **dict.fromkeys((f"optim.{n}" for n in ("adadelta", "adagrad", "adam", "adamw")), "optim"),
+    **dict.fromkeys((f"optim.{n}" for n in ("optimizer", "rmsprop", "sgd")), "optim"),
     "random": "operations.random",
     **dict.fromkeys((f"utils.data.{n}" for n in ("dataloader", "dataset", "sampler")), "utils.data"),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.kernels.processor import Threads
 from gradcli.pytorch import modes
+from gradcli.pytorch.cuda import OutOfMemoryError
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
 from gradcli.pytorch.names import TORCH, function_named, pytorch_names
 from gradcli.pytorch.printing import set_printoptions
@@ -24,6 +25,7 @@ __all__ = ["Tensor", "__version__"]  # the rest is found by name
 
 TORCH.update(
     {
+        "OutOfMemoryError": OutOfMemoryError,
         "Size": Size,
         "Tensor": Tensor,
         "bool": bool_,

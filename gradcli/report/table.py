@@ -95,22 +95,11 @@ class _Terminal:
 
     def matrix(self, matrix: Matrix, room: int) -> list[str]:
         """Return a matrix in blocks of columns; a large one entry by entry."""
-        write = self.writer.write
         if len(matrix.rows) * len(matrix.columns) > _ENTRIES:
             return self.entries(matrix, room)
-        fixed = [[matrix.name, *map(write, matrix.rows)]]
-        columns = [
-            [write(head), *(write(matrix.cells.get((i, j), "0")) for i in range(len(matrix.rows)))]
-            for j, head in enumerate(matrix.columns)
-        ]
-        if matrix.weights:
-            fixed.insert(0, ["v", *map(write, matrix.weights)])
-        if matrix.total:
-            fixed = [[*column, ""] for column in fixed]
-            fixed[-1][-1] = "vᵀJ"
-            columns = [[*column, write(total)] for column, total in zip(columns, matrix.total, strict=True)]
+        cells = {place: self.writer.write(cell) for place, cell in matrix.cells.items()}
         lines: list[str] = []
-        for head, *body in blocks(fixed, columns, room):
+        for head, *body in blocks(*self.writer.columns(matrix, cells), room):
             lines += [""] * bool(lines) + list(map(self.dim, head)) + [line for row in body for line in row]
         return lines
 

@@ -284,6 +284,7 @@ MISTAKES = {
     "a tolerance": (["f=x", "df/dx=1", "--tolerance", "0"], "0"),
     "a tolerance that is no number": (["f=x", "df/dx=1", "--tolerance", "nan"], "nan is not a number"),
     "an order that is too high": (["f=x", "d9f/dx9=1"], "is no derivative that can be checked"),
+    "an order of thousands of digits": (["f=x", f"d{'9' * 5000}f/dx=1"], "is no derivative that can be checked"),
     "no order": (["f=x", "d0f/dx0=1"], "is no derivative that can be checked"),
     "a claim of a claim": (["f=x**2", "df/dx=2*x", "d(df/dx)/dx=2"], "stands inside an expression"),
     "itself": (["f=x**2", "df/dx=df/dx"], "unknown name `df`"),

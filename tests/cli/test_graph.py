@@ -75,7 +75,7 @@ def test_more_arrows_than_mermaid_draws_are_told(cli):
 
 @pytest.mark.parametrize(
     ("ending", "begins"),
-    [("svg", "<svg "), ("dot", "digraph"), ("mmd", "flowchart"), ("tex", "% needs"), ("gv", "dig")],
+    [("svg", "<svg "), ("dot", "digraph"), ("mmd", "%%{init"), ("tex", "% needs"), ("gv", "dig")],
 )
 def test_endings(ending, begins, cli, tmp_path):
     file = tmp_path / f"p.{ending}"

@@ -53,8 +53,8 @@ BUILT = [
 ]
 # What Numba lacks, and the language does not spell.
 IN_ORDER = [
-    lambda x, z: [construct.take_along(x * z, construct.ordered("argsort", z, 0, True), 0)],
-    lambda M, N: [construct.put_along(N * N, construct.ordered("argsort", N, 1, False), 1)],
+    lambda x, z: [construct.along("take_along", x * z, construct.ordered("argsort", z, 0, True), 0)],
+    lambda M, N: [construct.along("put_along", N * N, construct.ordered("argsort", N, 1, False), 1)],
 ]
 # SymPy, where SciPy is missing, takes a millisecond for each value.
 SLOW = "y = gamma(a)*b + lgamma(a) + digamma(a) + polygamma(2, a)"
@@ -412,6 +412,7 @@ def test_threads_are_made_where_they_pay(monkeypatch, threads, count, made):
             super().__init__(workers)
 
     monkeypatch.setattr(compiled, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(compiled, "_helpers", compiled._helpers.__wrapped__)  # none that others have made
     Compiled(graph_of("y = 1/a"), threads=threads)({"a": np.zeros(count)})  # and nothing warns of a division by 0
     assert pools == [made] * bool(made)
 

@@ -125,7 +125,7 @@ def gradient(text, leaf):
 @each(("text", "leaf", "expected"), WRITTEN + SYSTEMS)
 def test_it_is_written_as_in_a_textbook(text, leaf, expected):
     swept, _, form = gradient(text, leaf)
-    assert Notation(swept.graph.labels, times="*", implicit=True).name(form) == expected
+    assert Notation(swept.graph.labels, implicit=True).name(form) == expected
 
 
 @each(("text", "leaf"), SAME)

@@ -23,8 +23,7 @@ SYSTEMS = {
 def traced(text, at, v=1.0, calls=1):
     values = {name: np.array(value) for name, value in at.items()}
     graph = parse(text, **{name: value.shape for name, value in values.items()})
-    inputs = {name: value[..., None] for name, value in values.items()} | {"y.v": np.full(calls, v)}
-    return graph, numeric_trace(graph, sweep(graph), inputs, calls)
+    return graph, numeric_trace(graph, sweep(graph), values, [{"y": np.array(v)}] * calls)
 
 
 def test_an_argument_that_occurs_twice_gets_two_passes():
@@ -85,7 +84,7 @@ def test_values_and_slopes():
     x = leaf()
     h = elementwise("sin", x)
     graph = Graph.of({"x": x}, {"y": h * h}, names={"h": h})
-    trace = numeric_trace(graph, sweep(graph), {"x": np.array([0.5]), "y.v": np.array([1.0, 10.0])}, 2)
+    trace = numeric_trace(graph, sweep(graph), {"x": np.array(0.5)}, [{"y": np.array(v)} for v in (1.0, 10.0)])
     assert trace.values[h] == np.sin(0.5)
     (sine,) = (p for p in trace.passes if p.node is h)
     assert [float(call.slopes[sine]) for call in trace.calls] == [np.cos(0.5)] * 2

@@ -151,7 +151,7 @@ def test_arrays_are_written_as_they_are_typed():
     names = {x: "x"}
     numbers = const((1, Fraction(-1, 2)), (2,))
     assert text_of(elementwise("mul", numbers, x), names) == (
-        "[1, -1/2]·x",
+        "[1, -1/2]*x",
         r"\begin{pmatrix} 1 & -\frac{1}{2} \end{pmatrix}^{\top} \odot x",
     )
     matrix = const((1, "pi", Decimal("1E-7"), 4), (2, 2))

@@ -34,7 +34,7 @@ def written(system, **shapes):
     graph = parse(system, **shapes)
     names = {node: name for name, node in graph.inputs.items()}
     (y,) = graph.outputs.values()
-    return Notation(names, times="*").expression(y), LatexNotation(names).expression(y)
+    return Notation(names).expression(y), LatexNotation(names).expression(y)
 
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3), "N": (3, 3), "a": (), "b": (), "i": (), "e": (), "Gamma": (), "psi": ()}
@@ -120,12 +120,12 @@ def test_text(expression, text):
 def test_a_constant_whose_name_is_taken_is_written_without_it():
     x, pi, e = leaf(), leaf(), leaf()
     product = const("pi") * x + const("e")
-    assert Notation({x: "x", pi: "p", e: "f"}).expression(product) == "pi·x + e"
-    assert Notation({x: "x", pi: "pi", e: "e"}).expression(product) == "acos(-1)·x + exp(1)"
+    assert Notation({x: "x", pi: "p", e: "f"}).expression(product) == "pi*x + e"
+    assert Notation({x: "x", pi: "pi", e: "e"}).expression(product) == "acos(-1)*x + exp(1)"
 
 
 def test_what_an_operation_hides_keeps_its_brackets():
     a, b = leaf(), leaf()
     node = factor(a + b) * b
-    assert Notation({a: "a", b: "b"}).expression(node) == "(a + b)·b"
+    assert Notation({a: "a", b: "b"}).expression(node) == "(a + b)*b"
     assert LatexNotation({a: "a", b: "b"}).expression(node) == r"\left(a + b\right) b"

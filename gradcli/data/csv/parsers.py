@@ -11,6 +11,7 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,48 +150,40 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
 
 
 def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[float]:
-    cells = [row[place] for place in picked.places]
-    try:
-        return [_number(cell) for cell in cells]
-    except (ValueError, OverflowError):
-        cell, name = next(pair for pair in zip(cells, picked.names, strict=True) if not _is_number(pair[0]))
-        what, hint = _mistake(cell)
-        raise InputError(f"{label}, line {line}, column {quoted(name)}: {what}", hint=hint) from None
+    found = []
+    for place, name in zip(picked.places, picked.names, strict=True):
+        try:
+            found.append(_number(row[place]))
+        except InputError as error:
+            told = f"{label}, line {line}, column {quoted(name)}: {error.message}"
+            raise InputError(told, hint=error.hint) from None
+    return found
 
 
 def _number(cell: str) -> float:
     """Return the number in a cell: what Python takes for one, in ASCII and without underscores.
 
-    Errors: `ValueError` for what is no number, `OverflowError` for one that float64 has no room for.
+    Errors: `InputError` about the cell alone, for what is no number, and for one that float64 has no room for.
     """
-    if not cell.isascii() or "_" in cell:
-        raise ValueError
-    found = float(cell)
+    try:
+        found = float(cell) if cell.isascii() and "_" not in cell else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise _no_number(cell)
     if math.isinf(found) and "i" not in cell.lower():
-        raise OverflowError
+        raise InputError(f"{quoted(cell)} is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
     return found
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        _number(cell)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _mistake(cell: str) -> tuple[str, str | None]:
+def _no_number(cell: str) -> InputError:
     """Return what is wrong with a cell, and what to write."""
-    try:
-        _number(cell)
-    except OverflowError:
-        return f"{quoted(cell)} is too large", "float64 ends near 1.8e308; infinity is `inf`"
-    except ValueError:
-        pass
-    if not cell.strip():
-        return "the cell is blank", None
-    is_comma = _is_number(cell.replace(",", ".", 1))
-    return f"{quoted(cell)} is not a number", "write a point, not a comma, in a number: 1.5" if is_comma else None
+    hint = None
+    if "," in cell:
+        with suppress(InputError):
+            _number(cell.replace(",", ".", 1))
+            hint = "write a point, not a comma, in a number: 1.5"
+    return InputError(f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank", hint=hint)
 
 
 def _uneven(label: str, line: int, count: int, width: int) -> InputError:

@@ -74,11 +74,11 @@ def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
 
 
 ROWS: dict[str, Operation] = {
-    "matmul": Operation("contraction", 2, pullback=_matmul_pullback),
+    "matmul": Operation("contraction", pullback=_matmul_pullback, arity=2),
     "outer": Operation(
         "contraction",
-        2,
         pullback=lambda g, y, a, b: [matmul(g, b), matmul(a, g)],
+        arity=2,
         definition=lambda a, b: reshape(a, (*a.shape, 1)) * b,
     ),
     "trace": Operation(
@@ -86,19 +86,15 @@ ROWS: dict[str, Operation] = {
         pullback=lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
         definition=lambda x: reduce("sum", diagonal(x), (0,)),
     ),
-    "einsum": Operation("contraction", 2, settings=("subscripts",), pullback=_einsum_pullback),
+    "einsum": Operation("contraction", ("subscripts",), _einsum_pullback, arity=2),
     "cross": Operation(
         "along",
-        2,
-        settings=("axis",),
-        pullback=lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
+        ("axis",),
+        lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
+        arity=2,
         definition=written_cross,
     ),
-    "det": Operation(
-        "matrix",
-        pullback=lambda g, y, x: [_of_each(g) * cofactors(x)],
-        formula=small_det,
-    ),
+    "det": Operation("matrix", pullback=lambda g, y, x: [_of_each(g) * cofactors(x)], formula=small_det),
     "cofactors": Operation(
         "matrix",
         pullback=_cofactors_pullback,
@@ -106,5 +102,5 @@ ROWS: dict[str, Operation] = {
         formula=lambda x: small_cofactors(x) or _of_each(det(x)) * swap(inv(x)),
     ),
     "inv": Operation("matrix", pullback=_inv_pullback, formula=small_inv),
-    "solve": Operation("matrix", 2, pullback=_solve_pullback, formula=by_inverse),
+    "solve": Operation("matrix", pullback=_solve_pullback, arity=2, formula=by_inverse),
 }

@@ -93,12 +93,7 @@ def _triangle(op: str, keep: Callable[..., Array]) -> Operation:
         np.copyto(result, x, where=keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)[..., None])
         return result
 
-    return Operation(
-        "move",
-        settings=("diagonal",),
-        move=move,
-        pullback=lambda g, y, diagonal, x: [triangle(op, g, diagonal)],
-    )
+    return Operation("move", ("diagonal",), lambda g, y, diagonal, x: [triangle(op, g, diagonal)], move=move)
 
 
 def same_points(arrays: Sequence[Array]) -> list[Array]:
@@ -129,63 +124,48 @@ def _concatenate_pullback(g: Node, y: Node, axis: int, *parts: Node) -> list[Nod
 ROWS: dict[str, Operation] = {
     "transpose": Operation(
         "view",
-        settings=("order",),
+        ("order",),
+        lambda g, y, order, x: [transpose(g, inverse(order))],
         move=lambda order, x: x.transpose(*order, x.ndim - 1),
-        pullback=lambda g, y, order, x: [transpose(g, inverse(order))],
     ),
     "reshape": Operation(
         "view",
-        settings=("shape",),
+        ("shape",),
+        lambda g, y, shape, x: [reshape(g, x.shape)],
         move=lambda shape, x: x.reshape(*shape, x.shape[-1]),
-        pullback=lambda g, y, shape, x: [reshape(g, x.shape)],
     ),
-    "broadcast": Operation(
-        "view", settings=("shape",), move=_broadcast, pullback=lambda g, y, shape, x: [sum_to(g, x.shape)]
-    ),
+    "broadcast": Operation("view", ("shape",), lambda g, y, shape, x: [sum_to(g, x.shape)], move=_broadcast),
     "index": Operation(
-        "view",
-        settings=("key",),
-        move=lambda key, x: x[basic(key)],
-        pullback=lambda g, y, key, x: [scatter(x.shape, [(key, g)])],
+        "view", ("key",), lambda g, y, key, x: [scatter(x.shape, [(key, g)])], move=lambda key, x: x[basic(key)]
     ),
     # From one type of numbers to another: every number stays where it is.
-    "cast": Operation(
-        "view", settings=("dtype",), move=lambda dtype, x: x, pullback=lambda g, y, dtype, x: [cast(g, x.dtype)]
-    ),
-    "diagonal": Operation("view", move=_diagonal, pullback=lambda g, y, x: [from_diagonal(g, x.shape)]),
-    "from_diagonal": Operation(
-        "move", settings=("shape",), move=_from_diagonal, pullback=lambda g, y, shape, x: [diagonal(g)]
-    ),
+    "cast": Operation("view", ("dtype",), lambda g, y, dtype, x: [cast(g, x.dtype)], move=lambda dtype, x: x),
+    "diagonal": Operation("view", pullback=lambda g, y, x: [from_diagonal(g, x.shape)], move=_diagonal),
+    "from_diagonal": Operation("move", ("shape",), lambda g, y, shape, x: [diagonal(g)], move=_from_diagonal),
     "scatter": Operation(
-        "scatter",
-        settings=("shape", "keys"),
-        move=_scatter,
-        pullback=lambda g, y, shape, keys, *parts: [index(g, key) for key in keys],
+        "scatter", ("shape", "keys"), lambda g, y, shape, keys, *parts: [index(g, key) for key in keys], move=_scatter
     ),
     "take": Operation(
         "move",
-        settings=("axis", "places"),
+        ("axis", "places"),
+        lambda g, y, axis, places, x: [put(g, axis, places, x.shape[axis])],
         move=lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
-        pullback=lambda g, y, axis, places, x: [put(g, axis, places, x.shape[axis])],
     ),
     "put": Operation(
-        "scatter",
-        settings=("axis", "places", "size"),
-        move=_put,
-        pullback=lambda g, y, axis, places, size, x: [take(g, axis, places)],
+        "scatter", ("axis", "places", "size"), lambda g, y, axis, places, size, x: [take(g, axis, places)], move=_put
     ),
     "triu": _triangle("triu", np.triu),
     "tril": _triangle("tril", np.tril),
     "concatenate": Operation(
         "move",
-        settings=("axis",),
+        ("axis",),
+        _concatenate_pullback,
         move=lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
-        pullback=_concatenate_pullback,
     ),
     "stack": Operation(
         "move",
-        settings=("axis",),
+        ("axis",),
+        lambda g, y, axis, *parts: [index(g, (*map(range, g.shape[:axis]), i)) for i in range(len(parts))],
         move=_stack,
-        pullback=lambda g, y, axis, *parts: [index(g, (*map(range, g.shape[:axis]), i)) for i in range(len(parts))],
     ),
 }

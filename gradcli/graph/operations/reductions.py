@@ -155,64 +155,44 @@ def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
 
 
 ROWS: dict[str, Operation] = {
-    "sum": Operation("reduction", settings=("axes",), pullback=lambda g, y, axes, x: [spread(g, x.shape, axes)]),
+    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes)]),
     "mean": Operation(
         "reduction",
-        settings=("axes",),
-        pullback=lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
+        ("axes",),
+        lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
         definition=lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
     ),
-    "prod": Operation(
-        "reduction",
-        settings=("axes",),
-        pullback=lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)],
-    ),
+    "prod": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)]),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
-    "prod_others": Operation(
-        "whole",
-        settings=("axes",),
-        pullback=lambda g, y, axes, x: [others(axes, x, along=g)],
-        formula=others,
-    ),
-    "max": Operation("reduction", settings=("axes", "ties"), pullback=extremum_pullback),
-    "min": Operation("reduction", settings=("axes", "ties"), pullback=extremum_pullback),
+    "prod_others": Operation("whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others),
+    "max": Operation("reduction", ("axes", "ties"), extremum_pullback),
+    "min": Operation("reduction", ("axes", "ties"), extremum_pullback),
     "norm": Operation(
-        "reduction",
-        settings=("axes",),
-        pullback=_norm_pullback,
-        definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
+        "reduction", ("axes",), _norm_pullback, definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes))
     ),
-    "var": Operation("reduction", settings=("axes", "correction"), pullback=_var_pullback, definition=_var_definition),
+    "var": Operation("reduction", ("axes", "correction"), _var_pullback, definition=_var_definition),
     "std": Operation(
         "reduction",
-        settings=("axes", "correction"),
-        pullback=_std_pullback,
+        ("axes", "correction"),
+        _std_pullback,
         definition=lambda axes, correction, x: call("sqrt", reduce("var", x, axes, correction)),
     ),
     "logsumexp": Operation(
         "reduction",
-        settings=("axes",),
-        pullback=lambda g, y, axes, x: [spread(g, x.shape, axes) * call("exp", x - spread(y, x.shape, axes))],
+        ("axes",),
+        lambda g, y, axes, x: [spread(g, x.shape, axes) * call("exp", x - spread(y, x.shape, axes))],
         definition=lambda axes, x: call("log", reduce("sum", call("exp", x), axes)),
         lowered=_lowered_logsumexp,
     ),
     "softmax": Operation(
-        "whole",
-        settings=("axis",),
-        pullback=_softmax_pullback,
-        definition=_softmax_definition,
-        lowered=_lowered_softmax,
+        "whole", ("axis",), _softmax_pullback, definition=_softmax_definition, lowered=_lowered_softmax
     ),
     "log_softmax": Operation(
-        "whole",
-        settings=("axis",),
-        pullback=_log_softmax_pullback,
-        definition=_log_softmax_definition,
-        lowered=_lowered_log_softmax,
+        "whole", ("axis",), _log_softmax_pullback, definition=_log_softmax_definition, lowered=_lowered_log_softmax
     ),
-    "cumsum": Operation("scan", settings=("axis",), pullback=_cumsum_pullback),
-    "cumprod": Operation("scan", settings=("axis",), pullback=_cumprod_pullback),
-    "recurrence": Operation("scan", 2, settings=("axis",), pullback=_recurrence_pullback),
-    "argmax_mask": Operation("mask", settings=("axis",)),
-    "argmin_mask": Operation("mask", settings=("axis",)),
+    "cumsum": Operation("scan", ("axis",), _cumsum_pullback),
+    "cumprod": Operation("scan", ("axis",), _cumprod_pullback),
+    "recurrence": Operation("scan", ("axis",), _recurrence_pullback, arity=2),
+    "argmax_mask": Operation("mask", ("axis",)),
+    "argmin_mask": Operation("mask", ("axis",)),
 }

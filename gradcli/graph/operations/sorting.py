@@ -6,7 +6,7 @@ largest of all.
 
 from __future__ import annotations
 
-from gradcli.graph.construct import ordered, put_along, take_along
+from gradcli.graph.construct import along, ordered
 from gradcli.graph.node import const
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations.reductions import extremum_pullback
@@ -14,25 +14,25 @@ from gradcli.graph.operations.reductions import extremum_pullback
 ROWS: dict[str, Operation] = {
     "sort": Operation(
         "along",
-        settings=("axis", "descending"),
-        pullback=lambda g, y, axis, descending, x: [put_along(g, ordered("argsort", x, axis, descending), axis)],
+        ("axis", "descending"),
+        lambda g, y, axis, descending, x: [along("put_along", g, ordered("argsort", x, axis, descending), axis)],
     ),
-    "argsort": Operation("place", settings=("axis", "descending")),
+    "argsort": Operation("place", ("axis", "descending")),
     # Along the axis, x[order], and zeros in which z[order] is x.  The order is one of all elements.
     "take_along": Operation(
         "along",
-        2,
-        settings=("axis",),
-        pullback=lambda g, y, axis, x, order: [put_along(g, order, axis), const(0, order.shape)],
+        ("axis",),
+        lambda g, y, axis, x, order: [along("put_along", g, order, axis), const(0, order.shape)],
+        arity=2,
     ),
     "put_along": Operation(
         "along",
-        2,
-        settings=("axis",),
-        pullback=lambda g, y, axis, x, order: [take_along(g, order, axis), const(0, order.shape)],
+        ("axis",),
+        lambda g, y, axis, x, order: [along("take_along", g, order, axis), const(0, order.shape)],
+        arity=2,
     ),
-    "median": Operation("reduction", settings=("axes", "ties"), pullback=extremum_pullback),
-    "argmedian_mask": Operation("mask", settings=("axis",)),
-    "argmax": Operation("place", settings=("axis",)),
-    "argmin": Operation("place", settings=("axis",)),
+    "median": Operation("reduction", ("axes", "ties"), extremum_pullback),
+    "argmedian_mask": Operation("mask", ("axis",)),
+    "argmax": Operation("place", ("axis",)),
+    "argmin": Operation("place", ("axis",)),
 }

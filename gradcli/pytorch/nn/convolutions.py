@@ -13,6 +13,7 @@ from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import telling
+from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, several
@@ -71,11 +72,18 @@ class _Conv(_Linear):
                 setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
         for which in ("in_channels", "out_channels"):
             refuse_if(getattr(self, which) % self.groups, "channels of groups", which)
-        missing_if(self.padding_mode != "zeros", f"torch.nn.{type(self).__name__}(padding_mode={self.padding_mode!r})")
+        other = isinstance(self.padding, str) or isinstance(self, _ConvTranspose)
+        missing_if(self.padding_mode != "zeros" and other, f"torch.nn.{type(self).__name__}(padding_mode=…)")
         self._weights(self.out_channels, *self._planes(), *self.kernel_size)
 
     def _planes(self) -> tuple[int, int]:
         return self.out_channels, self.in_channels // self.groups
+
+    def forward(self, *given: Any, **more: Any) -> Any:
+        if self.padding_mode == "zeros":
+            return super().forward(*given, **more)
+        ends = [n for n in self.padding[::-1] for _ in range(2)]
+        return super().forward(F.pad(given[0], ends, self.padding_mode), padding=0)
 
 
 class Conv1d(_Conv):

@@ -282,11 +282,42 @@ adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1), _adaptive("avg",
 adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1), _adaptive("max", 2)
 
 
+_PADDED = {"reflect": ("reflect", "Reflection"), "replicate": ("edge", "Replication"), "circular": ("wrap", "")}
+
+
 @partial(telling, name="pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    missing_if(mode != "constant", f"torch.nn.functional.pad(mode={mode!r})")
-    own = (value or 0) if input.is_floating_point() else int(value or 0)
-    return named("pad", input, tuple(pad), mode, own)
+    if mode == "constant":
+        own = (value or 0) if input.is_floating_point() else int(value or 0)
+        return named("pad", input, tuple(pad), mode, own)
+    if mode not in _PADDED:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    how, name = _PADDED[mode]
+    axes, rank = len(pad) // 2, input.dim()
+    missing_if(rank - axes not in (1, 2), f"torch.nn.functional.pad(mode={mode!r}) of {rank} axes")
+    ends = [(rank - 1 - i, *pad[2 * i : 2 * i + 2]) for i in range(axes)]
+    for i, (axis, *more) in enumerate(ends):
+        size = input.shape[axis]
+        around = "{}, {}".format(*more), axis, list(input.shape)
+        refuse_if(mode == "reflect" and max(more) >= size, "size of a reflection", 2 * i + 4, *around)
+        refuse_if(mode == "circular" and max(more) > size, "several rounds")
+
+    def build(x: Node) -> Node:
+        for axis, *more in ends:
+            x = take(x, axis, Places.of(np.pad(np.arange(x.shape[axis]), more, how)))  # type: ignore[call-overload]
+        return x
+
+    return apply("pad", build, (input,), (mode, *pad), f"{name}Pad{axes}DBackward0" if name else "CopySlices")
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
+    *outer, channels, rows, columns = input.shape
+    k = upscale_factor
+    parts = input.view(*outer, channels // k**2, k, k, rows, columns)
+    first = len(outer)
+    order = (*range(first + 1), first + 3, first + 1, first + 4, first + 2)
+    found = parts.permute(*order).reshape(*outer, channels // k**2, rows * k, columns * k)
+    return called(found, "PixelShuffleBackward0")
 
 
 ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}

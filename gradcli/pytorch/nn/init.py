@@ -44,6 +44,15 @@ def eye_(tensor: Tensor) -> Tensor:
     return _set(tensor, np.eye(*tensor.shape))
 
 
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    refuse_if(tensor.dim() < 2, "rank of an orthogonal tensor")
+    numbers = (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype).reshape(len(tensor), -1)
+    wide = numbers.shape[0] < numbers.shape[1]
+    q, r = np.linalg.qr((numbers.T if wide else numbers).astype(np.float64))
+    q *= np.sign(np.diag(r))
+    return _set(tensor, (q.T if wide else q) * gain)
+
+
 _LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)))
 
 

@@ -21,13 +21,9 @@ _MODES = {("nearest", 1), ("nearest", 2), ("linear", 1), ("bilinear", 2)}
 
 
 def interpolate(
-    input: Any,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     **others: Any,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     for name, value in others.items():
         missing_if(value, f"torch.nn.functional.interpolate({name}=…)")
     axes = input.dim() - 2

@@ -59,7 +59,7 @@ class _Layer(Module):
 
     def forward(self, *given: Any, **more: Any) -> Any:
         function, *names = self.calls
-        return getattr(F, function)(*given, **{name: getattr(self, name) for name in names}, **more)
+        return getattr(F, function)(*given, **{name: getattr(self, name) for name in names} | more)
 
     def extra_repr(self) -> str:
         found = []
@@ -191,6 +191,12 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of images."""
 
     ranks, words = (4,), "4D"
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of volumes."""
+
+    ranks, words = (5,), "5D"
 
 
 class _InstanceNorm(_BatchNorm):

@@ -57,7 +57,7 @@ def parameters(row: str) -> dict[str, Any]:
 
 # Whose constructor PyTorch names where it is another class's.
 _CONSTRUCTED = {"MSELoss": "_Loss", "L1Loss": "_Loss", "BCELoss": "_WeightedLoss", "RNN": "RNNBase"}
-_CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d"), "_BatchNorm")
+_CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_BatchNorm")
 _CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
 _CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
 

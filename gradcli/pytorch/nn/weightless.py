@@ -24,6 +24,18 @@ class _Pool(_Layer):
                 setattr(self, name, tuple(several(getattr(self, name), 1)))
 
 
+class _Pad(_Layer):
+    """Numbers around the last axes."""
+
+    padding: Any
+
+    def _build(self) -> None:
+        self.padding = tuple(several(self.padding, 2 * int(type(self).__name__[-2])))
+
+    def forward(self, input: Any) -> Any:
+        return F.pad(input, self.padding, self.mode, getattr(self, "value", None))
+
+
 class _Loss(_Layer):
     """A loss, which may be told in an old way how it is reduced."""
 
@@ -59,7 +71,7 @@ def __getattr__(name: str) -> type:
     if row is None or not row.calls:
         raise AttributeError(name)
     known = _settings(row.calls[0]) if row.takes is None else parameters(row.takes)
-    base = _Loss if row.home == "loss" else _Pool if "stride" in known else _Layer
+    base = {"loss": _Loss, "padding": _Pad}.get(row.home, _Pool if "stride" in known else _Layer)
     made: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
     made.takes = known
     made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))

@@ -95,6 +95,7 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
     if p == 0:
         return construct.reduce("sum", cast(compare("ne", n, const(0)), n.dtype), axes)
     power = const(exact(p))
+    size = elementwise("where", compare("eq", n, const(0)), const(0), size)  # no gradient flows to what is 0
     return construct.reduce("sum", size**power, axes) ** (1 / power)
 
 

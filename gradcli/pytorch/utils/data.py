@@ -109,20 +109,27 @@ class Sampler(Generic[_T]):
     """The numbers of samples, in an order."""
 
 
-class SequentialSampler(Sampler[int]):
+class _Counted(Sampler[int]):
+    """As many numbers as are known beforehand."""
+
+    num_samples: int
+    generator: Generator | None = None
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SequentialSampler(_Counted):
     """All numbers, one after the other."""
 
     def __init__(self, data_source: Any) -> None:
-        self.data_source = data_source
+        self.data_source, self.num_samples = data_source, len(data_source)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
-
-    def __len__(self) -> int:
-        return len(self.data_source)
+        return iter(range(self.num_samples))
 
 
-class RandomSampler(Sampler[int]):
+class RandomSampler(_Counted):
     """As many numbers as are wanted, in an order by chance; with replacement a number may come twice."""
 
     def __init__(
@@ -140,24 +147,18 @@ class RandomSampler(Sampler[int]):
             yield from drawn[:left].tolist()
             left -= len(drawn) or 1
 
-    def __len__(self) -> int:
-        return self.num_samples
 
-
-class SubsetRandomSampler(Sampler[int]):
+class SubsetRandomSampler(_Counted):
     """These numbers, in an order by chance."""
 
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
-        self.indices, self.generator = indices, generator
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+        self.indices, self.num_samples, self.generator = indices, len(indices), generator
 
     def __iter__(self) -> Iterator[int]:
-        return (self.indices[i] for i in (self.generator or DEFAULT).permutation(len(self.indices)))
-
-    def __len__(self) -> int:
-        return len(self.indices)
+        return (self.indices[i] for i in (self.generator or DEFAULT).permutation(self.num_samples))
 
 
-class WeightedRandomSampler(Sampler[int]):
+class WeightedRandomSampler(_Counted):
     """Numbers that come the more often, the greater their weights are."""
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
@@ -166,11 +167,8 @@ class WeightedRandomSampler(Sampler[int]):
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        return iter(drawn.tolist())  # type: ignore[attr-defined]
-
-    def __len__(self) -> int:
-        return self.num_samples
+        drawn: Any = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        return iter(drawn.tolist())
 
 
 class BatchSampler(Sampler[list[int]]):
@@ -218,7 +216,6 @@ class DataLoader:
         return (self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler)
 
 
-DataLoader.__module__ = "torch.utils.data.dataloader"
-for _class in (Dataset, Sampler):
-    for _own in (_class, *_class.__subclasses__()):
-        _own.__module__ = f"torch.utils.data.{_class.__name__.lower()}"
+for _class in [c for c in vars().values() if isinstance(c, type) and c.__module__ == __name__]:
+    _home = next((base.__name__ for base in (Dataset, Sampler) if issubclass(_class, base)), "dataloader")
+    _class.__module__ = f"torch.utils.data.{_home.lower()}"

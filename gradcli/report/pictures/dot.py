@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 
 from gradcli.explain.picture import Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
+from gradcli.wrapping import TIED
 
 _LETTERS, _LABEL = 40, 28  # of a line in a box, and at an arrow
+_BREAK = '<br align="left"/>'
 _LOOKS = {
     LEAF: 'style="rounded,filled", fillcolor="#e8f5e9", color="#2e7d32"',
     INTERMEDIATE: "",
@@ -29,12 +32,22 @@ def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
     if foot := labels.scalar():
         yield f"  label={_quoted(foot)}"
     for k, box in enumerate(picture.boxes):
-        lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS)]
-        yield f"  n{k} [{', '.join(filter(None, [f'label={_quoted(lines)}', _LOOKS[box.kind]]))}]"
+        label = _label(labels.value_lines(box, _LETTERS), labels.adjoint_lines(box, _LETTERS))
+        yield f"  n{k} [{', '.join(filter(None, [f'label=<{label}>', _LOOKS[box.kind]]))}]"
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
-            said = f" [label={_quoted(lines_of(text, _LABEL))}]" if text else ""
+            said = f" [label={_quoted([TIED + line for line in lines_of(text, _LABEL)])}]" if text else ""
             yield f"  n{arrow.source} -> n{k}{said}"
     yield "}"
+
+
+def _label(value: Sequence[str], adjoint: Sequence[str]) -> str:
+    """Return what stands in a box: an adjoint a little lower, or its bar would underline what stands above it."""
+    below = f'<font point-size="4"> </font>{_BREAK}<font color="#b3261e">{_rows(adjoint)}</font>' if adjoint else ""
+    return _rows(value) + below
+
+
+def _rows(lines: Sequence[str]) -> str:
+    return "".join(escape(printable(line)) + _BREAK for line in lines)
 
 
 def _quoted(lines: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gradcli.explain.picture import Box, Picture
@@ -10,6 +11,8 @@ from gradcli.graph.names import bar
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells
 
+_NAME = re.compile(r"∂[\w\u0304]+/∂\w+|[\w\u0304]+")
+_BESIDE = 12  # letters that are to stand beside a long name
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
 
@@ -43,8 +46,9 @@ class Labels:
     def scalar(self) -> list[str]:
         """Return what adjoints are, x̄ = ∂L/∂x for the first of them, and what L is; nothing where there are none."""
         scalar, loss = self.picture.scalar, self.picture.loss
-        boxes = [box for box in self.picture.boxes if box.adjoint is not None and not isinstance(box.adjoint, str)]
-        names = [(box.ends or (box.name,))[0] for box in boxes if box.name != scalar]
+        boxes = [box for box in self.picture.boxes if not isinstance(box.adjoint, str)]
+        shown = [box for box in boxes if box.adjoint is not None] or boxes  # or in the rules alone
+        names = [(box.ends or (box.name,))[0] for box in shown if box.name != scalar]
         if not scalar or not names:
             return []
         meaning = Equal((Name(bar(names[0])), Partial(scalar, names[0])))
@@ -67,10 +71,13 @@ def _sides(sides: Sequence[str], letters: int) -> list[str]:
 
 
 def lines_of(text: str, letters: int) -> list[str]:
-    """Return a formula in lines of so many letters; a name without an end is cut.
+    """Return a formula in lines of so many letters, of more where a name takes most of them; one without an end is cut.
 
     >>> lines_of("first(x) + second(x)", 12)
     ['first(x) +', '  second(x)']
+    >>> lines_of("∂y/∂weight = 2*weight = 5", 12)
+    ['∂y/∂weight = 2*weight', '  = 5']
     """
-    lines = broken(text.replace(TIED, " "), letters)
+    longest = max(map(cells, _NAME.findall(text)), default=0)
+    lines = broken(text.replace(TIED, " "), max(letters, min(longest + _BESIDE, 2 * letters)))
     return [line if cells(line) <= 2 * letters else line[: 2 * letters - 1] + "…" for line in lines]

@@ -19,6 +19,7 @@ def render(picture: Picture, digits: int | None) -> str:
 
 
 def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
+    yield '%%{init: {"flowchart": {"wrappingWidth": 480}}}%%'  # or it breaks lines anywhere, at 200 pixels
     yield "flowchart TD"
     for k, box in enumerate(picture.boxes):
         left, right = _SHAPES[box.kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
@@ -19,6 +20,7 @@ _LETTERS, _SMALL_LETTERS = 40, 32  # of a line, before it is broken
 _PAD = 10.0
 _MARGIN = 16.0
 _LEAST_SCALE = 0.6  # of a wide picture in a narrow window
+_BARRED = re.compile("([\u0370-\U0010ffff])\u0304")  # Greek, say: many a font puts its bars beside such letters
 _ROUND = {LEAF: 14, INTERMEDIATE: 3, OUTPUT: 3}
 
 STYLE = """\
@@ -82,7 +84,7 @@ def _lines(labels: Labels, box: Box, far: Sequence[str]) -> _Lines:
 
 def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Sequence[str]) -> Iterator[str]:
     kinds = [kind for kind in (LEAF, INTERMEDIATE, OUTPUT) if any(box.kind == kind for box in picture.boxes)]
-    below = max([*(cells(t) * _CELL for t in foot), len(kinds) * 130.0])
+    below = max([*(cells(t) * _CELL for t in foot), sum(map(_key, kinds))])
     width = max(layout.width, below) + 2 * _MARGIN
     height = layout.height + 2 * _MARGIN + 34 + len(foot) * _LINE
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -105,12 +107,19 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
 
 def _foot(kinds: Sequence[str], foot: Sequence[str], y: float) -> Iterator[str]:
     """Yield what the looks of boxes mean, and what adjoints are."""
-    for k, kind in enumerate(kinds):
-        x = _MARGIN + k * 130
-        yield f'<rect class="{_look(kind)}" x="{x}" y="{y - 10:.1f}" width="18" height="12" rx="{_ROUND[kind] // 2}"/>'
+    x = _MARGIN
+    for kind in kinds:
+        size = f'width="18" height="12" rx="{_ROUND[kind] // 2}"'
+        yield f'<rect class="{_look(kind)}" x="{x:.1f}" y="{y - 10:.1f}" {size}/>'
         yield _text("local", x + 24, y, kind)
+        x += _key(kind)
     for k, line in enumerate(foot):
         yield _text("adjoint" if k == 0 else "text", _MARGIN, y + (k + 1) * _LINE + 2, line)
+
+
+def _key(kind: str) -> float:
+    """Return what a kind of box takes in the line that tells what their looks mean."""
+    return 24 + cells(kind) * _SMALL_CELL + 20
 
 
 def _look(kind: str) -> str:
@@ -148,7 +157,8 @@ def _box(box: Box, place: Place, lines: _Lines) -> Iterator[str]:
 
 def _text(look: str, x: float, y: float, text: str, middle: bool = False) -> str:
     anchor = ' text-anchor="middle"' if middle else ""
-    return f'<text class="gg-{look}" x="{x:.1f}" y="{y:.1f}"{anchor}>{_escaped(text)}</text>'
+    shown = _BARRED.sub(r'<tspan text-decoration="overline">\1</tspan>', _escaped(text))
+    return f'<text class="gg-{look}" x="{x:.1f}" y="{y:.1f}"{anchor}>{shown}</text>'
 
 
 def _escaped(text: str) -> str:

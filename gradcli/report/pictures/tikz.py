@@ -95,7 +95,7 @@ class _Drawing:
             columns = array.shape[-1] if whole else min(array.shape[-1], _CORNER)
             return columns * (widest + 2.0) + 4, max(1.0, 0.95 * (rows if whole else min(rows, _CORNER)) + 0.4)
         text = self.text.write(math)
-        return cells(text), 1.7 if "/" in text else 1.2
+        return cells(text), 2.5 if "where(" in text else 1.7 if "/" in text else 1.2
 
     def size(self, k: int) -> Size:
         ports = [max(20.0, 0.8 * line.letters * _CELL) if line else 20.0 for line in self.ports[k]]
@@ -107,15 +107,17 @@ class _Drawing:
         return max((_height(line) for line in self.ports[k] if line), default=0.0)
 
     def box(self, k: int, place: Place, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
-        top = place.top + self.head(k)
-        text = r" \\ ".join(f"${line.latex}$" for line in self.bodies[k])
+        top, kind = place.top + self.head(k), self.picture.boxes[k].kind
+        text = r" \\[2pt] ".join(f"${line.latex}$" for line in self.bodies[k])
+        if head := self.head(k):
+            yield rf"\path[{kind}] ({place.left:.1f},{place.top:.1f}) rectangle ++({size.width:.1f},{head:.1f});"
         wide = f"minimum width={size.width:.1f}pt, minimum height={size.height - self.head(k):.1f}pt"
-        yield rf"\node[{self.picture.boxes[k].kind}, {wide}] at ({place.left:.1f},{top:.1f}) {{{text}}};"
+        yield rf"\node[{kind}, {wide}] at ({place.left:.1f},{top:.1f}) {{{text}}};"
         for left, width, line, source in zip(place.ports, size.ports, self.ports[k], far, strict=True):
             said = [rf"{self.latex.names(source.name)} \to"] if source is not None else []
             said += [line.latex] if line is not None else []
             if said:
-                yield rf"\node[local] at ({left + width / 2:.1f},{top:.1f}) {{${' '.join(said)}$}};"
+                yield rf"\node[local] at ({left + width / 2:.1f},{top:.1f}) {{$\displaystyle {' '.join(said)}$}};"
 
     def below(self, layout: Layout) -> Iterator[str]:
         if self.foot:
@@ -134,11 +136,11 @@ def _check_size(layout: Layout) -> None:
 
 
 def _height(line: _Line) -> float:
-    return line.height * _LINE
+    return line.height * _LINE + 2
 
 
 def _curve(c: Curve) -> str:
     middle = (c.y1 + c.y2) / 2
-    head = "->" if c.head else "-"
+    head = "-stealth" if c.head else "-"
     way = f".. controls ({c.x1:.1f},{middle:.1f}) and ({c.x2:.1f},{middle:.1f}) .."
     return rf"\draw[{head}, black!55] ({c.x1:.1f},{c.y1:.1f}) {way} ({c.x2:.1f},{c.y2:.1f});"

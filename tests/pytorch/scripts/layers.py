@@ -628,11 +628,11 @@ print(table.weight.grad, layer.weight.grad, list(table.state_dict()))
 m = nn.Linear(0, 2)
 print(m(torch.zeros(0)), m.weight, m.bias, nn.Linear(2, 0)(torch.ones(2)))
 # --- packed sequences
-from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence, unpack_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence
 rows = [torch.arange(4.0), torch.arange(3.0) + 10, torch.arange(2.0) + 20]
 padded = pad_sequence(rows, batch_first=True)
 packed = pack_padded_sequence(padded[[2, 0, 1]], torch.tensor([2, 4, 3]), batch_first=True, enforce_sorted=False)
-print(packed, pad_packed_sequence(packed, batch_first=True), pack_sequence(rows), unpack_sequence(packed))
+print(packed, pad_packed_sequence(packed, batch_first=True), pack_sequence(rows))
 print(pad_packed_sequence(pack_padded_sequence(padded, [4, 3, 2], True), True, -1, 5), type(packed))
 for wrong in (
     lambda: pack_padded_sequence(padded, [2, 4, 3], batch_first=True), lambda: pack_padded_sequence(padded, [4], True),
@@ -652,3 +652,35 @@ for lengths, settings in (([4, 3, 1], {"bidirectional": True}), ([1, 4, 3], {"nu
     y, sizes = pad_packed_sequence(out, batch_first=True)
     y.sum().backward()
     print(sizes, y.shape, x.grad, rnn.weight_hh_l0.grad)
+# --- numbers around
+x = torch.arange(12.0, requires_grad=True)
+for mode in ("reflect", "replicate", "circular"):
+    for shape, ends in (((1, 1, 12), (2, 1)), ((1, 1, 3, 4), (1, 2, 1, 0)), ((3, 4), (2, 1))):
+        y = F.pad(x.view(shape), ends, mode=mode)
+        print(y)
+        (y * y).sum().backward()
+        print(x.grad)
+    torch.manual_seed(0)
+    conv = nn.Conv2d(1, 2, 3, padding=1, padding_mode=mode)
+    print(conv, conv(x.view(1, 1, 3, 4)))
+for ends, mode in (((4, 4, 1, 0), "reflect"), ((5, 4, 1, 0), "circular"), ((1, 1), "odd")):
+    try:
+        F.pad(x.view(1, 1, 3, 4), ends, mode=mode)
+    except Exception as e:
+        print(type(e).__name__, e)
+for kind in (nn.ReflectionPad2d, nn.ReplicationPad2d, nn.ZeroPad2d):
+    print(kind(2), kind((1, 2, 0, 1)), kind(1)(x.view(1, 1, 3, 4)), kind(1).padding)
+print(nn.ConstantPad1d(1, 2.5), nn.ReflectionPad1d(2), nn.ConstantPad2d((0, 1, 0, 1), 2.5)(x.view(1, 3, 4)))
+print(nn.PixelShuffle(2), F.pixel_shuffle(x[:8].view(1, 4, 1, 2), 2), nn.BatchNorm3d(2))
+print(nn.CosineSimilarity(dim=1), nn.CosineSimilarity()(x.view(3, 4), x.view(3, 4) + 1))
+print(nn.BatchNorm3d(2)(torch.arange(32.0).view(2, 2, 2, 2, 2)).flatten()[:4])
+# --- orthogonal weights
+torch.manual_seed(0)
+print(nn.init.orthogonal_(torch.empty(3, 4)), nn.init.orthogonal_(torch.empty(4, 2), gain=2))
+print(nn.init.orthogonal_(nn.Linear(3, 3).weight), nn.init.orthogonal_(torch.empty(2, 2, 3)).shape)
+nn.init.orthogonal_(torch.ones(3))
+# --- lengths of zeros
+for p in (0.5, 1, 1.5, 2, 3, float("inf")):
+    x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
+    torch.norm(x, p=p, dim=1).sum().backward()
+    print(p, x.grad)

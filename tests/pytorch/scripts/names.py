@@ -85,7 +85,7 @@ for made in (
     *(x.addcmul(x, x, value=2), x.addcdiv(x, x + 1), x.rsqrt(), x.exp2(), x.logit(), torch.sinc(x), torch.xlogy(x, x)),
     *(torch.deg2rad(x), x.clamp_min(0.2), x.clamp(max=x.detach()), torch.logaddexp2(x, x), torch.fmax(x, x - 1)),
     *(
-        torch.special.expit(x),
+        torch.sigmoid(x),
         x.nansum(),
         torch.dist(x, x * 2),
         torch.cdist(m, m),
@@ -215,3 +215,16 @@ print(float(torch.tensor(2.0, requires_grad=True)), torch.ones(1).std())
 m = nn.Sequential(nn.Linear(1, 1))
 for ask in (m.parameters, m.named_parameters, m.buffers, m.named_buffers, m.children, m.named_children, m.modules):
     print(ask(), len(list(ask())))
+# --- names of devices and of modules
+import torch.nn.parallel
+import torch.utils.model_zoo as model_zoo
+from torch.autograd import grad_mode
+from torch.optim.adagrad import Adagrad
+
+w = torch.tensor([2.0], requires_grad=True)
+with grad_mode.no_grad():
+    print((w * 2).requires_grad, w.get_device(), torch.set_grad_enabled(True))
+(w * w).exp().backward()
+print(w.grad, torch.nn.parallel.DataParallel(torch.nn.Linear(1, 1)), Adagrad([w]).defaults["lr"])
+print(torch.cuda.OutOfMemoryError is torch.OutOfMemoryError, torch.OutOfMemoryError.__mro__)
+print(torch.nn.utils.clip_grad_norm([w], 1.0), w.grad)

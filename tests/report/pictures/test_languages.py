@@ -72,7 +72,7 @@ def test_latex_draws_all_of_them(cli, tmp_path):
 
 def test_strings_of_graphviz_are_closed(cli):
     source = cli.done("graph", *SYSTEMS["signs"], "-f", "dot").out
-    assert r"einsum(\"" in source
+    assert "einsum(&quot;" in source
     assert not re.search(r'"', re.sub(r'"(?:[^"\\]|\\.)*"', "", source))
 
 
@@ -82,6 +82,12 @@ def test_labels_of_mermaid_have_no_signs_of_its_own(cli):
     assert labels
     assert all(re.fullmatch(r"(?:[^\"<>#&*_`|{}\[\];\\]|#\d+;|<br>)*", label) for label in labels)
     assert "x #60; 1" in source
+
+
+def test_the_bar_of_an_adjoint_is_clear_of_the_line_above(cli):
+    """Graphviz puts lines so near that the bar would underline the value's."""
+    source = cli.done("graph", *SYSTEMS["main"], "-f", "dot").out
+    assert source.count('<font point-size="4"> </font><br align="left"/><font') == source.count("label=<") == 9
 
 
 def test_a_picture_that_tex_cannot_measure_is_refused(cli):

@@ -27,7 +27,7 @@ def test_text_lies_within_a_box(name, cli):
     assert found
     for text in found:
         x, y = float(text.get("x")), float(text.get("y"))
-        wide = cells(text.text) * LETTER[text.get("class")]
+        wide = cells("".join(text.itertext())) * LETTER[text.get("class")]
         left = x - wide / 2 if text.get("text-anchor") else x
         assert any(bx <= left and left + wide <= bx + w and by + 8 <= y <= by + h - 2 for bx, by, w, h in boxes)
 
@@ -38,13 +38,19 @@ def test_everything_lies_within_the_picture(name, cli):
     _, _, width, height = map(float, root.get("viewBox").split())
     group = root.find(f"{NS}g")
     dx, dy = map(float, re.findall(r"[\d.]+", group.get("transform")))
-    for r in group.iter(f"{NS}rect"):
-        assert dx + float(r.get("x")) >= 0
-        assert dx + float(r.get("x")) + float(r.get("width")) <= width
-        assert dy + float(r.get("y")) + float(r.get("height")) <= height
+    boxes = [[float(r.get(key)) for key in ("x", "y", "width", "height")] for r in group.iter(f"{NS}rect")]
+    for k, (x, y, w, h) in enumerate(boxes):
+        assert dx + x >= 0
+        assert dx + x + w <= width
+        assert dy + y + h <= height
+        assert not any(x < x1 + w1 and x1 < x + w and y < y1 + h1 and y1 < y + h for x1, y1, w1, h1 in boxes[:k])
+    end = {}
     for text in root.findall(f"{NS}text"):
-        assert float(text.get("x")) + cells(text.text) * LETTER[text.get("class")] <= width
-        assert float(text.get("y")) <= height
+        x, y = float(text.get("x")), float(text.get("y"))
+        assert end.get(y, 0) < x  # of what stands before it on its line
+        end[y] = x + cells("".join(text.itertext())) * LETTER[text.get("class")]
+        assert end[y] <= width
+        assert y <= height
 
 
 def test_it_says_what_the_text_says(cli):
@@ -82,6 +88,19 @@ def test_a_wide_one_is_scaled_to_the_page_until_it_would_be_illegible(name, leas
     (narrowest,) = re.fullmatch(r"max-width:max\(100%,(\d+)px\);height:auto", root.get("style")).groups()
     assert 13 * int(narrowest) / float(root.get("width")) > 7.5  # pixels of a letter
     assert least <= int(narrowest) < float(root.get("width"))
+
+
+def test_a_long_name_has_a_wider_box(cli):
+    name = "a_name_that_is_as_long_as_a_line_of_text"
+    found = texts(cli.done("graph", f"{name} = x**2; y = 3*{name}", "--at", "x=1.5", "-f", "svg").out)
+    assert {f"{name} = x**2 =", f"∂y/∂{name} = 3", f"y = 3*{name} ="} <= set(found)
+
+
+def test_the_bar_of_a_greek_letter_is_drawn(cli):
+    """Few fonts have it: they put the bar beside the letter."""
+    svg = cli.done("graph", "y = γ**2 + x", "--at", "γ=3,x=1", "-f", "svg").out
+    assert '<tspan text-decoration="overline">γ</tspan> = 6</text>' in svg
+    assert ">x̄ = 1</text>" in svg
 
 
 def test_kinds_look_different(cli):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -28,6 +28,12 @@ def clip_grad_norm_(
         p._grad._a[...] *= scale
         p._grad._memory.version += 1
     return of_array(total)
+
+
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """Warn of the name that it had once."""
+    warn("old name of clipping")
+    return clip_grad_norm_(*args, **kwargs)
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:

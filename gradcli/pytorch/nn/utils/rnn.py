@@ -26,11 +26,6 @@ def pad_sequence(
     return found  # type: ignore[no-any-return]
 
 
-def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [x[:n] for x, n in zip(rows, as_tensor(lengths).tolist(), strict=True)]  # type: ignore[attr-defined]
-
-
 class PackedSequence(NamedTuple):
     """The numbers of sequences, the longest first: of all sequences the first, then the second; and how many these are.
 
@@ -78,7 +73,3 @@ def pad_packed_sequence(
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
     return pack_padded_sequence(pad_sequence(sequences), list(map(len, sequences)), False, enforce_sorted)
-
-
-def unpack_sequence(packed_sequences: Any) -> list[Any]:
-    return unpad_sequence(*pad_packed_sequence(packed_sequences))
