@@ -9,7 +9,7 @@ from gradcli.explain.claim import Case, derivative
 from gradcli.graph.construct import index, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
-from gradcli.graph.shapes import Shape, check_size, size_of
+from gradcli.graph.shapes import Shape, check_size, inside, size_of
 from gradcli.lang.builder import build
 from gradcli.lang.claims import Claim, Quantity, restored, unknown
 
@@ -97,7 +97,7 @@ def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: st
 def _checked(claim: Claim, quantity: Quantity, shape: Shape) -> tuple[int, ...]:
     """Return the index of an element, of an array of that shape."""
     key = quantity.key or ()
-    if len(key) != len(shape) or any(k >= n for k, n in zip(key, shape, strict=True)):
+    if not inside(key, shape):
         raise InputError(f"`{quantity.name}` has shape {shape}, and no such element", claim.span)
     return key
 

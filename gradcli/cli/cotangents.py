@@ -15,6 +15,7 @@ from gradcli.files import read_stdin
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import inside
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
 Outputs = Mapping[str, Node]
@@ -99,7 +100,7 @@ def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Named:
             if value.shape != shape:
                 raise InputError(_mismatch(value, a.name, shape), a.span, f"{a.name} has {call[a.name].size} elements")
             call[a.name] = value.copy()
-        elif len(a.key) != len(shape) or any(k >= n for k, n in zip(a.key, shape, strict=True)) or value.shape:
+        elif value.shape or not inside(a.key, shape):
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
             call[a.name][a.key] = value

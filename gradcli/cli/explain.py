@@ -55,14 +55,15 @@ def _list() -> None:
     """Print the topics with a line each."""
     from gradcli.guide.topics import PARTS, topics
     from gradcli.report.layout import table
-    from gradcli.wrapping import page_width
+    from gradcli.wrapping import page_width, wrapped
 
     found = topics().values()
     longest = max(len(t.name) for t in found)
     for part, title in PARTS.items():
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
-    click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+    told = 'gradcli explain TOPIC shows one, gradcli explain "TEXT" a message of PyTorch\'s.'
+    click.echo("\n".join(wrapped(told, page_width())))
     _tell_of_top(len(found) + 3 * len(PARTS), "gradcli explain")
 
 

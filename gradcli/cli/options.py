@@ -87,8 +87,14 @@ def system_options(command: Command) -> Command:
 
 def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
     """Return what adds these options to a command that has formats of its own."""
-    style = click.option("-f", "--format", "style", type=click.Choice(formats), help=told)
-    return _gathered("asked", Asked, (*_SYSTEM, style))
+    return _gathered("asked", Asked, (*_SYSTEM, style_option(formats, told)))
+
+
+def style_option(formats: Sequence[str], told: str, default: str | None = None) -> Callable[[Command], Command]:
+    """Return the option of the format."""
+    shown = default is not None
+    kind = click.Choice(formats)
+    return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=told)
 
 
 def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from gradcli.cli.options import style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
     from gradcli.script.shown import Printed
@@ -73,15 +75,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
 @click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@click.option(
-    "-f",
-    "--format",
-    "style",
-    type=click.Choice(("table", "json", "latex", "markdown")),
-    default="table",
-    show_default=True,
-    help="How the explanations are written.",
-)
+@style_option(("table", "json", "latex", "markdown"), "How the explanations are written.", default="table")
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
 def run(
     script: str | None,
@@ -106,6 +100,7 @@ def run(
     `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
     from gradcli.cli.signals import as_python_does
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
@@ -127,9 +122,7 @@ def run(
         from gradcli.script.teller import Teller
 
         listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
-    gc.set_threshold(
-        10_000, 20, 20
-    )  # cycles are looked for as Python does: a script may live long, and modules have them
+    gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
@@ -137,9 +130,7 @@ def run(
             if told and listens is not None:
                 listens.again()
             raise
-        except BaseException as error:
-            if type(error).__name__ != "MissingError":
-                raise
+        except MissingError as error:
             _lacking(wanted, error)
             return MISTAKE
     flush()
@@ -157,7 +148,7 @@ def _note(text: str) -> None:
     tell(text)
 
 
-def _lacking(script: Script, error: Any) -> None:
+def _lacking(script: Script, error: MissingError) -> None:
     """Tell what gradcli's torch lacks."""
     from gradcli.pytorch.session import line_of, source_line
 

@@ -110,7 +110,7 @@ def _where(notation: Notation, node: Node, mask: Array, values: Mapping[Node, Ar
     argument, expression = node.args[0], notation.expression(node)
     if len(expression) > _SHOWN and node in notation.names:
         return f"at this point, {notation.names[node]}"
-    place = int(np.flatnonzero(np.broadcast_to(mask, mask.shape))[0])
+    place = int(np.flatnonzero(mask)[0])
     name = notation.name(argument)
     if argument.shape and mask.shape == argument.shape:
         name = element_names(name if argument in notation.names else f"({name})", argument.shape)[place]

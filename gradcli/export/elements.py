@@ -106,8 +106,7 @@ class _Elements:
             made = [self.make(node.op, *own, dtype=node.dtype) for own in np.broadcast(*args)]
             return objects(made, node.shape)
         if row.move is not None:
-            join = {"join": self.plus} if row.kind == "scatter" else {}
-            moved = row.move(*node.settings, *(a[..., None] for a in args), **join)[..., 0]
+            moved = row.moved(node.settings, *args, join=self.plus)
             return objects([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
         return _RULES[node.op](self, node, args)
 

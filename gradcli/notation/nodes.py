@@ -68,3 +68,4 @@ class Notation(Writer):
     """
 
     rules = TEXT
+    typed = True

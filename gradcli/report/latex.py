@@ -124,8 +124,8 @@ def _blocks(columns: Sequence[list[str]], room: float) -> Iterator[list[list[str
 
 
 def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
-    """Return an array with a line below its first row, behind its first columns, and above its last row."""
-    head, *body = (" & ".join(row) for row in rows)
+    """Return an array with a line below its first row, behind its first columns, and above its last row; none that says nothing."""
+    head, *body = (" & ".join(row) for row in rows if any(row[lead:]))
     last = body.pop() if total else ""
     return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)
 

@@ -174,12 +174,12 @@ STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 
 def test_a_terminal_gets_the_same_text_and_a_pipe_no_colour(cli, terminal, monkeypatch):
-    arguments = ("backward", "y=x**2", "--at", "x=3")
+    arguments = ("backward", "y=x**2; z=2*x", "--at", "x=3", "--v", "1,10")
     piped = cli(*arguments).out
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in piped + cli(*arguments).out
     shown = terminal(*arguments)
-    assert STYLE.search(shown)
+    assert set(STYLE.findall(shown)) == {"\x1b[0m", "\x1b[1m", "\x1b[4m"}  # nothing is dim: on black it is unreadable
     assert [line.rstrip() for line in STYLE.sub("", shown).splitlines()] == piped.splitlines()
 
 
