@@ -163,7 +163,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
     main, finder = types.ModuleType("__main__"), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
     path, torch = list(sys.path), _taken_out()
-    sys.modules["__main__"], sys.argv = main, [script.name, *script.arguments]
+    sys.modules["__main__"], sys.argv = main, [script.name.replace("<stdin>", "-"), *script.arguments]
     shapes.MAX_ELEMENTS, threading.excepthook = _MAX_ELEMENTS, _in_a_thread
     sys.path.insert(0, script.folder or "")
     sys.meta_path.insert(0, finder)

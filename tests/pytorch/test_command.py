@@ -27,6 +27,8 @@ def test_a_script_is_the_main_module_with_its_own_arguments(cli, write):
     assert cli.done("run", "-c", GREETING, "b").out == "__main__ ['b']\n"
     assert cli.done("run", "-", "c", stdin=GREETING).out == "__main__ ['c']\n"
     assert cli.done("run", stdin=GREETING).out == "__main__ []\n"
+    assert cli.done("run", "-", "c", stdin=b"\xef\xbb\xbfimport sys\r\nprint(sys.argv)").out == "['-', 'c']\n"
+    assert "is longer than 16 MiB" in cli.refused("run", "/dev/zero")
 
 
 @pytest.mark.parametrize(
