@@ -72,7 +72,7 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     $\displaystyle J = \frac{\partial y}{\partial x} = 2 x$
     """
     from gradcli.explain.results import Style
-    from gradcli.explain.sections import Equal, Listed, Math, Name, Value
+    from gradcli.explain.sections import Equal, Listed, Math, Name, Partial, Value
     from gradcli.report.latex_math import LatexWriter
 
     rows, columns = found.rows, found.columns
@@ -83,13 +83,11 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
 
     cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]
-    above, below = (", ".join(map(writer.names, names)) for names in (rows, columns))
-    if len(rows) * len(columns) > 1:
-        above, below = f"({above})", f"({below})"
+    of, by = (names[0] if len(names) == 1 else f"({', '.join(names)})" for names in (rows, columns))
     where = "".join(
         rf",\quad {writer.write(Equal((Name(name), Value.of(formula))))}" for name, formula in found.where.items()
     )
-    return rf"$\displaystyle J = \frac{{\partial {above}}}{{\partial {below}}} = {writer.write(matrix)}{where}$"
+    return rf"$\displaystyle J = {writer.write(Partial(of, by))} = {writer.write(matrix)}{where}$"
 
 
 def verdicts_text(found: CheckResult) -> str:

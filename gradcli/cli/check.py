@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options
+from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, style_option
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -49,10 +49,7 @@ class Tolerance(click.FloatRange):
     "--trials", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many random points to try."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random points.")
-@click.option(
-    "-f", "--format", "style", type=click.Choice(("table", "json", "markdown", "latex")), default="table",
-    show_default=True, help="How the result is written.",
-)  # fmt: skip
+@style_option(("table", "json", "markdown", "latex"), "How the result is written.", default="table")
 @page_options(CHECK)
 def check(
     statement: tuple[str, ...],

@@ -9,7 +9,7 @@ from gradcli.explain.claim import Case, derivative
 from gradcli.graph.construct import index, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
-from gradcli.graph.shapes import Shape, check_size
+from gradcli.graph.shapes import Shape, check_size, inside, size_of
 from gradcli.lang.builder import build
 from gradcli.lang.claims import Claim, Quantity, restored, unknown
 
@@ -36,31 +36,22 @@ def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
         y = index(y, _checked(claim, claim.of, y.shape))
     if len(claim.by) > 1 and any(q.name not in graph.inputs for q in claim.by):
         raise InputError("higher derivatives are those by inputs", claim.span, "for example d2f/dx2")
-    base, keys = y, tuple[int | slice, ...]()
-    for k, quantity in enumerate(claim.by):
-        x = _found(claim, quantity, scope, "in the system")
-        check_size_of(claim, (*base.shape, *x.shape))
-        keys = (
-            *(slice(None),) * len(base.shape),
-            *(() if quantity.key is None else _checked(claim, quantity, x.shape)),
-        )
-        found = derivative(graph, base, x)
-        truth = index(found, tuple(range(n) if isinstance(s, slice) else s for s, n in _zipped(keys, found.shape)))
-        if k < len(claim.by) - 1:
-            base = truth
+    truth = y
+    for quantity in claim.by:
+        x, base = _found(claim, quantity, scope, "in the system"), truth
+        _check_size(claim, (*base.shape, *x.shape))
+        key = () if quantity.key is None else _checked(claim, quantity, x.shape)
+        truth = index(derivative(graph, base, x), (*map(range, base.shape), *key))
+    keys: tuple[int | slice, ...] = (*(slice(None),) * len(base.shape), *key)
     own = Graph.of(graph.inputs, {"": truth}, names=graph.names)
     yours = _yours(claim, scope, truth.shape, y.shape)
     return Case(claim.text, claim.said, own, base, x, keys, truth, yours)
 
 
-def _zipped(keys: Sequence[int | slice], shape: Shape) -> list[tuple[int | slice, int]]:
-    return [(key, n) for key, n in zip([*keys, *[slice(None)] * (len(shape) - len(keys))], shape, strict=True)]
-
-
-def check_size_of(claim: Claim, shape: Shape) -> None:
+def _check_size(claim: Claim, shape: Shape) -> None:
     """Refuse a derivative of more than a million entries."""
     try:
-        size = leaf(check_size(shape)).size
+        size = size_of(check_size(shape))
     except InputError as error:
         raise error.at(claim.span) from None
     if size > MAX_ENTRIES:
@@ -106,7 +97,7 @@ def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: st
 def _checked(claim: Claim, quantity: Quantity, shape: Shape) -> tuple[int, ...]:
     """Return the index of an element, of an array of that shape."""
     key = quantity.key or ()
-    if len(key) != len(shape) or any(k >= n for k, n in zip(key, shape, strict=True)):
+    if not inside(key, shape):
         raise InputError(f"`{quantity.name}` has shape {shape}, and no such element", claim.span)
     return key
 

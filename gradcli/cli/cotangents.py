@@ -15,6 +15,7 @@ from gradcli.files import read_stdin
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import inside
 from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 
 Outputs = Mapping[str, Node]
@@ -35,7 +36,7 @@ def implicit(outputs: Outputs) -> Named:
         return {name: np.ones(first.shape)}
     what = f"`{name}` has {first.size} elements" if len(outputs) == 1 else f"there are {len(outputs)} outputs"
     raise InputError(
-        f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
+        f'{what}, and no v: PyTorch says\n    "{_IMPLICIT}"',
         hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
         f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
         "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
@@ -99,7 +100,7 @@ def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Named:
             if value.shape != shape:
                 raise InputError(_mismatch(value, a.name, shape), a.span, f"{a.name} has {call[a.name].size} elements")
             call[a.name] = value.copy()
-        elif len(a.key) != len(shape) or any(k >= n for k, n in zip(a.key, shape, strict=True)) or value.shape:
+        elif value.shape or not inside(a.key, shape):
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
             call[a.name][a.key] = value
@@ -205,17 +206,10 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     return call
 
 
-def _json_number(value: Any) -> float:
-    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
-    if isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity"):
-        raise ValueError
-    return float(value)
-
-
 def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     try:
         array = np.array(value, dtype=object)
-        result = np.array([_json_number(e) for e in array.reshape(-1)]).reshape(array.shape)
+        result = np.array([float(e) for e in array.flat]).reshape(array.shape)  # of "NaN" and "Infinity", too
     except (ValueError, TypeError):
         raise InputError(
             f"the gradient of `{name}` on standard input is not a number", hint="give the first command a point: --at"
@@ -248,7 +242,8 @@ def read_calls(
                     hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
                 )
             if len(lines) not in (1, points):
-                raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
+                counted = "1 point" if points == 1 else f"{points} points"
+                raise InputError(f"standard input has {len(lines)} lines of gradients for {counted}")
             found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
         for mine, new in zip(calls, found, strict=True):
             mine.extend(new)

@@ -31,15 +31,16 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
 @click.command(epilog=EXAMPLES)
 @click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
-    """Answer a question about gradients, or explain an error message of PyTorch's.
+    """Answer a question, or explain an error message of PyTorch's.
 
     TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
     listed.
     """
+    from gradcli.files import standard_input
     from gradcli.guide.messages import find
     from gradcli.guide.topics import topic_named
 
-    asked = sys.stdin.read() if text == ("-",) else " ".join(text)
+    asked = standard_input().read().decode(errors="replace") if text == ("-",) else " ".join(text)
     if not text:
         _list()
     elif topic := topic_named(asked):
@@ -54,14 +55,15 @@ def _list() -> None:
     """Print the topics with a line each."""
     from gradcli.guide.topics import PARTS, topics
     from gradcli.report.layout import table
-    from gradcli.wrapping import page_width
+    from gradcli.wrapping import page_width, wrapped
 
     found = topics().values()
     longest = max(len(t.name) for t in found)
     for part, title in PARTS.items():
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
-    click.echo('gradcli explain TOPIC shows one, gradcli explain "TEXT" explains a message of PyTorch\'s.')
+    told = 'gradcli explain TOPIC shows one, gradcli explain "TEXT" a message of PyTorch\'s.'
+    click.echo("\n".join(wrapped(told, page_width())))
     _tell_of_top(len(found) + 3 * len(PARTS), "gradcli explain")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import click
@@ -13,7 +12,6 @@ from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
-from gradcli.data.block import Array, Block
 from gradcli.data.result import create_result
 from gradcli.errors import Notes
 from gradcli.explain.columns import Columns
@@ -22,29 +20,21 @@ from gradcli.graph.array import Named
 from gradcli.graph.construct import reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.report.data_lines import Data, json_lines, row_of
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
 
 
-class Printed(NamedTuple):
-    """What `-f json` prints of some points: a line each, and the numbers in it."""
-
-    lines: Iterator[str]
-    values: Sequence[Named]
-    found: Sequence[Named]
-
-
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What is asked at each point.
 
     `what` it is called where some are not finite, and `origin` says where the first of those arose: it gets the point
-    and what was found there.  A file gets `columns`, and JSON what is `printed` of points.
+    and what was found there.  A file gets `columns`, and JSON what is `explained` of points, as at those of `--at`.
     """
 
     what: str
     columns: Callable[[], Columns]
-    printed: Callable[[Sequence[Named]], Printed]
+    explained: Callable[[Sequence[Named]], Data]
     origin: Callable[[Named, Named], str]
 
 
@@ -78,16 +68,14 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     """Print what `--at` prints, for each point of the file."""
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
-        printed = question.printed(points)
-        for line in printed.lines:
-            click.echo(line)
-        _count(checked, block, printed.values)
-        _count(tally, block, printed.found)
+        result = question.explained(points)
+        click.echo("\n".join(json_lines(result)))
+        rows = [row_of(row) for row in result.rows()]
+        found = {name: np.stack([row[name] for row in rows], axis=-1) for name in rows[0]}
+        checked.add(block, {name: found[name] for name in run.graph.outputs})
+        known = {*run.graph.inputs, *run.graph.outputs}
+        tally.add(block, {name: value for name, value in found.items() if name not in known})
     return tally
-
-
-def _count(tally: Tally, block: Block, found: Sequence[Mapping[str, Array]]) -> None:
-    tally.add(block, {n: np.stack([f[n] for f in found], axis=-1) for n in found[0]})
 
 
 def _write(run: ManyPoints, columns: Columns) -> Tally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradcli.cli.cotangents import read_calls
-from gradcli.cli.many import Printed, Question, answer
+from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.errors import InputError
 from gradcli.explain.backward import backward
@@ -18,7 +18,7 @@ from gradcli.explain.results import Wanted
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
-from gradcli.report.data_lines import json_lines
+from gradcli.report.data_lines import Data
 
 if TYPE_CHECKING:
     from gradcli.cli.backward import Backward
@@ -39,17 +39,15 @@ def backward_at_points(run: ManyPoints, asked: Backward) -> None:
         grads = {f"{name}.grad": swept.gradients[name] for name in (*run.wrt, *asked.retain)}
         return Columns(Graph.of(swept.graph.inputs, grads))
 
-    def printed(points: Sequence[Named]) -> Printed:
+    def explained(points: Sequence[Named]) -> Data:
         own = [calls or [{n: p[f"{n}.v"] for n in run.graph.outputs}] for p in points]
-        result = backward(run.graph, run.wrt, [run.inputs(p) for p in points], own, wanted, run.notes)
-        grads = [{f"{n}.grad": g for n, g in (p.grad | p.retained).items()} for p in result.points]
-        return Printed(json_lines(result), [p.value for p in result.points], grads)
+        return backward(run.graph, run.wrt, run.inputs(points), own, wanted, run.notes)
 
     def origin(point: Named, found: Named) -> str:
         at = {name: value[..., None] for name, value in point.items()}
         return not_finite(swept, at, {n.removesuffix(".grad"): g for n, g in found.items()})[0]
 
-    answer(run, Question("gradients", columns, printed, origin))
+    answer(run, Question("gradients", columns, explained, origin))
 
 
 def _with_cotangents(run: ManyPoints, asked: Backward) -> tuple[ManyPoints, list[Named] | None]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-from gradcli.cli.many import Printed, Question, answer
+from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.tangents import read_tangent
 from gradcli.explain.columns import Columns, hessian_columns
@@ -18,10 +17,7 @@ from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second
 from gradcli.graph.array import Named
 from gradcli.graph.jvp import push
-from gradcli.report.data_lines import json_lines, row_of
-
-if TYPE_CHECKING:
-    from gradcli.report.data_lines import Data
+from gradcli.report.data_lines import Data
 
 
 def jvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
@@ -31,11 +27,14 @@ def jvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     """
     run = _with_tangents(run, tangent)
 
-    def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return jvp(run.graph, run.wrt, points, u, [], run.notes, Wanted(warn=False))
+    def explained(points: Sequence[Named]) -> Data:
+        u = _tangents(run, points)
+        return jvp(run.graph, run.wrt, run.inputs(points), u, [], run.notes, Wanted(warn=False))
 
-    question = Question("products J·u", lambda: Columns(push(run.graph, run.wrt).graph), _printer(run, explained), _bad)
-    answer(run, question)
+    def columns() -> Columns:
+        return Columns(push(run.graph, run.wrt).graph)
+
+    answer(run, Question("products J·u", columns, explained, _bad))
 
 
 def hvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
@@ -46,13 +45,13 @@ def hvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     second.scalar_output(run.graph)
     run = _with_tangents(run, tangent)
 
-    def explained(points: Sequence[Named], u: Sequence[Named]) -> Data:
-        return hvp(run.graph, run.wrt, points, u, run.notes, warn=False)
+    def explained(points: Sequence[Named]) -> Data:
+        return hvp(run.graph, run.wrt, run.inputs(points), _tangents(run, points), run.notes, warn=False)
 
     def columns() -> Columns:
         return Columns(second.hvp(run.graph, run.wrt))
 
-    answer(run, Question("products H·u", columns, _printer(run, explained), _bad))
+    answer(run, Question("products H·u", columns, explained, _bad))
 
 
 def hessian_at_points(run: ManyPoints) -> None:
@@ -64,13 +63,13 @@ def hessian_at_points(run: ManyPoints) -> None:
     slopes = second.gradient(run.graph, run.wrt)
     check_entries(slopes, run.wrt, "choose some inputs with --wrt; --u gives H·u without H")
 
-    def explained(points: Sequence[Named], _: Sequence[Named]) -> Data:
-        return hessian(run.graph, run.wrt, points, run.notes, warn=False)
+    def explained(points: Sequence[Named]) -> Data:
+        return hessian(run.graph, run.wrt, run.inputs(points), run.notes, warn=False)
 
     def columns() -> Columns:
         return hessian_columns(output, slopes, run.wrt)
 
-    answer(run, Question("Hessians", columns, _printer(run, explained), _bad))
+    answer(run, Question("Hessians", columns, explained, _bad))
 
 
 def _with_tangents(run: ManyPoints, given: Sequence[str]) -> ManyPoints:
@@ -79,21 +78,8 @@ def _with_tangents(run: ManyPoints, given: Sequence[str]) -> ManyPoints:
     return run.seeded("u", leaves, given) or run.with_seeds("u", read_tangent(leaves, given, run.notes))
 
 
-def _printer(
-    run: ManyPoints, explained: Callable[[Sequence[Named], Sequence[Named]], Data]
-) -> Callable[[Sequence[Named]], Printed]:
-    """Return what prints the result of each point, with its tangents, as `--at` prints it."""
-
-    def printed(points: Sequence[Named]) -> Printed:
-        tangents = [{n: p[f"{n}.u"] for n in run.wrt if f"{n}.u" in p} for p in points]
-        result = explained([run.inputs(p) for p in points], tangents)
-        rows = [row_of(row) for row in result.rows()]
-        known = {*run.graph.inputs, *run.graph.outputs}
-        values = [{n: row[n] for n in run.graph.outputs} for row in rows]
-        found = [{n: value for n, value in row.items() if n not in known} for row in rows]
-        return Printed(json_lines(result), values, found)
-
-    return printed
+def _tangents(run: ManyPoints, points: Sequence[Named]) -> list[Named]:
+    return [{name: point[f"{name}.u"] for name in run.wrt} for point in points]
 
 
 def _bad(_: Named, found: Named) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcli.cli.many import Printed, Question, answer
+from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError
@@ -16,7 +16,7 @@ from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph.array import Named
-from gradcli.report.data_lines import json_lines
+from gradcli.report.data_lines import Data
 
 
 def jacobian_at_points(run: ManyPoints, sparse: bool) -> None:
@@ -33,10 +33,8 @@ def jacobian_at_points(run: ManyPoints, sparse: bool) -> None:
     def columns() -> Columns:
         return sparse_columns(run.graph, run.wrt) if sparse else jacobian_columns(run.graph, run.wrt)
 
-    def printed(points: Sequence[Named]) -> Printed:
-        result = jacobian(run.graph, run.wrt, [run.inputs(p) for p in points], run.notes, Wanted(warn=False))
-        matrices = [{"J": p.jacobian} for p in result.points]
-        return Printed(json_lines(result), [p.value for p in result.points], matrices)
+    def explained(points: Sequence[Named]) -> Data:
+        return jacobian(run.graph, run.wrt, run.inputs(points), run.notes, Wanted(warn=False))
 
     def origin(point: Named, found: Named) -> str:
         matrix = numeric_jacobian(run.graph, run.wrt, point)
@@ -44,4 +42,4 @@ def jacobian_at_points(run: ManyPoints, sparse: bool) -> None:
             return "an entry is not finite: it arises where contributions are added"
         return not_finite_entry(run.graph, run.wrt, point, matrix)
 
-    answer(run, Question("Jacobians", columns, printed, origin))
+    answer(run, Question("Jacobians", columns, explained, origin))

@@ -78,9 +78,9 @@ class ManyPoints:
         """Return a point whole, given what varies."""
         return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
 
-    def inputs(self, point: Mapping[str, Array]) -> Named:
-        """Return the inputs of the system at a point, without the seeds."""
-        return {name: point[name] for name in self.graph.inputs}
+    def inputs(self, points: Sequence[Named]) -> list[Named]:
+        """Return the inputs of the system at some points, without the seeds."""
+        return [{name: point[name] for name in self.graph.inputs} for point in points]
 
     def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
         """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""

@@ -87,8 +87,14 @@ def system_options(command: Command) -> Command:
 
 def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
     """Return what adds these options to a command that has formats of its own."""
-    style = click.option("-f", "--format", "style", type=click.Choice(formats), help=told)
-    return _gathered("asked", Asked, (*_SYSTEM, style))
+    return _gathered("asked", Asked, (*_SYSTEM, style_option(formats, told)))
+
+
+def style_option(formats: Sequence[str], told: str, default: str | None = None) -> Callable[[Command], Command]:
+    """Return the option of the format."""
+    shown = default is not None
+    kind = click.Choice(formats)
+    return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=told)
 
 
 def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
@@ -208,9 +214,11 @@ class SystemCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put a space before what looks like an expression; no option begins with one."""
-        known = {o for p in self.get_params(ctx) for o in p.opts if len(o) == _SHORT}
+        options = {o for p in self.get_params(ctx) for o in p.opts}
+        known = {o for o in options if len(o) == _SHORT}
         marked = []
         for before, arg in zip(["", *args], args, strict=False):
             expression = re.match(r"-\s*[\w.(\[|√‖]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
-            marked.append(f" {arg}" if expression and before not in ("-F", "--file") else arg)
+            typo = f"-{arg}" in options or before in ("-F", "--file")  # `-v 1` is meant to be `--v 1`
+            marked.append(f" {arg}" if expression and not typo else arg)
         return super().parse_args(ctx, marked)

@@ -59,12 +59,7 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
-            end = len(options[k - 1])
-            raise InputError(
-                f"{which} lacks a value for `{'`, `'.join(missing[:6])}`{' and more' * (len(missing) > 6)}",
-                Span(Source(options[k - 1], "--at"), end, end),
-                f"add it: --at {','.join([*(f'{n}=…' for n in point), *(f'{n}=1' for n in missing)][:6])}",
-            )
+            raise _lacking(which, missing, point, options[k - 1])
         for name in names:
             wanted = shapes.get(name, points[0][name].shape)
             if point[name].shape != wanted:
@@ -76,6 +71,14 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
                 )
         ordered.append({n: point[n] for n in names})
     return ordered
+
+
+def _lacking(which: str, missing: Sequence[str], point: Named, option: str) -> InputError:
+    """Return what to tell of a point without values for some inputs."""
+    listed = "`, `".join(missing[:6]) + "`" + " and more" * (len(missing) > 6)
+    added = ",".join([*(f"{n}=…" for n in point), *(f"{n}=1" for n in missing)][:6])
+    end = Span(Source(option, "--at"), len(option), len(option))
+    return InputError(f"{which} lacks a value for `{listed}", end, f"add it: --at {added}")
 
 
 def read_constants(system: System, options: Sequence[str]) -> Named:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from gradcli.cli.options import style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
     from gradcli.script.shown import Printed
     from gradcli.script.teller import Teller
 
+MAX_SCRIPT_BYTES = 2**24
 EXAMPLES = """\b
 Examples:
   gradcli run samples/doubled.py
@@ -70,15 +75,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
 @click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@click.option(
-    "-f",
-    "--format",
-    "style",
-    type=click.Choice(("table", "json", "latex", "markdown")),
-    default="table",
-    show_default=True,
-    help="How the explanations are written.",
-)
+@style_option(("table", "json", "latex", "markdown"), "How the explanations are written.", default="table")
 @click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
 def run(
     script: str | None,
@@ -103,6 +100,7 @@ def run(
     `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
     from gradcli.cli.signals import as_python_does
+    from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
@@ -124,7 +122,7 @@ def run(
         from gradcli.script.teller import Teller
 
         listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
-    _collect_garbage()
+    gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
     with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
         try:
             ending = run_script(wanted)
@@ -132,9 +130,7 @@ def run(
             if told and listens is not None:
                 listens.again()
             raise
-        except BaseException as error:
-            if type(error).__name__ != "MissingError":
-                raise
+        except MissingError as error:
             _lacking(wanted, error)
             return MISTAKE
     flush()
@@ -152,7 +148,7 @@ def _note(text: str) -> None:
     tell(text)
 
 
-def _lacking(script: Script, error: Any) -> None:
+def _lacking(script: Script, error: MissingError) -> None:
     """Tell what gradcli's torch lacks."""
     from gradcli.pytorch.session import line_of, source_line
 
@@ -190,35 +186,35 @@ def _write(shown: Printed, output: str | None, told: bool) -> None:
         click.echo(text)
 
 
-def _collect_garbage() -> None:
-    """Look for cycles as Python does: a script may live long, and modules have them."""
-    import gc
-
-    gc.set_threshold(10_000, 20, 20)
-
-
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
     from gradcli.errors import InputError
+    from gradcli.files import reason, standard_input
     from gradcli.pytorch.session import Script
 
     if code is not None:
         given = arguments if name is None else (name, *arguments)
         return Script(code if code.endswith("\n") else code + "\n", "-c", None, given)
+    if name is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
     if name is None or name == "-":
-        if name is None and sys.stdin.isatty():
-            raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
-        return Script(sys.stdin.read(), "<stdin>", None, arguments)
-    path = Path(name)
+        return Script(_source("standard input", nullcontext(standard_input())), "<stdin>", None, arguments)
     try:
-        with path.open("rb") as file:
-            import tokenize
-
-            encoding, _ = tokenize.detect_encoding(file.readline)
-        source = path.read_text(encoding)
-    except OSError as error:
-        from gradcli.files import reason
-
+        return Script(_source(name, open(name, "rb")), name, str(Path(name).resolve().parent), arguments)
+    except (OSError, ValueError) as error:
         raise InputError(f"`{name}` cannot be read: {reason(error)}") from None
+
+
+def _source(name: str, opened: AbstractContextManager[BinaryIO]) -> str:
+    """Return the text of a script, in the encoding that it declares."""
+    import tokenize
+
+    from gradcli.errors import InputError
+    from gradcli.files import read_bytes
+
+    with opened as file:
+        data = io.BytesIO(read_bytes(file, name, MAX_SCRIPT_BYTES))
+    try:
+        encoding, _ = tokenize.detect_encoding(data.readline)
+        return io.TextIOWrapper(io.BytesIO(data.getvalue()), encoding).read()
     except (SyntaxError, UnicodeDecodeError) as error:
         raise InputError(f"`{name}` is no text: {error}") from None
-    return Script(source, name, str(path.resolve().parent), arguments)

@@ -11,6 +11,7 @@ from gradcli.errors import InputError, Notes, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import inside
 from gradcli.lang.values import read_point
 
 
@@ -41,7 +42,7 @@ def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes)
                 a.span,
                 "a tangent has a number for each element: how fast it changes",
             )
-        elif len(a.key) != len(shape) or value.shape or any(k >= n for k, n in zip(a.key, shape, strict=True)):
+        elif value.shape or not inside(a.key, shape):
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
             tangent[a.name][a.key] = value

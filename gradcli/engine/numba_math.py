@@ -73,10 +73,6 @@ def _remainder(w: Writer, a: str, b: str) -> tuple[str, str]:
     return w.select(w.compare("oeq", moved, zero), w.call("llvm.copysign", zero, b), moved), other
 
 
-def _mod(w: Writer, a: str, b: str) -> str:
-    return _remainder(w, a, b)[0]
-
-
 def _floor_divide(w: Writer, a: str, b: str) -> str:
     """Write the floor of a quotient as NumPy has it: from what is left of the division, so that nothing rounds up."""
     zero, one = w.number(0), w.number(1)
@@ -135,7 +131,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "minimum": first("olt"),
     "clamp": _clamp,
     "where": _where,
-    "mod": _mod,
+    "mod": lambda w, a, b: _remainder(w, a, b)[0],
     "heaviside": _heaviside,
     "sign": _sign,
     "floor_divide": _floor_divide,

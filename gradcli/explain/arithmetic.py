@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from gradcli.explain.results import Array, BackwardResult, Named
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
 from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
-
-if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out
 _TERMS = 16  # the same, in all of its sums together
@@ -26,10 +20,12 @@ def products(result: BackwardResult, jacobian: Array | None, v: Named, name: str
     if symbolic is None or leaf.size > ELEMENTS:
         return
     columns = _columns(result, name)
+    columns, weights = _columns(result, name), flat(v)
     if jacobian is None or (len(symbolic.rows) == 1 and not leaf.shape):
-        yield from _written(leaf, [_Formulas(symbolic, flat(v)).terms(j) for j in columns])
+        entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]
+        yield from _written(leaf, [_terms(weights, column) for column in entries])
     if jacobian is not None:
-        yield from _written(leaf, [_Numbers(jacobian, flat(v)).terms(j) for j in columns])
+        yield from _written(leaf, [_terms(weights, jacobian[:, j].tolist()) for j in columns])
 
 
 def _columns(result: BackwardResult, name: str) -> range:
@@ -38,42 +34,11 @@ def _columns(result: BackwardResult, name: str) -> range:
     return range(start, start + result.leaves[name].size)
 
 
-@dataclass(frozen=True)
-class _Formulas:
-    """The terms of a column of J in formulas; those that are 0 are left out, unless there is only one."""
-
-    symbolic: SymbolicJacobian
-    weights: Array
-
-    def terms(self, j: int) -> list[Math]:
-        found = []
-        for i, weight in enumerate(self.weights):
-            entry: Any = self.symbolic.entries.get((i, j))
-            if entry is not None and weight:
-                found.append(_product(weight, np.asarray(entry, dtype=object)))
-            elif len(self.weights) == 1:
-                found.append(_product(weight, np.asarray(0.0)))
-        return found
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """The same in numbers: 0 times what is not finite is no 0."""
-
-    jacobian: Array
-    weights: Array
-
-    def terms(self, j: int) -> list[Math]:
-        found = []
-        for weight, entry in zip(self.weights, self.jacobian[:, j], strict=True):
-            nothing = np.isfinite(weight) and np.isfinite(entry) and not weight * entry
-            if not nothing or len(self.weights) == 1:
-                found.append(_product(weight, np.asarray(float(entry))))
-        return found
-
-
-def _product(weight: float, entry: Array) -> Math:
-    return Product((Value.of(weight), Value(entry)))
+def _terms(weights: Array, column: Sequence[Any]) -> list[Math]:
+    """Return v_i·J_ij for a column of J: without what is 0, unless it is the only one; 0·inf is no 0."""
+    pairs = list(zip(weights.tolist(), column, strict=True))
+    shown = pairs if len(pairs) == 1 else [(weight, entry) for weight, entry in pairs if weight * entry != 0]
+    return [Product((Value.of(weight), Value.of(entry))) for weight, entry in shown]
 
 
 def _written(leaf: Node, elements: Sequence[list[Math]]) -> Iterator[Math]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -98,19 +99,18 @@ class _Numbers(NamedTuple):
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
             for n, a in values_of(self.swept.graph, inputs, keep).items()
         }
-        numeric = None
-        if self.jacobian:
-            from gradcli.engine.jacobian import NumericJacobian
-
-            numeric = NumericJacobian(self.graph, self.wrt)
-        return [
-            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()}, None if numeric is None else numeric(at))
+        results = [
+            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
             for k, (at, mine) in enumerate(zip(points, calls, strict=True))
         ]
+        if not self.jacobian:
+            return results
+        from gradcli.engine.jacobian import NumericJacobian
 
-    def point(
-        self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array], matrix: Array | None
-    ) -> BackwardPoint:
+        matrix = NumericJacobian(self.graph, self.wrt)
+        return [replace(p, jacobian=matrix(p.at)) for p in results]
+
+    def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
         """Return the result at one point; `found` holds the values, the calls along the last axis."""
         own = {name: found[g] for name, g in self.swept.gradients.items()}
         running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
@@ -119,26 +119,20 @@ class _Numbers(NamedTuple):
             for k, v in enumerate(calls)
         ]
         values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
+        value = {name: values[name] for name in self.graph.outputs}
+        grads = {name: g[..., -1] for name, g in running.items()}
         if self.wanted.warn:
-            warn_of_values(self.graph, at, {name: values[name] for name in self.graph.outputs}, self.notes)
-        if self.wanted.warn and not all(np.isfinite(g[..., -1]).all() for g in running.values()):
-            grads = {name: g[..., -1] for name, g in running.items()}
+            warn_of_values(self.graph, at, value, self.notes)
+        if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):
             for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
         if self.wanted.page:
             from gradcli.explain.corners import note_corners
 
             note_corners(self.graph, at, self.notes)
-        return BackwardPoint(
-            at,
-            {name: values[name] for name in self.graph.outputs},
-            values,
-            tuple(called),
-            {name: running[name][..., -1] for name in self.wanted.retain},
-            matrix,
-            self.trace(at, calls),
-            self.adjoints(calls),
-        )
+        retained = {name: grads[name] for name in self.wanted.retain}
+        trace, adjoints = self.trace(at, calls), self.adjoints(calls)
+        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints)
 
     def trace(self, at: Named, calls: Sequence[Named]) -> Trace | None:
         """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
@@ -181,4 +175,4 @@ def _in_formulas(
         found.append(Call(call, summed(new, leaves), summed(terms, leaves)))
     retained = retained_formulas(swept, calls, wanted.retain)
     trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
-    return BackwardPoint({}, {}, {}, tuple(found), retained, None, trace)
+    return BackwardPoint({}, {}, {}, tuple(found), retained, trace)

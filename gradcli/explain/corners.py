@@ -15,7 +15,7 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
-from gradcli.notation.nodes import Notation
+from gradcli.notation.nodes import Notation, readable_names
 from gradcli.notation.numbers import number_text
 
 _NODES = 5_000  # of a system that is looked into
@@ -91,7 +91,7 @@ def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> Non
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
-    notation = Notation(graph.labels)
+    notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
         if node.op not in CORNERS or node.args[0] not in active:
@@ -110,7 +110,7 @@ def _where(notation: Notation, node: Node, mask: Array, values: Mapping[Node, Ar
     argument, expression = node.args[0], notation.expression(node)
     if len(expression) > _SHOWN and node in notation.names:
         return f"at this point, {notation.names[node]}"
-    place = int(np.flatnonzero(np.broadcast_to(mask, mask.shape))[0])
+    place = int(np.flatnonzero(mask)[0])
     name = notation.name(argument)
     if argument.shape and mask.shape == argument.shape:
         name = element_names(name if argument in notation.names else f"({name})", argument.shape)[place]

@@ -82,12 +82,12 @@ class _Writer:
 
     def forms(self) -> Forms:
         gradients = {name: self.result.swept.gradients[name] for name in self.result.wrt}
-        direct = {name: self.direct(g) for name, g in gradients.items()}
+        direct = {name: self.form(g) for name, g in gradients.items()}
         if all(written_size(form, self.names) <= _SHORT for form in direct.values()):
             return self.readable(direct)
         # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
         size = partial(written_size, names=self.all_names)
-        by_adjoints = {name: min(direct[name], self.by_adjoints(g), key=size) for name, g in gradients.items()}
+        by_adjoints = {name: min(direct[name], self.form(g, True), key=size) for name, g in gradients.items()}
         told = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
         return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
 
@@ -119,34 +119,25 @@ class _Writer:
         parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
         return len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts)
 
-    @cached_property
-    def _direct(self) -> ElementwiseForm:
-        return self._elementwise(self.names)
-
-    @cached_property
-    def _by_adjoints(self) -> ElementwiseForm:
-        return self._elementwise(self.all_names)
-
-    def _elementwise(self, names: Mapping[Node, str]) -> ElementwiseForm:
+    @cache  # noqa: B019 - it lives as long as a page
+    def elementwise(self, by_adjoints: bool) -> ElementwiseForm:
         from gradcli.explain.elementwise_form import ElementwiseForm
 
+        names = self.all_names if by_adjoints else self.names
         adjoints = [n for n in names if n not in self.result.graph.labels and n not in self.known]
         return ElementwiseForm(names, self.known, adjoints)
 
-    def direct(self, node: Node) -> Node:
-        """Return the form of a node in terms of what the user named, and of v."""
-        return matrix_form(self._direct(node) if self.algebra else node, self.names, self.known)
-
-    def by_adjoints(self, node: Node) -> Node:
-        """Return the form of a node in terms of adjoints, too."""
-        return matrix_form(self._by_adjoints(node) if self.algebra else node, self.all_names, self.known)
+    def form(self, node: Node, by_adjoints: bool = False) -> Node:
+        """Return the form of a node in terms of what the user named, and of v; or of other adjoints, too."""
+        names = self.all_names if by_adjoints else self.names
+        return matrix_form(self.elementwise(by_adjoints)(node) if self.algebra else node, names, self.known)
 
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:
         """Return the form of an adjoint that has a name, in terms of others."""
         others = {n: name for n, name in self.all_names.items() if n is not adjoint}
-        later = matrix_form(self._by_adjoints.definition(adjoint) if self.algebra else adjoint, others, self.known)
-        return min(self.direct(adjoint), later, key=partial(written_size, names=others))
+        later = matrix_form(self.elementwise(True).definition(adjoint) if self.algebra else adjoint, others, self.known)
+        return min(self.form(adjoint), later, key=partial(written_size, names=others))
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
         """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""

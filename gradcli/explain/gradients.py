@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradcli.explain import chain
 from gradcli.explain.arithmetic import products
@@ -34,13 +34,15 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
     """Return the adjoints that the gradients' formulas mention, and what that means."""
-    if not written.adjoints:
-        return []
-    name = next(iter(written.adjoints))
-    meaning = Partial(loss_name(result.graph.outputs, point.calls[0].v), name.replace("\u0304", ""))
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
-    several = "s" if len(lines) > 1 else ""
-    return [Text((f"with the adjoint{several} (", Name(name), " = ", meaning, ")")), Equations(lines)]
+    loss = loss_name(result.graph.outputs, point.calls[0].v)
+    return [introduced(list(written.adjoints), loss), Equations(lines)] if lines else []
+
+
+def introduced(adjoints: Sequence[str], loss: str) -> Text:
+    """Return what adjoints are, told of the first."""
+    meaning = Partial(loss, adjoints[0].replace("\u0304", ""))
+    return Text((f"with the adjoint{'s' * (len(adjoints) > 1)} (", Name(adjoints[0]), " = ", meaning, ")"))
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:

@@ -70,8 +70,11 @@ def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
             for j in range(len(weights))
             if (i, j) in cells and weights[j] != 0
         ]
-        sides: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
-        yield Line((Name(name), *sides, Value.of(total)), strong=True)
+        yield Line((Name(name), *_sum(terms), Value.of(total)), strong=True)
+
+
+def _sum(terms: Sequence[Math]) -> list[Math]:
+    return [Sum(tuple(terms))] if 0 < len(terms) <= _TERMS else []
 
 
 def _number(cell: Math) -> Math:
@@ -95,8 +98,7 @@ def _pairing(p: JvpPoint) -> list[Section]:
         names = [Product((Name(sign or bar(name)), Name(dot(name)))) for name in left]
         if sign and len(left) > 1:
             names = [Product((Name(f"v_{name}"), Name(dot(name)))) for name in left]
-        written: tuple[Math, ...] = (Sum(tuple(terms)),) if 0 < len(terms) <= _TERMS else ()
-        sides.append(Line((Sum(tuple(names)), *written, Value.of(pairing(left, right)))))
+        sides.append(Line((Sum(tuple(names)), *_sum(terms), Value.of(pairing(left, right)))))
     return [Section("pairing", (Equations(tuple(sides)),), title)]
 
 

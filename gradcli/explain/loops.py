@@ -95,7 +95,7 @@ def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
 
 
 def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
-    """Return the graph with names for what leaves a loop; `wanted` says what such a node should be called."""
+    """Return the graph with names for what leaves a loop, and none within; `wanted` says what a node may be called."""
     taken = {*graph.inputs, *graph.names}
     new: dict[str, Node] = {}
     for node in (end for loop in found for _, end in loop.carried if end not in graph.labels):
@@ -103,8 +103,10 @@ def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) ->
         name = stem if stem not in taken else next(fresh_names(taken, stem))
         taken.add(name)
         new[name] = node
+    inside = {n for loop in found for n in loop.nodes} - {end for loop in found for _, end in loop.carried}
     place = {n: k for k, n in enumerate(graph.nodes)}
-    names = dict(sorted({**graph.names, **new}.items(), key=lambda pair: place[pair[1]]))
+    shown = {name: n for name, n in {**graph.names, **new}.items() if n not in inside}
+    names = dict(sorted(shown.items(), key=lambda pair: place[pair[1]]))
     return replace(graph, names=names)
 
 
@@ -112,8 +114,7 @@ def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named)
     """Return the statements with their values, those of loops once; what leaves a loop has a name."""
     names = graph.labels
     ends = {end: loop for loop in found for _, end in loop.carried}
-    hidden = {n for loop in found for n in loop.nodes} - ends.keys()
-    shown = [n for n in graph.nodes if n.args and n not in hidden and n in names]
+    shown = [n for n in graph.nodes if n.args and n in names]
     blocks: list[Block] = (
         [Text(point_parts({name: at[name] for name in appearance(graph) if name in at}))] if at else []
     )

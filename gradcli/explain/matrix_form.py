@@ -75,7 +75,8 @@ def _read(node: Node, args: list[Term]) -> Term:
     if spread and args[0].scalar().body is None:
         return args[0].scalar()
     if node.op in _LINEAR and args[0].body is not None:
-        return replace(args[0], body=_linear(node, args[0].body))
+        body = args[0].body
+        return replace(args[0], body=_transposed(body, node) if node.op == "transpose" else replace(node, args=(body,)))
     rule = _RULES.get(node.op)
     found = rule(node, *args) if rule is not None else None
     return found or Term(1, body=replace(node, args=tuple(map(_written, args, node.args))))
@@ -95,12 +96,6 @@ def _written(term: Term, like: Node) -> Node:
         divisor = reduce(lambda a, b: Node("mul", (a, b), ()), term.divisors)
         product = Node("div", (product, divisor), product.shape)
     return product if term.number >= 0 else Node("neg", (product,), product.shape)
-
-
-def _linear(node: Node, body: Node) -> Node:
-    if node.op == "transpose":
-        return _transposed(body, node)
-    return replace(node, args=(body,))
 
 
 def _transposed(body: Node, node: Node) -> Node:
@@ -156,10 +151,6 @@ def _div(node: Node, a: Term, b: Term) -> Term | None:
     if b.body is None:
         return quotient
     return replace(quotient, body=Node("div", (a.body or const(1, node.shape), b.body), node.shape))
-
-
-def _neg(node: Node, a: Term) -> Term:
-    return a.times(Term(-1))
 
 
 def _pow(node: Node, a: Term, b: Term) -> Term | None:
@@ -253,7 +244,7 @@ def _same(a: Node, b: Node) -> bool:
 _RULES: Mapping[str, Callable[..., Term | None]] = {
     "mul": _mul,
     "div": _div,
-    "neg": _neg,
+    "neg": lambda node, a: a.times(Term(-1)),
     "pow": _pow,
     "matmul": _matmul,
     "outer": _outer,

@@ -87,7 +87,8 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
         return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and is_long(result)))
     if all(not n.shape for n in result.leaves.values()):
         return True
-    same = bool((flat(point.calls[0].v) == 1).all()) and formulas
+    plain = not any(entry.free_symbols for entry in result.symbolic.entries.values())
+    same = bool((flat(point.calls[0].v) == 1).all()) and (formulas or plain)
     return same or (result.numeric and (is_long(result) or bool(result.symbolic.where)))
 
 

@@ -7,11 +7,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from gradcli.explain.claim import Case
 from gradcli.explain.results import Shown
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
+from gradcli.notation.numbers import array_text
 
 SECONDS = 2.0
 MAX_ENTRIES = 400  # of a claim that is proved
@@ -89,7 +92,9 @@ def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
     yield found
     right, said = (_entries(case, node, {}) for node in (case.truth, case.yours))
     if case.truth.size <= _SHOWN:
-        found = replace(found, formula=_nested([_short(shown, tidy(e)) for e in right], case.truth.shape))
+        texts = [_short(shown, tidy(e)) for e in right]
+        text = array_text(np.array(texts, dtype=object).reshape(case.truth.shape), str) if all(texts) else ""
+        found = replace(found, formula=text if len(text) <= 4 * _LENGTH else "")
         yield found
     if not found.proved:
         positive = _positive(case, {})
@@ -170,16 +175,6 @@ def _is_of_positive(node: Node) -> bool:
 def _short(shown: Shown, expr: Any) -> str:
     text = shown.formula(expr)
     return text if len(text) <= _LENGTH else ""
-
-
-def _nested(texts: Sequence[str], shape: tuple[int, ...]) -> str:
-    """Return the formulas as lists in lists; nothing where one of them is too long."""
-    if not all(texts):
-        return ""
-    level = list(texts)
-    for size in reversed(shape):
-        level = [f"[{', '.join(level[k : k + size])}]" for k in range(0, len(level), size)]
-    return level[0] if len(level[0]) <= 4 * _LENGTH else ""
 
 
 def _differing(shown: Shown, said: Any, right: Any) -> str:

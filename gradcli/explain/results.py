@@ -49,9 +49,9 @@ class BackwardPoint:
     intermediates: Named
     calls: tuple[Call, ...]
     retained: Named
-    jacobian: Array | None
     trace: Trace | None
     adjoints: Named = field(default_factory=dict)  # of the retained, as formulas
+    jacobian: Array | None = None
 
     @property
     def grad(self) -> Named:

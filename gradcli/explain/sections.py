@@ -27,7 +27,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Grad:
-    """What PyTorch calls a gradient: x.grad of x, x.grad[0] of the element x[0]."""
+    """What PyTorch calls a gradient: x.grad of x."""
 
     name: str
 

@@ -36,10 +36,9 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
     found = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
         title = _meaning(trace, v)
-        if names:
-            title = (f"reverse, for {names[k]}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
-        elif len(trace.calls) > 1:
-            title = (f"reverse, call {k + 1}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
+        if names or len(trace.calls) > 1:
+            which = f"for {names[k]}" if names else f"call {k + 1}"
+            title = (f"reverse, {which}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
         grid = reverse_grid(trace, k)
         if grid.rows:  # an output that is an input has nothing to pass back
             found.append(Section("steps", (grid,), title))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from gradcli.explain.sections import (
     Equations,
     Formula,
     Line,
-    Math,
     Name,
     Page,
     Partial,
@@ -37,75 +36,77 @@ _LONG = 10**6  # of a fraction, whose numbers are written
 MAX_NODES = 20_000  # of a derivative: each is longer than the one before
 
 
+class TaylorPoint(NamedTuple):
+    """A point, the output's value and the derivatives there, and the coefficients of the Taylor polynomial.
+
+    Coefficients are fractions where they are known exactly.
+    """
+
+    at: Named
+    values: Array
+    coefficients: tuple[Fraction | float, ...]
+
+
 @dataclass(frozen=True)
 class TaylorResult(Shown):
     """The result of `gradcli jacobian --order N`: the derivatives from the first on, as formulas and at each point.
 
-    A formula that is too long to be written is None.  `values[p]` are the output's value and the derivatives at
-    point p, `coefficients[p]` those of the Taylor polynomial there, as fractions where they are known exactly.
+    A formula that is too long to be written is None.
     """
 
     output: str
     derivatives: tuple[Any, ...]
-    points: tuple[Named, ...] = ()
-    values: tuple[Array, ...] = ()
-    coefficients: tuple[tuple[Fraction | float, ...], ...] = ()
+    points: tuple[TaylorPoint, ...]
 
     @property
     def names(self) -> list[str]:
         """What the derivatives are called, as claims call them: df/dx, d2f/dx2."""
         (x,) = self.wrt
-        return [f"d{k}{self.output}/d{x}{k}" if k > 1 else f"d{self.output}/d{x}" for k in self._orders]
-
-    @property
-    def _orders(self) -> range:
-        return range(1, len(self.derivatives) + 1)
+        orders = range(1, len(self.derivatives) + 1)
+        return [f"d{k}{self.output}/d{x}{k}" if k > 1 else f"d{self.output}/d{x}" for k in orders]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; a single one without a point."""
         texts = [None if e is None else self.formula(e) for e in self.derivatives]
         common = {"derivatives": dict(zip(self.names, texts, strict=True))}
-        for at, found, exact in zip(self.points, self.values, self.coefficients, strict=True):
-            taylor = [float(c) for c in exact]
-            numbers = dict(zip(self.names, found[1:].tolist(), strict=True))
-            yield common | {"at": at, "value": {self.output: float(found[0])}, "values": numbers, "taylor": taylor}
+        for p in self.points:
+            value, *numbers = p.values.tolist()
+            values = dict(zip(self.names, numbers, strict=True))
+            taylor = [float(c) for c in p.coefficients]
+            yield common | {"at": p.at, "value": {self.output: value}, "values": values, "taylor": taylor}
         if not self.points:
             yield common
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point; a row of formulas without a point."""
-        for at, found in zip(self.points, self.values, strict=True):
-            yield [*at.items(), (self.output, found[0]), *zip(self.names, found[1:], strict=True)]
+        for p in self.points:
+            yield [*p.at.items(), *zip((self.output, *self.names), p.values, strict=True)]
         if not self.points:
             formulas = zip(self.names, self.derivatives, strict=True)
             yield [(n, np.asarray(e, dtype=object)) for n, e in formulas if e is not None]
 
     def pages(self) -> list[Page]:
-        """Return a page for each point."""
-        points: list[int | None] = [*range(len(self.points))]
-        return [Page.of(self, self._sections(p)) for p in points or [None]]
+        """Return a page for each point; a single one without a point."""
+        return [Page.of(self, self._sections(p)) for p in self.points or (None,)]
 
-    def _sections(self, p: int | None) -> Iterator[Section]:
-        at, found = (None, None) if p is None else (self.points[p], self.values[p])
-        yield system_section(self, at, {} if found is None else {self.output: found[0]})
+    def _sections(self, p: TaylorPoint | None) -> Iterator[Section]:
+        yield system_section(self, p and p.at, {} if p is None else {self.output: p.values[0]})
         lines = []
-        for k, name in zip(self._orders, self.names, strict=True):
-            expr = self.derivatives[k - 1]
-            formula: Math = "too long to write" if expr is None else Value.of(expr)
-            number: tuple[Math, ...] = () if found is None else (Value(found[k]),)
-            left = Formula(name, Partial(self.output, self.wrt[0], k))
-            lines.append(Line((left, *(() if expr is None and number else (formula,)), *number)))
+        for k, (name, expr) in enumerate(zip(self.names, self.derivatives, strict=True), 1):
+            number = [] if p is None else [Value(p.values[k])]
+            formula = [Value.of(expr)] if expr is not None else [] if number else ["too long to write"]
+            lines.append(Line((Formula(name, Partial(self.output, self.wrt[0], k)), *formula, *number)))
         yield Section("jacobian", (Equations(tuple(lines)),))
-        if at is not None and p is not None:
-            yield self._polynomial(at, self.coefficients[p])
+        if p is not None:
+            yield self._polynomial(p)
 
-    def _polynomial(self, at: Named, coefficients: tuple[Fraction | float, ...]) -> Section:
+    def _polynomial(self, p: TaylorPoint) -> Section:
         """Return Σ f⁽ᵏ⁾/k!·hᵏ, the output at a distance h of the point."""
-        if not np.isfinite([float(c) for c in coefficients]).all():
+        if not np.isfinite([float(c) for c in p.coefficients]).all():
             return Section("jacobian", (Text(("no Taylor polynomial: a derivative is not finite here",)),))
         h = "h" if "h" not in self.style.taken else "δ"
-        title = ("Taylor polynomial ", *point_parts(at), ", in the distance ", Name(h), " from there")
-        line = Line((Name(self.output), Polynomial(coefficients, h)))
+        title = ("Taylor polynomial ", *point_parts(p.at), ", in the distance ", Name(h), " from there")
+        line = Line((Name(self.output), Polynomial(p.coefficients, h)))
         return Section("jacobian", (Equations((line,)),), title)
 
 
@@ -120,14 +121,14 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
         raise InputError(
             "--order is for a scalar of one scalar input", hint=f"choose one with --wrt {next(iter(graph.inputs))}"
         )
-    nodes = _nodes(graph, output, wrt[0], order)
+    nodes = [y, *_nodes(graph, output, wrt[0], order)]
+    formulas = tuple(_formula(graph, n) for n in nodes)
     found = []
     for at in points:
-        numbers = at_point(graph, at, [y, *nodes])
-        found.append(np.array([float(numbers[n]) for n in (y, *nodes)]) + 0.0)
-    formulas = tuple(_formula(graph, n) for n in (y, *nodes))
-    exact = tuple(tuple(_coefficients(formulas, at, v)) for at, v in zip(points, found, strict=True))
-    return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(points), tuple(found), exact)
+        numbers = at_point(graph, at, nodes)
+        values = np.array([float(numbers[n]) for n in nodes]) + 0.0
+        found.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values))))
+    return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(found))
 
 
 def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator[Fraction | float]:

@@ -100,16 +100,16 @@ def _as_sum(outputs: Outputs) -> list[Math]:
 
 def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
     """Return what v is: slopes of L, which is often a loss that is computed later."""
+    what: list[Math]
     if len(outputs) == 1:
         ((y, weights),) = v.items()
-        return (
-            Equal((Name("v"), Partial(name, y), Value(weights))),
-            *("; of ", Name(name), ", only these slopes matter"),
-        )
-    parts: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
-    parts += ["…"] * (len(outputs) > _NAMES)
-    numbers = [array_of(outputs, v)] if len(outputs) <= _NAMES and not any(y.shape for y in outputs.values()) else []
-    return (Equal((Name("v"), Listed(tuple(parts)), *numbers)), "; of ", Name(name), ", only these slopes matter")
+        what = [Partial(name, y), Value(weights)]
+    else:
+        listed: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
+        listed += ["…"] * (len(outputs) > _NAMES)
+        short = len(outputs) <= _NAMES and not any(y.shape for y in outputs.values())
+        what = [Listed(tuple(listed)), *([array_of(outputs, v)] if short else [])]
+    return (Equal((Name("v"), *what)), "; of ", Name(name), ", only these slopes matter")
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

@@ -10,7 +10,6 @@ from gradcli.export.loops import LoopWriter, NumberLanguage
 from gradcli.export.number_rules import rules
 from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
-from gradcli.graph.node import Node
 
 HELPERS = in_c()
 _OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
@@ -66,15 +65,13 @@ LANGUAGE = NumberLanguage(
 
 def source(program: Program) -> str:
     """Return the file."""
-    functions = [_function(f) for f in program.functions]
-    text = "\n".join(line for lines in functions for line in lines)
-    helpers = [["", *lines] for lines in needed(text, HELPERS)]
-    turned = any("PI" in line for lines in helpers for line in lines)
+    functions = [line for f in program.functions for line in _function(f)]
+    helpers = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
+    turned = any("PI" in line for line in helpers)
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
     head += ["", "static const double PI = 3.141592653589793;"] if turned else []
-    body = [line for lines in [*helpers, *functions] for line in lines]
-    return "\n".join([*head, *body, *_self_test(program)]) + "\n"
+    return "\n".join([*head, *helpers, *functions, *_self_test(program)]) + "\n"
 
 
 def _function(function: Function) -> list[str]:
@@ -83,19 +80,12 @@ def _function(function: Function) -> list[str]:
     unused = [f"    (void){name};" for name, n in function.arguments.items() if n not in function.nodes]
     about = about_lines(function)
     lines = [f"/* {about[0]} */"] if len(about) == 1 else ["/*", *(f" * {line}".rstrip() for line in about), " */"]
-    arguments = [*(_argument(name, n) for name, n in function.arguments.items())]
+    arguments = [f"const double *{x}" if n.shape else f"double {x}" for x, n in function.arguments.items()]
     arguments += [f"double *{name}" for name in function.results]
     head = filled(f"void {function.name}(", ")", arguments, width=88)
     pattern = pattern_lines(function, "/* {} */", "const int {name}[{size}] = {{|}};", " x ", "    ")
-    return ["", *pattern, *_spaced(writer.tables), *lines, *head, "{", *unused, *written, "}"]
-
-
-def _spaced(lines: list[str]) -> list[str]:
-    return [*lines, ""] if lines else []
-
-
-def _argument(name: str, node: Node) -> str:
-    return f"const double *{name}" if node.shape else f"double {name}"
+    tables = [*writer.tables, ""] if writer.tables else []
+    return ["", *pattern, *tables, *lines, *head, "{", *unused, *written, "}"]
 
 
 def _self_test(program: Program) -> list[str]:
@@ -131,7 +121,7 @@ def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:
     for k, (name, node) in enumerate(f.arguments.items()):
         if node.shape:
             lines += filled(f"        const double in{k}[{node.size}] = {{", "};", LANGUAGE.numbers(arguments[name]))
-        given.append(f"in{k}" if node.shape else number(float(arguments[name])))
+        given.append(f"in{k}" if node.shape else number(arguments[name].item()))
     for k, (name, node) in enumerate(f.results.items()):
         lines.append(f"        double out{k}[{node.size}];")
         lines += filled(f"        const double right{k}[{node.size}] = {{", "};", LANGUAGE.numbers(expected[name]))

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.graph.array import Array, objects
 from gradcli.graph.dtypes import DType
-from gradcli.graph.einsum import labels, products
+from gradcli.graph.einsum import aligned, products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, fold, is_const
 from gradcli.graph.operations import OPERATIONS
@@ -106,8 +106,7 @@ class _Elements:
             made = [self.make(node.op, *own, dtype=node.dtype) for own in np.broadcast(*args)]
             return objects(made, node.shape)
         if row.move is not None:
-            join = {"join": self.plus} if row.kind == "scatter" else {}
-            moved = row.move(*node.settings, *(a[..., None] for a in args), **join)[..., 0]
+            moved = row.moved(node.settings, *args, join=self.plus)
             return objects([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
         return _RULES[node.op](self, node, args)
 
@@ -216,13 +215,7 @@ def _scan(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
 
 
 def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    first, second, result = labels(node)
-    order = [*result, *dict.fromkeys(c for c in (*first, *second) if c not in result)]
-    factors = []
-    for own, x in zip((first, second), args, strict=True):
-        turned = x.transpose([list(own).index(c) for c in order if c in own])
-        factors.append(np.expand_dims(turned, tuple(i for i, c in enumerate(order) if c not in own)))
-    terms = np.broadcast(*factors)
+    terms = np.broadcast(*aligned(node, args))
     made_terms = objects([made.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
     return objects([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
 

@@ -78,16 +78,12 @@ LANGUAGE = NumberLanguage(
 
 def source(program: Program) -> str:
     """Return the file."""
-    functions = [_function(f) for f in program.functions]
-    text = "\n".join(line for lines in functions for line in lines)
-    called = needed(text, HELPERS)
-    own = needed("\n".join([text, *(line for lines in called for line in lines)]), _LIBRARY)
-    helpers = [["", *lines] for lines in [*own, *called]]
+    functions = [line for f in program.functions for line in _function(f)]
+    called = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
+    lacking = [line for lines in needed("\n".join([*functions, *called]), _LIBRARY) for line in ("", *lines)]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
     head += [f"//     {line}" for line in program.system]
-    return (
-        "\n".join([*head, *(line for lines in [*helpers, *functions] for line in lines), *_self_test(program)]) + "\n"
-    )
+    return "\n".join([*head, *lacking, *called, *functions, *_self_test(program)]) + "\n"
 
 
 def _function(function: Function) -> list[str]:

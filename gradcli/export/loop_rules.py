@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.export.loops import LEVELS, LoopWriter, Place
 from gradcli.graph.array import Array
-from gradcli.graph.einsum import labels
+from gradcli.graph.einsum import aligned
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.operations.movement import basic
@@ -36,7 +36,7 @@ def _fold(w: LoopWriter, node: Node, inner: Shape, grids: Sequence[Place], op: s
         w.line(f"{joined if op in ('add', 'mul') else f'{total} = {w.language.rules[op].format(total, own)}'};")
         w.close(inner)
     if place is None:
-        return Place(total, np.zeros((), dtype=int), True)
+        return Place.number(total)
     w.line(f"{w.counted(place, counters)} = {total};")
     w.close(outer)
     return place
@@ -60,19 +60,9 @@ def _reduction(op: str) -> StructuralRule:
 
 
 def _contraction(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-    first, second, result = labels(node)
-    sizes: dict[object, int] = {}
-    for own, a in zip((first, second), node.args, strict=True):
-        for label, n in zip(own, a.shape, strict=True):
-            sizes[label] = max(n, sizes.get(label, 1))
-    summed = [label for label in dict.fromkeys([*first, *second]) if label not in result]
-    order = [*result, *summed]
-    grids = []
-    for own, place in zip((first, second), args, strict=True):
-        index = place.index.transpose([list(own).index(label) for label in order if label in own])
-        index = np.expand_dims(index, tuple(i for i, label in enumerate(order) if label not in own))
-        grids.append(place.seen(index))
-    return _fold(w, node, tuple(sizes[label] for label in summed), grids, "add")
+    indices = aligned(node, [place.index for place in args])
+    inner = np.broadcast_shapes(*(index.shape for index in indices))[len(node.shape) :]
+    return _fold(w, node, inner, [place.seen(index) for place, index in zip(args, indices, strict=True)], "add")
 
 
 def _copies(w: LoopWriter, place: Place, parts: Iterable[tuple[Array, Place]], sign: str) -> Place:
@@ -103,7 +93,7 @@ def _moved(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
 
 def _zeros(w: LoopWriter, node: Node) -> Place:
     place = w.taken(node)
-    zero = Place(w.language.number(0.0), np.zeros((), dtype=int), True)
+    zero = Place.number(w.language.number(0.0))
     return _copies(w, place, [(place.index.reshape(-1), zero.seen(np.zeros(node.size, dtype=int)))], "=")
 
 

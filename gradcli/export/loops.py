@@ -46,6 +46,16 @@ class Place:
     level: int = ATOM
     formula: tuple[Node, tuple[Place, ...]] | None = None
 
+    @classmethod
+    def array(cls, name: str, shape: Shape) -> Place:
+        """Return where the elements of an array of that name are."""
+        return cls(name, np.arange(size_of(shape)).reshape(shape))
+
+    @classmethod
+    def number(cls, text: str, level: int = ATOM) -> Place:
+        """Return where a number is that has a name, or is given as text."""
+        return cls(text, np.zeros((), dtype=int), True, level)
+
     def at(self, element: int | str) -> str:
         """Return an element, by its number in `base`."""
         return self.base if self.scalar else f"{self.base}[{element}]"
@@ -135,7 +145,7 @@ class LoopWriter:
             return
         if place.base == name:
             return
-        out = Place(name, np.arange(node.size).reshape(node.shape))
+        out = Place.array(name, node.shape)
         for target, value in self.each(node.shape, [out, place]):
             self.line(f"{target} = {value};")
 
@@ -200,7 +210,7 @@ class LoopWriter:
         if place.formula is not None:
             node, args = place.formula
             own = [a.seen(a.index.reshape(-1)[index]) for a in args]
-            return self.expression(node, [self.number(a, self.counted(a, counters)) for a in own])
+            return self.expression(node, [Place.number(self.counted(a, counters), a.level) for a in own])
         if (index < 0).all():
             return self.language.number(0.0)
         whole = bool((index >= 0).all())
@@ -223,7 +233,7 @@ class LoopWriter:
     def taken(self, node: Node) -> Place:
         """Return an array for a node: the result's that it is, or one under the user's name or a new one."""
         if node in self.own and node not in self.function.names:
-            return Place(self.own[node], np.arange(node.size).reshape(node.shape))
+            return Place.array(self.own[node], node.shape)
         self.numbers += node.size
         if self.numbers > MAX_NUMBERS:
             raise InputError(
@@ -232,13 +242,13 @@ class LoopWriter:
             )
         name = self.function.names.get(node) or next(self.fresh)
         self.line(self.language.array.format(name=name, size=node.size))
-        return Place(name, np.arange(node.size).reshape(node.shape))
+        return Place.array(name, node.shape)
 
     def kept(self, node: Node, text: str, level: int) -> Place:
         """Return the place of a number: its expression, or the name that it gets where it is read again or long."""
         name = self.function.names.get(node)
         if name is None and self.function.readers[node] < 2 and len(text) < _LONG and node not in self.looped:
-            return Place(text, np.zeros((), dtype=int), True, level)
+            return Place.number(text, level)
         return self.named(text, name, node.dtype == "bool")
 
     def named(self, text: str, name: str | None = None, condition: bool = False) -> Place:
@@ -246,7 +256,7 @@ class LoopWriter:
         name = name or next(self.fresh)
         declared = self.language.condition if condition else self.language.scalar
         self.line(declared.format(name=name, value=text))
-        return Place(name, np.zeros((), dtype=int), True)
+        return Place.number(name)
 
     # Nodes
 
@@ -254,7 +264,7 @@ class LoopWriter:
         """Return where a node's elements are, after writing what computes them."""
         if node.op == "input":
             name = self.function.names[node]
-            return Place(name, np.arange(node.size).reshape(node.shape), not node.shape)
+            return Place.array(name, node.shape) if node.shape else Place.number(name)
         if node.op == "const":
             return self.constant(node)
         if node.op == "elements":
@@ -278,7 +288,7 @@ class LoopWriter:
             text = self.language.number(number(node.value))
             return Place(text, np.zeros(node.shape, dtype=int), True, 7 if text.startswith("-") else ATOM)
         table = self.table(self.language.table, [self.language.number(number(v)) for v in node.values])
-        return Place(table, np.arange(node.size).reshape(node.shape))
+        return Place.array(table, node.shape)
 
     def elementwise(self, node: Node, args: Sequence[Place]) -> Place:
         """Write a function of numbers, for each element."""
@@ -293,7 +303,7 @@ class LoopWriter:
             return Place("", index, False, LEVELS.get(node.op, ATOM), (node, tuple(spread)))
         place = self.taken(node)
         for target, *texts in self.each(node.shape, [place, *args]):
-            own = [self.number(a, t) for t, a in zip(texts, args, strict=True)]
+            own = [Place.number(t, a.level) for t, a in zip(texts, args, strict=True)]
             self.line(f"{target} = {self.expression(node, own)};")
         return place
 
@@ -307,14 +317,10 @@ class LoopWriter:
         row = OPERATIONS[reader.op]
         return (row.broadcasts and reader.shape == node.shape) or reader.op in ("sum", "prod")
 
-    def number(self, place: Place, text: str) -> Place:
-        """Return the place of one element, given as text."""
-        return Place(text, np.zeros((), dtype=int), True, place.level)
-
     def expression(self, node: Node, args: Sequence[Place]) -> str:
         """Return a function of numbers as text, in which the longest argument gets a name if it is too long."""
         rule = self.language.rules[node.op]
-        own = [self.number(a, self.text(a, 0)) for a in args]
+        own = [Place.number(self.text(a, 0), a.level) for a in args]
         while True:
             texts = [operand(node.op, a.base, a.level, i) for i, a in enumerate(own)]
             text = rule.format(*texts)

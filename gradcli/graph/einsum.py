@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
+import numpy as np
+
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 from gradcli.graph.construct import diagonal, index, reduce, transpose
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import check_size, size_of
@@ -81,6 +84,23 @@ def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[obj
         [*range(2 - b, 0), "j", *columns],
         [*range(2 - max(a, b), 0), *rows, *columns],
     )
+
+
+def aligned(node: Node, factors: Iterable[Array]) -> list[Array]:
+    """Return two arrays that a contraction multiplies, so that they broadcast: the axes that are summed stand last.
+
+    >>> from gradcli.graph.construct import matmul
+    >>> from gradcli.graph.node import leaf
+    >>> [x.shape for x in aligned(matmul(leaf((2, 3)), leaf((3, 4))), [np.ones((2, 3)), np.ones((3, 4))])]
+    [(2, 1, 3), (1, 4, 3)]
+    """
+    *terms, result = labels(node)
+    order = [*result, *dict.fromkeys(c for own in terms for c in own if c not in result)]
+    found = []
+    for own, x in zip(terms, factors, strict=True):
+        turned = x.transpose([list(own).index(c) for c in order if c in own])
+        found.append(np.expand_dims(turned, tuple(i for i, c in enumerate(order) if c not in own)))
+    return found
 
 
 def products(node: Node) -> int:

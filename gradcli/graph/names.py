@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
+from itertools import count, product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,12 +63,8 @@ def column_names(name: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
-    """Yield `t1`, `t2`, … without the names that are taken."""
-    k = 0
-    while True:
-        k += 1
-        if f"{stem}{k}" not in taken:
-            yield f"{stem}{k}"
+    """Return `t1`, `t2`, … without the names that are taken."""
+    return (name for k in count(1) if (name := f"{stem}{k}") not in taken)
 
 
 def bar(name: str) -> str:

@@ -150,14 +150,9 @@ def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
     numbers = args[len(first) :]
     own = [a.dtype for a in numbers if a.op != "const"] or [a.dtype for a in numbers]
     dtype = promoted(own)
-    if dtype not in FLOATING and any(_is_broken(v) for a in numbers for v in a.values):
+    if dtype not in FLOATING and not all(isinstance(v, int) for a in numbers for v in a.values):
         dtype = floated(dtype)
     return first + tuple(cast(a, dtype) for a in numbers), dtype
-
-
-def _is_broken(value: Constant) -> bool:
-    """Tell whether a constant is no whole number, or is not written as one."""
-    return not isinstance(value, int)
 
 
 def lift(value: Node | Exact) -> Node:

@@ -84,10 +84,11 @@ class Operation:
         """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
         return bool(self.slopes) or self.pullback is not None
 
-    def moved(self, settings: Sequence[object], *arrays: Array, **join: np.ufunc) -> Array:
-        """Return arrays, which have no axis of points, after an operation that moves their elements."""
+    def moved(self, settings: Sequence[object], *arrays: Array, join: np.ufunc = np.add) -> Array:
+        """Return arrays of anything, without an axis of points, after an operation that moves their elements."""
         assert self.move is not None
-        return self.move(*settings, *(a[..., None] for a in arrays), **join)[..., 0]
+        more = {"join": join} if self.kind == "scatter" else {}
+        return self.move(*settings, *(a[..., None] for a in arrays), **more)[..., 0]
 
 
 def function(*slopes: Slope, **rest: Any) -> Operation:

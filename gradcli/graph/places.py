@@ -56,11 +56,11 @@ class Places:
     def __repr__(self) -> str:
         if len(self.shape) == 1 and self.shape[0] > _SHOWN:
             return f"[{', '.join(map(str, self.numbers[:_SHOWN].tolist()))}, …]"
-        return str(self.numbers.tolist()) if size_of(self.shape) <= 4 * _SHOWN else f"{_times(self.shape)} places"
-
-
-def _times(shape: Shape) -> str:
-    return "×".join(map(str, shape))
+        return (
+            str(self.numbers.tolist())
+            if size_of(self.shape) <= 4 * _SHOWN
+            else f"{'×'.join(map(str, self.shape))} places"
+        )
 
 
 # Reading what was typed
@@ -100,14 +100,11 @@ def places_of(numbers: Any, size: int) -> Places:
         if type(i) is not int:
             raise InputError("an index is made of whole numbers", hint="for example `x[[0, 2]]`")
         if not -size <= i < size:
+            brief = str(i) if abs(i) < 10**20 else "of so large a number"
             raise InputError(
-                f"there is no element {_brief(i)} among {size}", hint=f"elements are counted from 0 to {size - 1}"
+                f"there is no element {brief} among {size}", hint=f"elements are counted from 0 to {size - 1}"
             )
     return Places.of(np.reshape([i % size for i in elements], shape))
-
-
-def _brief(i: int) -> str:
-    return str(i) if abs(i) < 10**20 else "of so large a number"
 
 
 def is_mask(numbers: Any) -> bool:

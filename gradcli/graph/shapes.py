@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from gradcli.errors import InputError
@@ -18,10 +19,7 @@ def size_of(shape: Shape) -> int:
     >>> size_of((2, 3)), size_of(())
     (6, 1)
     """
-    product = 1
-    for n in shape:
-        product *= n
-    return product
+    return math.prod(shape)
 
 
 def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
@@ -38,6 +36,15 @@ def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
         yield tuple(key)
 
 
+def inside(key: Sequence[int], shape: Shape) -> bool:
+    """Tell whether an array of a shape has an element with that index, which is counted from 0.
+
+    >>> inside((1, 2), (2, 3)), inside((1, 3), (2, 3)), inside((1,), (2, 3))
+    (True, False, False)
+    """
+    return len(key) == len(shape) and all(k < n for k, n in zip(key, shape, strict=True))
+
+
 def check_size(shape: Shape) -> Shape:
     """Return the shape, unless an array of it would be absurdly large.
 
@@ -46,13 +53,9 @@ def check_size(shape: Shape) -> Shape:
     if len(shape) > MAX_RANK:
         raise InputError(f"an array of {len(shape)} dimensions has too many", hint=f"at most {MAX_RANK} fit")
     if size_of(shape) > MAX_ELEMENTS:
-        size = "×".join(str(n) if n < 10**12 else f"{n:.3g}" for n in map(_plain, shape))
+        size = "×".join(str(n) if n < 10**12 else f"{min(n, 10**18):.3g}" for n in shape)
         raise InputError(f"an array of shape {size} is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit")
     return shape
-
-
-def _plain(n: int) -> int:
-    return min(n, 10**18)
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:

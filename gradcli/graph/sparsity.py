@@ -58,25 +58,22 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
 
 
 def _union(sets: Array, axes: Sequence[int]) -> Array:
-    for axis in sorted(axes, reverse=True):
-        sets = np.asarray(np.bitwise_or.reduce(sets, axis=axis, initial=0), dtype=object)
-    return sets
+    return np.asarray(np.bitwise_or.reduce(sets, axis=tuple(axes), initial=0), dtype=object)
 
 
 def _passed_on(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
-    if not args or not (row := OPERATIONS[node.op]).passes_on:
-        return np.zeros(node.shape, dtype=object)
-    if row.kind == "step" and all(map(_is_given, node.args)):  # the 0 that a step passes on meets nothing more
-        return np.zeros(node.shape, dtype=object)
+    row = OPERATIONS.get(node.op)
+    if row is None or not row.passes_on or (row.kind == "step" and all(map(_is_given, node.args))):
+        return np.zeros(node.shape, dtype=object)  # the 0 that a step passes on meets nothing more
     if row.broadcasts:
         numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
         union = np.asarray(reduce(np.bitwise_or, numbers), dtype=object)
         return union if union.shape == node.shape else np.broadcast_to(union, node.shape)
     if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
         return _through(simpler, dict(zip(node.args, args, strict=True)))
-    if row.move is not None and row.kind != "scatter":
-        return row.moved(node.settings, *args)
+    if row.move is not None:
+        return row.moved(node.settings, *args, join=np.bitwise_or)
     return _RULES[row.kind](node, args)
 
 
@@ -146,6 +143,5 @@ _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {
     "along": _along,
     "matrix": _matrix,
     "contraction": _contraction,
-    "scatter": lambda node, args: OPERATIONS[node.op].moved(node.settings, *args, join=np.bitwise_or),
     "whole": _whole,
 }

@@ -15,12 +15,12 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
-from gradcli.lang.statements import check_name, read_expression
+from gradcli.lang.statements import check_name, read_expression, read_key
 from gradcli.vocabulary import CONSTANTS
 
 Value = Node | Path
 
-_NAME = re.compile(rf"\s*({NAME})\s*(?:\[([\d\s,]*)\])?\s*=(?!=)", re.ASCII)
+_NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
 _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,9}}(?:[x×]\d{{1,9}})*)\s*", re.ASCII)
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
@@ -167,16 +167,13 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
         if "=" in text:
             raise InputError(f"`{text.split('=')[0].strip()[:40]}` is not a name", span, "write NAME=VALUE")
         raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
-    key = match[2]
-    span = Span(source, match.start(1), match.end(2) + 1 if key is not None else match.end(1))
+    span = Span(source, match.start(1), match.end(1) if match[2] is None else match.end(2))
     name = _name(source, match.start(1), match[1])
     check_name(name, span)
-    indices = tuple(int(k) for k in key.split(",") if k.strip()) if key is not None else None
-    if key is not None and not indices:
-        raise InputError("an index is missing", span, f"write {name}[0]=…")
+    key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]=…")
     if not source.text[match.end() : end].strip():
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
-    return Assignment(name, indices, _value(source, match.end(), end), span)
+    return Assignment(name, key, _value(source, match.end(), end), span)
 
 
 def _name(source: Source, start: int, typed: str) -> str:

@@ -8,7 +8,7 @@ from itertools import starmap
 from gradcli.graph.node import Node, is_const
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.latex_arrays import ARRAYS, raised, side_by_side
+from gradcli.notation.latex_arrays import ARRAYS, side_by_side
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, applied, function, setting
 from gradcli.notation.latex_sums import SUMS
 from gradcli.notation.latex_writer import LatexNodeWriter
@@ -65,7 +65,7 @@ def _pow(w: LatexNodeWriter, node: Node) -> Written:
     if b.value == Fraction(1, 2) and b not in w.names:
         return Written(rf"\sqrt{{{w.name(a)}}}")
     each = r"\circ " if w.rank(a) else ""  # of each element: no power of a matrix
-    return Written(f"{raised(w, a)}^{{{each}{w.name(b)}}}", Binds.POWER)
+    return Written(f"{w.argument(a, Binds.ATOM)}^{{{each}{w.name(b)}}}", Binds.POWER)
 
 
 def _exp(w: LatexNodeWriter, node: Node) -> Written:

@@ -193,12 +193,7 @@ def turns(node: Node) -> bool:
 
 def transposed(w: LatexNodeWriter, node: Node) -> str:
     """Return the transpose of an array, or of a vector, which is a column."""
-    return rf"{raised(w, node)}^{{\top}}"
-
-
-def raised(w: LatexNodeWriter, node: Node) -> str:
-    """Return what gets a superscript."""
-    return w.argument(node, Binds.ATOM)
+    return rf"{w.argument(node, Binds.ATOM)}^{{\top}}"
 
 
 def _transpose(w: LatexNodeWriter, node: Node) -> Written:
@@ -217,13 +212,9 @@ def _outer(w: LatexNodeWriter, node: Node) -> Written:
     return Written(f"{w.operand(a, Binds.PRODUCT, last=False).text} {transposed(w, b)}", Binds.PRODUCT)
 
 
-def _inverse(w: LatexNodeWriter, node: Node) -> Written:
-    return Written(f"{raised(w, node.args[0])}^{{-1}}", Binds.POWER)
-
-
 def _solution(w: LatexNodeWriter, a: Node, b: Node) -> Written:
     right = w.operand(b, Binds.PRODUCT)
-    return Written(f"{raised(w, a)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
+    return Written(f"{w.argument(a, Binds.ATOM)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
 
 
 def _cross(w: LatexNodeWriter, node: Node) -> Written:
@@ -243,7 +234,7 @@ ARRAYS: dict[str, Rule] = {
     "matmul": _matmul,
     "outer": _outer,
     "einsum": _einsum,
-    "inv": _inverse,
+    "inv": lambda w, node: Written(f"{w.argument(node.args[0], Binds.ATOM)}^{{-1}}", Binds.POWER),
     "solve": lambda w, node: _solution(w, *node.args),
     "cross": _cross,
     "cast": lambda w, node: applied(rf"\operatorname{{{node.dtype}}}", w.arguments(node)),

@@ -101,45 +101,31 @@ def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
 
 def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
     """Return a matrix with headings, in blocks of columns; a large one, or one of long entries, entry by entry."""
-    write = writer.write
-    cells = {place: write(cell) for place, cell in matrix.cells.items()}
-    columns = [write(column) for column in matrix.columns]
-    if len(matrix.rows) * len(columns) > _CELLS or any(width(cell) > WIDTH - 10 for cell in cells.values()):
+    cells = {place: writer.write(cell) for place, cell in matrix.cells.items()}
+    if len(matrix.rows) * len(matrix.columns) > _CELLS or any(width(cell) > WIDTH - 10 for cell in cells.values()):
         return _entries(matrix, cells, writer)
-    lead = [[matrix.name, *map(write, matrix.rows)]]
-    if matrix.weights:
-        lead.insert(0, ["v", *map(write, matrix.weights)])
-    if matrix.total:
-        lead[-1].append(r"v^{\top} J")
-        lead[:-1] = [[*column, ""] for column in lead[:-1]]
-    found = []
-    for block in _blocks(columns, cells, WIDTH - sum(max(map(width, column)) + 2 for column in lead)):
-        shown = [[columns[j], *(cells.get((i, j), "0") for i in range(len(matrix.rows)))] for j in block]
-        if matrix.total:
-            shown = [[*column, write(matrix.total[j])] for column, j in zip(shown, block, strict=True)]
-        found.append(_headed(list(zip(*lead, *shown, strict=True)), len(lead), bool(matrix.total)))
-    return found
+    lead, columns = writer.columns(matrix, cells)
+    blocks = _blocks(columns, WIDTH - sum(max(map(width, column)) + 2 for column in lead))
+    return [_headed(list(zip(*lead, *block, strict=True)), len(lead), bool(matrix.total)) for block in blocks]
 
 
-def _blocks(columns: Sequence[str], cells: dict[tuple[int, int], str], room: float) -> Iterator[list[int]]:
-    """Yield the numbers of columns that stand beside each other."""
-    widths = list(map(width, columns))
-    for (_, j), cell in cells.items():
-        widths[j] = max(widths[j], width(cell))
-    block: list[int] = []
+def _blocks(columns: Sequence[list[str]], room: float) -> Iterator[list[list[str]]]:
+    """Yield the columns that stand beside each other."""
+    block: list[list[str]] = []
     used = 0.0
-    for j, own in enumerate(widths):
-        if block and (len(block) == _COLUMNS or used + own + 2 > room):
+    for column in columns:
+        own = max(map(width, column)) + 2
+        if block and (len(block) == _COLUMNS or used + own > room):
             yield block
             block, used = [], 0.0
-        block.append(j)
-        used += own + 2
+        block.append(column)
+        used += own
     yield block
 
 
 def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
-    """Return an array with a line below its first row, behind its first columns, and above its last row."""
-    head, *body = (" & ".join(row) for row in rows)
+    """Return an array with lines below its first row, behind its first columns, above its last row; no row is empty."""
+    head, *body = (" & ".join(row) for row in rows if any(row[lead:]))
     last = body.pop() if total else ""
     return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)
 

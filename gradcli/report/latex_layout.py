@@ -106,17 +106,11 @@ class _Measure:
 
 def table(form: str, head: str, body: Sequence[str], last: str = "") -> str:
     """Return an array of these rows, with a line below its head, and above its last row if there is one."""
-    rows = [f"{row}{_end(row)}" for row in body]
-    if last:
-        rows.append(rf"\hline {last}{_end(last)}")
-    rows[-1] = rows[-1].removesuffix(_end(rows[-1]))
-    below = r" \\[-8pt]" if any(height(row) > 1 for row in body) else ""
-    return f"\\begin{{array}}{{{form}}}\n{head}{_end(head)} \\hline{below}\n" + "\n".join(rows) + "\n\\end{array}"
-
-
-def _end(row: str) -> str:
-    """Return the end of a row; fractions of two rows would touch."""
-    return r" \\[4pt]" if height(row) > 1 else r" \\"
+    high = any(height(row) > 1 for row in body)  # fractions of two rows would touch, and the line above them
+    end, below = (r" \\[4pt]", r" \\[-0.7em]") if high else (r" \\", "")
+    rows = [*body, *([rf"\hline{below} {last}"] if last else [])]
+    above = r" \\[4pt]" if height(head) > 1 else r" \\"
+    return f"\\begin{{array}}{{{form}}}\n{head}{above} \\hline{below}\n" + f"{end}\n".join(rows) + "\n\\end{array}"
 
 
 def paged(items: Iterable[Item], lines: Callable[[Item], int], most: float = HEIGHT) -> list[list[Item]]:

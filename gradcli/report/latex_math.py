@@ -82,6 +82,7 @@ class LatexWriter(TextWriter):
     """Writes mathematics for math mode."""
 
     dot, times, brackets, power, fraction = r" \cdot ", " ", r"\left({}\right)", "{}^{{{}}}", r"\frac{{{}}}{{{}}}"
+    total = r"v^{\top} J"
 
     def __init__(self, style: Style, digits: int | None) -> None:
         super().__init__(style, digits)
@@ -95,8 +96,7 @@ class LatexWriter(TextWriter):
             case Name(name):
                 return self.names(name)
             case Grad(name):
-                variable, bracket, key = name.partition("[")
-                return rf"{self.names(variable)}\mathtt{{.grad}}{bracket}{key}"
+                return rf"{self.names(name)}\mathtt{{.grad}}"
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"

@@ -120,7 +120,7 @@ def _narrowed(sizes: list[int], room: int) -> list[int]:
 def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[list[list[str]]]:
     """Return a matrix in blocks of columns, each behind the fixed ones, as the lines of each row.
 
-    Both are given column by column, headings first.
+    Both are given column by column, headings first; a block has no row that says nothing in it.
     """
     taken = sum(max(map(cells, column)) + len(GAP) for column in fixed)
     found, block = [], list(fixed)
@@ -133,4 +133,5 @@ def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[lis
         block.append(column)
         used += size + len(GAP)
     found.append(block)
-    return [table(list(zip(*block, strict=True)), width) for block in found]
+    rows = ([row for row in zip(*block, strict=True) if any(row[len(fixed) :])] for block in found)
+    return [table(shown, width) for shown in rows]

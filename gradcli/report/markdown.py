@@ -9,15 +9,12 @@ from gradcli.report.latex import equations, matrices
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.text_math import TextWriter
 
-_TITLES = {
-    "system": "System",
+_TITLES = {  # of sections whose names do not say it
     "v": "The cotangent",
-    "jacobian": "Jacobian",
-    "calls": "Calls",
+    "u": "The tangent",
+    "jvp": "J·u",
     "grad": "Gradients",
     "pytorch": "PyTorch",
-    "steps": "Steps",
-    "notes": "Notes",
     "script": "In the script",
 }
 
@@ -29,7 +26,7 @@ def render(page: Page, digits: int | None) -> str:
     before = ""
     for section in page.sections:
         if section.name != before:
-            parts.append(f"### {_TITLES.get(section.name, section.name)}")
+            parts.append(f"### {_TITLES.get(section.name, section.name.capitalize())}")
         before = section.name
         parts += _section(section, *writers)
     return "\n\n".join(parts) + "\n"

@@ -37,7 +37,8 @@ def _bare(prose: str) -> str:
 def coloured(markdown: str, width: int) -> None:
     """Print Markdown to a terminal."""
     from rich.console import Console
-    from rich.markdown import Heading, Markdown
+    from rich.markdown import CodeBlock, Heading, Markdown
+    from rich.syntax import Syntax
     from rich.theme import Theme
 
     class Left(Heading):
@@ -47,7 +48,15 @@ def coloured(markdown: str, width: int) -> None:
             self.text.justify = "left"
             yield self.text
 
-    Markdown.elements["heading_open"] = Left
+    class Block(CodeBlock):
+        """Code, indented, without lines of padding: blank ones are around it anyway."""
+
+        def __rich_console__(self, console, options):  # type: ignore[no-untyped-def]
+            yield Syntax(
+                str(self.text).rstrip(), self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 0, 0, 2)
+            )
+
+    Markdown.elements |= {"heading_open": Left, "fence": Block}
     theme = Theme({"markdown.code": "bold cyan", "markdown.h2": "bold", "markdown.h3": "bold magenta"})
     Console(width=width, highlight=False, theme=theme).print(
         Markdown(shown(markdown), code_theme="ansi_dark", hyperlinks=False)

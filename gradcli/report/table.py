@@ -91,27 +91,16 @@ class _Terminal:
 
     def grid(self, header: Sequence[str], rows: list[list[str]], room: int) -> list[str]:
         head, *body = table([header, *rows], room)
-        return [*map(self.dim, head), *(line for row in body for line in row)]
+        return [*self.ruled(head), *(line for row in body for line in row)]
 
     def matrix(self, matrix: Matrix, room: int) -> list[str]:
         """Return a matrix in blocks of columns; a large one entry by entry."""
-        write = self.writer.write
         if len(matrix.rows) * len(matrix.columns) > _ENTRIES:
             return self.entries(matrix, room)
-        fixed = [[matrix.name, *map(write, matrix.rows)]]
-        columns = [
-            [write(head), *(write(matrix.cells.get((i, j), "0")) for i in range(len(matrix.rows)))]
-            for j, head in enumerate(matrix.columns)
-        ]
-        if matrix.weights:
-            fixed.insert(0, ["v", *map(write, matrix.weights)])
-        if matrix.total:
-            fixed = [[*column, ""] for column in fixed]
-            fixed[-1][-1] = "vᵀJ"
-            columns = [[*column, write(total)] for column, total in zip(columns, matrix.total, strict=True)]
+        cells = {place: self.writer.write(cell) for place, cell in matrix.cells.items()}
         lines: list[str] = []
-        for head, *body in blocks(fixed, columns, room):
-            lines += [""] * bool(lines) + list(map(self.dim, head)) + [line for row in body for line in row]
+        for head, *body in blocks(*self.writer.columns(matrix, cells), room):
+            lines += [""] * bool(lines) + self.ruled(head) + [line for row in body for line in row]
         return lines
 
     def entries(self, matrix: Matrix, room: int) -> list[str]:
@@ -140,8 +129,9 @@ class _Terminal:
     def strong(self, text: str, wanted: bool = True) -> str:
         return style(text, bold=True) if self.styled and wanted else text
 
-    def dim(self, text: str) -> str:
-        return style(text, dim=True) if self.styled else text
+    def ruled(self, head: Sequence[str]) -> list[str]:
+        """Return headings with a line below them; dim ones are hard to read on a dark background."""
+        return [*head[:-1], style(head[-1], underline=True) if self.styled else head[-1]]
 
 
 def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:

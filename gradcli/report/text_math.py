@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from gradcli.explain.sections import (
     Grad,
     Listed,
     Math,
+    Matrix,
     Name,
     Partial,
     Polynomial,
@@ -41,7 +42,7 @@ _ATOM = re.compile(
 class TextWriter:
     """Writes mathematics in a style; `digits` significant ones of each number, all of them where it is None."""
 
-    dot, times, brackets, power, fraction = "·", "*", "({})", "{}**{}", "{}/{}"
+    dot, times, brackets, power, fraction, total = "·", "*", "({})", "{}**{}", "{}/{}", "vᵀJ"
 
     def __init__(self, style: Style, digits: int | None) -> None:
         self.style = style
@@ -55,7 +56,7 @@ class TextWriter:
             case Name(name):
                 return name
             case Grad(name):
-                return grad_name(name)
+                return f"{name}.grad"
             case Partial(of, by, order):
                 return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
             case Value(array, given):
@@ -89,6 +90,19 @@ class TextWriter:
             if isinstance(side, Computed) and side.node.op in _COMPARISONS:
                 texts[k] = self.brackets.format(texts[k])
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
+
+    def columns(self, matrix: Matrix, cells: Mapping[tuple[int, int], str]) -> tuple[list[list[str]], list[list[str]]]:
+        """Return a matrix column by column, headings first: those that stand beside it, v among them, and its own."""
+        fixed = [[matrix.name, *map(self.write, matrix.rows)]]
+        rows = range(len(matrix.rows))
+        own = [[self.write(head), *(cells.get((i, j), "0") for i in rows)] for j, head in enumerate(matrix.columns)]
+        if matrix.weights:
+            fixed.insert(0, ["v", *map(self.write, matrix.weights)])
+        if matrix.total:
+            fixed = [[*column, ""] for column in fixed]
+            fixed[-1][-1] = self.total
+            own = [[*column, self.write(total)] for column, total in zip(own, matrix.total, strict=True)]
+        return fixed, own
 
     def _product(self, factors: tuple[Math, ...], first: bool) -> str:
         return self.dot.join(self._factor(f, first and k == 0) for k, f in enumerate(factors))
@@ -161,13 +175,3 @@ def signed_sum(terms: Sequence[tuple[str, str]]) -> str:
 def unsigned(array: Array) -> Array:
     """Return numbers with zeros that have no sign."""
     return array + 0.0 if array.dtype.kind == "f" else array
-
-
-def grad_name(element: str) -> str:
-    """Return the gradient's name for an element: x0.grad, x.grad[0].
-
-    >>> grad_name("x0"), grad_name("M[0,1]")
-    ('x0.grad', 'M.grad[0,1]')
-    """
-    name, bracket, key = element.partition("[")
-    return f"{name}.grad{bracket}{key}"

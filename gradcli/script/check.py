@@ -27,9 +27,9 @@ from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import new
 from gradcli.report.data_lines import json_lines
 from gradcli.report.render import Look, render_pages
-from gradcli.script.recorded import decimal
 from gradcli.script.replay import Applied, Replay, as_double, backward, drawn, forward, numbers, replayed
 from gradcli.script.shown import Printed
+from gradcli.script.written import decimal
 
 MOST = 20  # calls of a function that are checked
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for

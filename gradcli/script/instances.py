@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from gradcli.graph.construct import matmul, stack
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape
+
+_FEW = 8  # elements of a vector of which one is given
 
 
 def instance(output: Node, new: dict[Node, Node]) -> Node:
@@ -17,18 +21,39 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
         elif node.op == "const" and node.dtype != "bool":
             new[node] = const(node.settings[0], node.shape)
         else:
-            new[node] = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+            made = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+            new[node] = (given_already(made) if node is not output else None) or made
     return new[output]
 
 
 def given_already(node: Node) -> Node | None:
-    """Return what an operation gives that is there already: its operand, an element of a list, or what is chosen."""
+    """Return what an operation gives that is there already: an operand, an element of a list, or what is chosen."""
     first = node.args[0] if node.args else node
     match node.op, node.settings:
         case "reshape", _ if node.shape == first.shape:  # the hooks of modules put such in between
             return first
+        case "reshape", _ if first.op == "add":
+            return _layer(first, node.shape)
+        case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
+            return stack([first if i == k else const(0) for i in range(size)])
+        case "add", _ if any(a.value == 0 for a in node.args):  # where sum begins
+            return next((a for a in node.args if a.value != 0 and a.shape == node.shape), None)
+        case "mul", _ if other := next((a for a in node.args if a.value == 1), None):  # the seed of a gradient
+            return next((a for a in node.args if a is not other and a.shape == node.shape), None)
+        case "transpose", (order,) if first.op == "transpose":  # there and back
+            return first.args[0] if [first.settings[0][k] for k in order] == sorted(order) else None
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
         case "where", _ if first.op == "const" and not node.shape:
             return node.args[1 if first.settings[0] else 2]
     return None
+
+
+def _layer(added: Node, shape: Shape) -> Node | None:
+    """Return a layer of a vector, or of batches of rows, which PyTorch reshapes to rows and back: x @ W.T + b."""
+    product, bias = added.args
+    if product.op != "matmul" or product.args[0].op != "reshape":
+        return None
+    (rows, weight), own = product.args, bias.args[0] if bias.op == "broadcast" else bias
+    x = rows.args[0]
+    return matmul(x, weight) + own if (*x.shape[:-1], *weight.shape[1:]) == shape else None

@@ -59,7 +59,7 @@ def _collect(scope: Mapping[str, Any], found: Names) -> None:
         elif isinstance(value, list | tuple) and len(value) <= _FEW:
             for i, inner in enumerate(value):
                 if isinstance(inner, Tensor):
-                    _name(inner, f"{name}_{i}", found)
+                    _name(inner, f"{name}[{i}]", found)
         elif isinstance(value, dict) and len(value) <= _FEW:
             for key, inner in value.items():
                 if isinstance(inner, Tensor) and str(key).isidentifier():

@@ -13,16 +13,17 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import broadcast, index, stack
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import size_of
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
-from gradcli.pytorch.calls import exact
-from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
+from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.instances import given_already, instance
-from gradcli.script.naming import Names, fresh
-from gradcli.script.written import CallOf, gives, node_of, operands_at, spans_of_calls
+from gradcli.script.naming import Names
+from gradcli.script.operands import Operands, literal
+from gradcli.script.written import CallOf, decimal, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 MAX_STEPS = 20_000  # of a system that is looked through
-_WHOLE = 2**53  # below, a float that is a whole number is exact
+_OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
 _LONG = 12  # operations of an expression that is not taken apart
-_SMALL = 16  # elements of an array without a name that is written out
+_SMALL = 16  # elements of an array that is written as what it was and what was assigned
+_MANY = 1000  # of one that is assembled
 
 
 @dataclass
@@ -89,22 +91,15 @@ class Recorded:
         return self.steps.get(edge_of(x), "x")
 
 
-class _Maker(Recorded):
+class _Maker(Operands, Recorded):
     """Makes the graph, step by step."""
 
     def __init__(self, names: Names, source: str) -> None:
-        super().__init__(targets=_targets(source))
-        self.names = names
-        self.source = source
-        self.nodes: dict[Any, Node] = {}
-        self.inputs: dict[str, Node] = {}
-        self.computed: dict[str, Node] = {}
+        Recorded.__init__(self, targets=_targets(source))
+        Operands.__init__(self, names, source)
         self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
+        self.later: dict[Any, str] = {}  # the names that results have, by where they come from
         self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
-
-    def fresh(self, wanted: str) -> str:
-        """Return a name that no input has."""
-        return fresh(wanted, {*self.inputs, *self.computed})
 
     def name_of(self, edge: Edge) -> str:
         """Return the name of a result, which has one from now on."""
@@ -112,14 +107,6 @@ class _Maker(Recorded):
             self.steps[edge] = name = self.fresh("h")
             self.computed[name] = self.nodes[edge]
         return self.steps[edge]
-
-    def input(self, name: str, array: Array) -> Node:
-        """Add an input."""
-        name = self.fresh(name)
-        node = leaf(array.shape[:-1])
-        self.inputs[name] = node
-        self.at[name] = decimal(array[..., 0])
-        return node
 
     def enter(self, edge: Edge, wanted: str, array: Array) -> str:
         """Let what an edge stands for be an input, and return its name."""
@@ -131,61 +118,12 @@ class _Maker(Recorded):
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            self.enter(edge, self.names.get(id(x)) or x._called or "x", x._a)
+            self.enter(edge, self.names.get(id(x)) or x._called or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
     def cut(self, step: Step, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
         self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
-
-    def fixed(self, x: Any, line: Line) -> Any:
-        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
-        if not isinstance(x, np.ndarray | Tensor):
-            return str(x) if isinstance(x, int | float | str) else "…"
-        if isinstance(x, np.ndarray):
-            return const(exact(_shortest(x.reshape(-1)[0])))
-        if id(x) not in self.nodes:
-            name = self.names.get(id(x)) or self.alias(x)
-            if name is None and (node := self.written(x, line)) is not None:
-                self.nodes[id(x)] = node
-                return node
-            labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
-            if (labels or (name is None and x._a.size <= _SMALL)) and x._a.size:
-                values = tuple(exact(_shortest(v)) for v in x._a.reshape(-1))
-                same = values[0] if len(set(values)) == 1 else values
-                self.nodes[id(x)] = node = const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
-                if name is not None:
-                    self.computed[self.fresh(name)] = node
-            else:
-                self.nodes[id(x)] = self.input(name or "data", x._a)
-        return self.nodes[id(x)]
-
-    def alias(self, x: Tensor) -> str | None:
-        """Return the name of a tensor that has the same numbers: that of h, for h.detach()."""
-        named = self.names.tensors.items() if x._detached is not None else ()
-        return next((n for n, y in named if y._memory is x._memory and y._a.shape == x._a.shape), None)
-
-    def written(self, x: Tensor, line: Line) -> Node | None:
-        """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
-        for expression in operands_at(line, self.source):
-            before = {*self.inputs}
-            node = node_of(expression, lambda name: self.named(name, line))
-            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):
-                return node
-            for name in {*self.inputs} - before:
-                self.forget(name)
-        return None
-
-    def named(self, name: str, line: Line) -> Node | None:
-        """Return the node of a tensor that has a name, unless it is computed from a leaf."""
-        x = self.names.tensors.get(name)
-        return None if x is None or x.requires_grad else self.fixed(x, line)
-
-    def forget(self, name: str) -> None:
-        """Take an input back."""
-        node = self.inputs.pop(name)
-        del self.at[name]
-        self.nodes = {k: n for k, n in self.nodes.items() if n is not node}
 
     def step(self, step: Step) -> None:
         """Make the node of a step whose operands have nodes."""
@@ -203,13 +141,15 @@ class _Maker(Recorded):
                 self.output_of(step, use, 0)
             return
         recipe = step.recipe
-        name = self.names.get(id(step)) or self.names.get(id(step.module))
+        name = self.names.get(id(step)) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembled(step, own) or instance(recipe.output, new)
-        if name is None and (known := given_already(node)) is not None:
-            self.nodes[step] = known
-            return
+        known = given_already(node)
+        if known is not None and (name is None or (known.args and known not in self.computed.values())):
+            node = known
         self.nodes[step] = node
+        if node is known and name is None:
+            return
         for made in new.values():
             self.made_by.setdefault(made, step)
         self.made_by[node] = step
@@ -217,6 +157,13 @@ class _Maker(Recorded):
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
             self.steps[step] = name
+
+    def again(self, step: Step) -> str | None:
+        """Return a name for what a line gives that gives a name to a later result, h1, or for a module's output."""
+        if later := self.later.get(_origin(step)):
+            return next(fresh_names({*self.inputs, *self.computed, *self.names.values()}, _stem(later)))
+        module = self.names.get(id(step.module))
+        return module and self.fresh(module)
 
     def output_of(self, step: Step, use: Use, number: int) -> None:
         """Let an output of a script's own function be an input."""
@@ -235,18 +182,21 @@ class _Maker(Recorded):
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
-        """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or len(step.shape) != 1:
+        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or (count := size_of(step.shape)) > _MANY:
             return None
         places, shape = step.recipe.settings
         value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
-        flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
-        if not before and own[0].args and step.shape[0] <= _SMALL:
-            before = {i: index(own[0], (i,)) for i in range(step.shape[0])}
-        parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
-        self.parts[step] = parts
-        return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
+        if not before and count <= _SMALL:
+            first: Any = step.operands and step.operands[0]
+            start = own[0] if own[0].args else literal(first)
+            before = dict(enumerate(_elements(start)))
+        self.parts[step] = parts = {
+            **before,
+            **dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True)),
+        }
+        return _nested(parts, step.shape) if len(parts) == count else None
 
     def finish(self, call: Call, arguments: Sequence[Node]) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
@@ -254,9 +204,12 @@ class _Maker(Recorded):
         for n in arguments:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
-        given = {**{name: node for name, node in self.computed.items() if name not in outputs}, **outputs}
+        read = {*scheduled([*arguments, *outputs.values()])}
+        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in read}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
-        inputs = dict(sorted(self.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+        used = ((name, n) for name, n in self.inputs.items() if n in read)
+        inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
+        self.at = {name: self.at[name] for name in inputs}
         self.graph = Graph.of(inputs, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
@@ -273,7 +226,7 @@ class _Maker(Recorded):
                 node = Node("identity", (node,), node.shape)
             name = self.names.get(id(edge)) or self.names.get(id(y)) or ""
             if not name or name in self.inputs or outputs.get(name, node) is not node:
-                name = self.fresh(_nameless((*self.names.values(), *outputs, *self.targets.values())))
+                name = self.fresh(self.unused(*(n for n in _OUTPUTS if n not in outputs)))
             outputs[name] = node
             self.roots.append(name)
             own = decimal(v._a[..., 0])
@@ -296,9 +249,7 @@ class _Maker(Recorded):
             if node in known:
                 found[known[node]] = node
             elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                stem = self.target(node) or "t"
-                stem += "_" * stem[-1].isdigit()
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, stem))
+                name = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
                 known[node], found[name] = name, node
         return {**found, **{name: node for name, node in given.items() if name not in found}}
 
@@ -311,24 +262,6 @@ def _targets(source: str) -> dict[int, str]:
         if match:
             found[number] = match[1]
     return found
-
-
-def _shortest(value: Any) -> Any:
-    """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
-    found = float(str(value)) if isinstance(value, np.float32) else value.item()
-    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
-    return int(found) if whole else found
-
-
-def decimal(array: Array) -> Array:
-    """Return float32 numbers as the decimals that they were typed as, in float64.
-
-    >>> decimal(np.array([0.1], np.float32))
-    array([0.1])
-    """
-    if array.dtype == np.float32:
-        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
-    return array.astype(float)
 
 
 def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
@@ -360,6 +293,7 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     for edge in wanted:
         if isinstance(edge, Step) and edge in ends:
             maker.cut(edge, wanted[edge])
+    maker.later = {_origin(s): names[id(s)] for s in steps if id(s) in names and not isinstance(s, FunctionStep)}
     for step in steps:
         maker.step(step)
     maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
@@ -375,7 +309,25 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     return any(e in before for e in wanted)
 
 
-def _nameless(taken: Iterable[str]) -> str:
-    """Return a name for what the script gives none: one that it uses for nothing else."""
-    taken = {*taken}
-    return next(name for name in ("y", "z", "out", "loss", "result", "\u2113") if name not in taken or name == "\u2113")
+def _elements(node: Node) -> list[Node]:
+    return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
+
+
+def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
+    """Return elements as a list of lists, with a vector whose elements they are as it is."""
+    if not shape:
+        return parts[first]
+    rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
+    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
+    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
+    return whole if is_whole else stack(rows)
+
+
+def _stem(name: str) -> str:
+    """Return what stands before the number in names like another one."""
+    return name + "_" * name[-1].isdigit()
+
+
+def _origin(step: Step) -> tuple[Any, ...]:
+    """Return what the results of one operation of a script have in common, however often it runs."""
+    return step.line.code, step.line.call[1], step.name(), step.shape

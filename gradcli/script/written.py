@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from itertools import islice
-from operator import add, mul, sub, truediv
+from operator import add, ge, gt, le, lt, mul, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,33 @@ from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
-Meaning = Callable[[str], Node | None]  # the node of a name
+Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[Node, Node], Node]] = {
+_OPERATORS: Mapping[type[ast.operator | ast.cmpop], Callable[[Node, Node], Node]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow, ast.MatMult: matmul,
+    ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge,
 }  # fmt: skip
 _MANY = 4  # operations of what is rather written as its call
+_WHOLE = 2**53  # below, a float that is a whole number is exact
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
+
+
+def shortest(value: Any) -> Any:
+    """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
+    found = float(str(value)) if isinstance(value, np.float32) else value.item()
+    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
+    return int(found) if whole else found
+
+
+def decimal(array: Array) -> Array:
+    """Return float32 numbers as the decimals that they were typed as, in float64.
+
+    >>> decimal(np.array([0.1], np.float32))
+    array([0.1])
+    """
+    if array.dtype == np.float32:
+        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
+    return array.astype(float)
 
 
 def operands_at(line: Line, source: str) -> Sequence[ast.expr]:
@@ -70,6 +90,8 @@ def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
             return None if own is None else -own
         case ast.BinOp(left, how, right) if type(how) in _OPERATORS:
             return _made(_OPERATORS[type(how)], (left, right), meaning)
+        case ast.Compare(left, [how], [right]) if type(how) in _OPERATORS:
+            return _made(_OPERATORS[type(how)], (left, right), partial(meaning, compared=True))
         case ast.Call(ast.Attribute(ast.Name("torch"), name), args, []) if name in FUNCTIONS:
             return _made(FUNCTIONS[name], args, meaning)
         case ast.Call(ast.Attribute(inner, name), args, []) if name in FUNCTIONS:

@@ -11,7 +11,7 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.node import Constant, Exact, Node, const, fold
 from gradcli.graph.shapes import Shape, check_size, size_of
-from gradcli.vocabulary.register import Axis, named, whole_numbers
+from gradcli.vocabulary.register import Axis, each, named, whole_numbers
 
 _ONE = const(1)
 MAX_LISTED = 2**20  # elements of an array that are numbers of their own
@@ -33,14 +33,9 @@ def _listed(shape: Shape) -> Shape:
     return check_size(shape)
 
 
-@named("zeros", methods=())
-def _zeros(*size: Axis) -> Node:
-    return const(0, _shape(size))
-
-
-@named("ones", methods=())
-def _ones(*size: Axis) -> Node:
-    return const(1, _shape(size))
+@each("zeros", "ones", methods=())
+def _zeros(name: str, *size: Axis) -> Node:
+    return const(int(name == "ones"), _shape(size))
 
 
 @named("full", methods=())
@@ -48,14 +43,9 @@ def _full(size: Axis, fill_value: Node) -> Node:
     return construct.broadcast(fill_value, _shape(size, "`full((2, 3), 1/2)`"))
 
 
-@named("zeros_like", methods=())
-def _zeros_like(x: Node) -> Node:
-    return const(0, x.shape)
-
-
-@named("ones_like", methods=())
-def _ones_like(x: Node) -> Node:
-    return const(1, x.shape)
+@each("zeros_like", "ones_like", methods=())
+def _zeros_like(name: str, x: Node) -> Node:
+    return const(int(name == "ones_like"), x.shape)
 
 
 @named("eye", methods=())

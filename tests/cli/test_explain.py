@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import click
 import pytest
@@ -96,7 +97,9 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     out = cli.done("explain", "shapes").out
     assert "\x1b[" in out
     assert "```" not in out
-    assert all(cells(re.sub(r"\x1b\[[\d;]*m", "", line)) <= 80 for line in out.splitlines())
+    lines = [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in out.splitlines()]
+    assert all(cells(line) <= 80 for line in lines)
+    assert not any(one == other == "" for one, other in pairwise(lines))
 
 
 @pytest.mark.parametrize(("rows", "told"), [(24, True), (400, False)])

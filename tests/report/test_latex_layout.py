@@ -61,9 +61,9 @@ def test_what_is_too_wide_becomes_smaller():
 def test_rows_of_fractions_do_not_touch():
     assert table("c|c", "a & b", [r"1 & \frac{1}{2}", "3 & 4"], "5 & 6") == (
         "\\begin{array}{c|c}\n"
-        "a & b \\\\ \\hline \\\\[-8pt]\n"
+        "a & b \\\\ \\hline \\\\[-0.7em]\n"
         "1 & \\frac{1}{2} \\\\[4pt]\n"
-        "3 & 4 \\\\\n"
-        "\\hline 5 & 6\n"
+        "3 & 4 \\\\[4pt]\n"
+        "\\hline \\\\[-0.7em] 5 & 6\n"
         "\\end{array}"
     )

@@ -154,6 +154,14 @@ def test_the_page_of_a_network_is_read_without_effort(cli, monkeypatch):
     assert "h.grad = ∂y/∂h = h̄ = [55.2784, 127.043, 198.807]" in out
 
 
+def test_a_block_of_a_matrix_has_no_row_that_says_nothing(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    out = cli.done("hessian", "y=a*sin(b)*exp(c)", "--at", "a=1,b=2,c=3").out
+    rows = [line.split("   ") for line in out.splitlines() if line.startswith("  ∂/∂")]
+    assert [row[0].strip() for row in rows] == ["∂/∂a", "∂/∂b", "∂/∂c", "∂/∂b", "∂/∂c", "∂/∂c"]
+    assert all(len(row) == 2 for row in rows)
+
+
 # The cotangent
 
 

@@ -448,3 +448,35 @@ def test_v_of_a_function_s_own_output_goes_to_its_backward(run):
 def test_a_product_of_many_sums_is_not_multiplied_out(run):
     layers = "net = torch.nn.Sequential(*[torch.nn.Tanh() for _ in range(40)])\nnet(x).sum().backward()\n"
     assert "net.39 = tanh(net.38)" in run(X + layers).out  # 2**40 terms would take until tomorrow
+
+
+LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("z = x*0 + (x**2).detach() * x\n(z + x.detach()).sum()", ["z = x*0 + [1, 4]*x"]),
+        ("y = x**2\nz = (y.detach() * y).sum()\nz", ["z = sum(y.detach()*y)", "y.detach() = [1, 4]"]),
+        (
+            "d = torch.arange(8.) / 7\nz = (d[2:4] * x).sum()\nz",
+            ["at d[2:4] = [0.285714, 0.", "x.grad = d[2:4]"],
+        ),
+        (
+            "d = torch.arange(2.) / 3\nz = (x[:, None] - d.expand(2, 2)).sum()\nz",
+            ["expand(d, (2, 2))", "d = [0, 0.3333"],
+        ),
+        ("w = torch.ones(2, requires_grad=True) * 3\nz = (w * x).sum()\nz", ["w = leaf*3", "leaf.grad = 1·x·3 = 3*x"]),
+        ("xs = [x, x.detach() * 2]\nz = (xs[0] * xs[1]).sum()\nz", ["z = sum(x*xs[1])", "x.grad = xs[1]"]),
+        ("z = torch.where(x > 1.5, x * x, 0.).sum()\nz", ["z = sum(where(x > 1.5, x*x, 0))"]),
+        ("z = torch.autograd.grad((x**3).sum(), x, create_graph=True)[0]\nz.sum()", ["z = 3*x**2"]),
+        ("A = torch.zeros(2, 2)\nA[0] = x * 3\nA[1] = x\nA.sum()", ["A = [x*3, x]"]),
+        ("A = torch.zeros(2, 2)\nA[0, 1] = x[0] * 3\nA[1, 0] = -x[1]\nA.sum()", ["A = [[0, x[0]*3], [-x[1], 0]]"]),
+        ("z = torch.autograd.grad(sum([x[1]**3, x[0]]), x, create_graph=True)[0]\nz.sum()", ["[0, 3*x[1]**2]"]),
+        (LAYER + "z = lin(lin(x)).sum()\nz", ["lin_2 = lin @ lin.weight.T + lin.bias", "z = sum(lin_2)"]),
+        ("h = x\nfor d in (x.detach() / 3, x.detach() / 7):\n    h = torch.tanh(h * d)\nh.sum()", ["h = tanh(h1*d)"]),
+    ],
+)
+def test_names_are_those_of_the_script(text, told, run):
+    out = " ".join(run(X + text + ".backward()\n").out.split())
+    assert [part for part in told if " ".join(part.split()) not in out] == [], out

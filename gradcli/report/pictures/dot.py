@@ -8,7 +8,6 @@ from html import escape
 from gradcli.explain.picture import Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.wrapping import TIED
 
 _LETTERS, _LABEL = 40, 28  # of a line in a box, and at an arrow
 _BREAK = '<br align="left"/>'
@@ -35,7 +34,7 @@ def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
         label = _label(labels.value_lines(box, _LETTERS), labels.adjoint_lines(box, _LETTERS))
         yield f"  n{k} [{', '.join(filter(None, [f'label=<{label}>', _LOOKS[box.kind]]))}]"
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
-            said = f" [label={_quoted([TIED + line for line in lines_of(text, _LABEL)])}]" if text else ""
+            said = f" [label={_quoted([f'  {line}' for line in lines_of(text, _LABEL)])}]" if text else ""
             yield f"  n{arrow.source} -> n{k}{said}"
     yield "}"
 

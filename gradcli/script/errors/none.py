@@ -18,9 +18,9 @@ def none(at: Failure) -> Answer | None:
         x = at.value(node.value) if node.attr == "grad" else None
         if isinstance(x, Tensor) and x._grad is None:
             name = at.text.of(node.value)
-            if not x.requires_grad:
-                return _of_constant(at, name, x)
-            return _of_leaf(at, name, x) if x.is_leaf else _of_intermediate(at, name)
+            if x.requires_grad and x.is_leaf:
+                return _of_leaf(at, name, x)
+            return _renamed(at, name) or (_of_intermediate(at, name) if x.requires_grad else _of_constant(at, name, x))
     return None
 
 
@@ -98,14 +98,19 @@ def _emptied(text: Text) -> int:
     return found
 
 
-def _of_intermediate(at: Failure, name: str) -> Answer:
-    text = at.text
-    for statement in text.statements():
-        given = isinstance(statement, ast.Assign) and text.of(statement.targets[0]) == name
-        if given and (changes := updates.kept_leaves(text.on(statement.lineno))):
+def _renamed(at: Failure, name: str) -> Answer | None:
+    """Return what is said where an update has given a parameter's name to a new tensor: w = w - lr*w.grad."""
+    for statement in at.text.statements():
+        given = isinstance(statement, ast.Assign) and at.text.of(statement.targets[0]) == name
+        if given and (changes := updates.kept_leaves(at.text.on(statement.lineno))):
             reason = f"{name}.grad is None: {at.where(statement.lineno)} gives the name {name} to a new "
             mend = f"change {name} itself, where nothing is recorded"
-            return Answer(f"{reason}tensor, which is computed, and no leaf.", mend, changes)
+            return Answer(f"{reason}tensor, which is computed, and no leaf that backward has reached.", mend, changes)
+    return None
+
+
+def _of_intermediate(at: Failure, name: str) -> Answer:
+    text = at.text
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
     if changes := updates.made_a_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)

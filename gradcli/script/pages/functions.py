@@ -12,11 +12,12 @@ import numpy as np
 from gradcli.errors import Notes
 from gradcli.explain.backward import backward
 from gradcli.explain.forms import forms
+from gradcli.explain.gradients import introduced
 from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
-from gradcli.explain.weights import weights_section
+from gradcli.explain.weights import loss_name, weights_section
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
@@ -97,9 +98,9 @@ def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, s
     """Return a call of an own function: y = Square(x) = 4."""
     given = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
     made = [Name(roots.get(name, name)) for name in use.outputs.values()]
-    value = [Value(at[name]) for name in use.outputs.values()] if len(made) == 1 else []
-    left = made[0] if len(made) == 1 else Words(_listed(made))
-    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(given), ")")), *value))
+    values = [Value(at[name]) for name in use.outputs.values()]
+    left, right = (own[0] if len(own) == 1 else Words(_listed(own)) for own in (made, values))
+    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(given), ")")), right))
 
 
 def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
@@ -120,4 +121,6 @@ def _gradients(
             lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
     said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
-    return Section("grad", (Equations(tuple(lines)), Text((said,))))
+    adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
+    told = [introduced(adjoints, loss_name(recorded.graph.outputs, recorded.v))] if adjoints else []
+    return Section("grad", (*told, Equations(tuple(lines)), Text((said,))))

@@ -48,12 +48,12 @@ def _hook(change: Any, told: Told) -> str:
     return f"{owner}'s hook{own}{place}"
 
 
-def accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
-    """Yield what each leaf's `.grad` was, and what it is."""
+def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
+    """Yield what each leaf's `.grad` was, and what it is; `far` is its `distance` from what is explained."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
     first = all(b is None and a is not None for _, b, _, a, _ in leaves)
-    if explained and first and not call.changes and len(leaves) > _MANY and (far := distance(call, told)) < ROUNDING:
+    if explained and first and not call.changes and len(leaves) > _MANY and far < ROUNDING:
         yield f"Each .grad was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
     leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)

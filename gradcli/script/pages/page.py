@@ -17,7 +17,6 @@ from gradcli.explain.results import BackwardResult, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import bar
 from gradcli.pytorch.backward import Call
 from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
 from gradcli.script.recorded import Recorded
@@ -35,12 +34,13 @@ def page(call: Call, told: Told) -> Page:
         except InputError as error:
             told.trouble = error.message
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
-    if told.shown and not call.changes and distance(call, told) >= ROUNDING:
+    far = distance(call, told)
+    if told.shown and not call.changes and far >= ROUNDING:
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
         notes.append(f"note: the numbers above are those of float64; in the script's {own} they come out as below")
     notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble)]
+    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble, far)]
     lines += [*not_kept(call, told), *unreached(call, told)]
     if call.freed:
         another = "call" if call.returns else "backward"
@@ -129,10 +129,7 @@ def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
-    ends = {end for loop in found for _, end in loop.carried}
-    hidden = {n for loop in found for n in loop.nodes} - ends
-    names = {name for node, name in result.graph.labels.items() if node in hidden}
-    names |= {bar(name) for name in names} | {*(result.symbolic.where if result.symbolic else ())}
+    names = {*(result.symbolic.where if result.symbolic else ())}
     for section in sections:
         if section.name == "system":
             yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})

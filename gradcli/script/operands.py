@@ -1,0 +1,133 @@
+"""What an operation of a script is given that nothing is recorded of: numbers, data, and what the script writes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.node import Node, const, leaf
+from gradcli.notation.nodes import Notation
+from gradcli.pytorch.calls import exact
+from gradcli.pytorch.record import Line, edge_of
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.instances import instance
+from gradcli.script.naming import Names, fresh
+from gradcli.script.written import decimal, gives, node_of, operands_at, shortest
+
+Array = np.ndarray[Any, Any]
+
+_SMALL = 16  # elements of an array without a name that is written out
+_BRIEF = 24  # digits of all of them
+
+
+def _place(a: Array) -> tuple[Any, ...]:
+    """Return where in memory the numbers of an array lie."""
+    return a.__array_interface__["data"][0], a.strides
+
+
+def literal(x: Tensor) -> Node:
+    """Return a tensor's numbers as a constant."""
+    values = tuple(exact(shortest(v)) for v in x._a.reshape(-1))
+    same = values[0] if len({*values}) == 1 else values
+    return const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+
+
+class Operands:
+    """The inputs of a system, with their values and names, and the nodes of operands."""
+
+    at: dict[str, Array]
+    targets: dict[int, str]
+
+    def __init__(self, names: Names, source: str) -> None:
+        self.names = names
+        self.source = source
+        self.nodes: dict[Any, Node] = {}
+        self.inputs: dict[str, Node] = {}
+        self.computed: dict[str, Node] = {}
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that no input has."""
+        return fresh(wanted, {*self.inputs, *self.computed})
+
+    def unused(self, *wanted: str) -> str:
+        """Return the first of some names that the script uses for nothing else, or else the last."""
+        taken = {*self.names.values(), *self.targets.values()}
+        return next((name for name in wanted if name not in taken), wanted[-1])
+
+    def input(self, name: str, array: Array) -> Node:
+        """Add an input."""
+        name = self.fresh(name)
+        node = leaf(array.shape[:-1])
+        self.inputs[name] = node
+        self.at[name] = decimal(array[..., 0])
+        return node
+
+    def fixed(self, x: Any, line: Line) -> Any:
+        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
+        if not isinstance(x, np.ndarray | Tensor):
+            return str(x) if isinstance(x, int | float | str) else "…"
+        if isinstance(x, np.ndarray):
+            return const(exact(shortest(x.reshape(-1)[0])))
+        if id(x) not in self.nodes:
+            name = self.names.get(id(x))
+            found = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
+            self.nodes[id(x)] = found or self.constant(x, name)
+        return self.nodes[id(x)]
+
+    def constant(self, x: Tensor, name: str | None) -> Node:
+        """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
+        labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
+        node = literal(x) if x._a.size and (labels or x._a.size <= _SMALL) else None
+        if node is None or not (labels or (name is None and sum(len(str(v)) for v in node.values) <= _BRIEF)):
+            return self.input(name or self.unused("data", "constant"), x._a)
+        if name is not None:
+            self.computed[self.fresh(name)] = node
+        return node
+
+    def shown(self, x: Tensor, line: Line) -> Node | None:
+        """Return a tensor that has a name and shows the same memory: h, for h.detach(), or that beside h itself."""
+        named = self.names.tensors.items()
+        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _place(y._a) == _place(x._a))
+        name, own = next(same, ("", x))
+        if not name or (cut := x._detached) is None:
+            return self.fixed(own, line) if name and not own.requires_grad else None
+        is_beside = name in self.computed and cut.hows[0].startswith(".")
+        return self.input(f"{name}{cut.hows[0]}" if is_beside else name, x._a)
+
+    def view(self, x: Tensor, line: Line) -> Node | None:
+        """Return a view of a tensor that has a name: a part of it under a name of its own, data[0:2]."""
+        base: Any = x._base
+        name = None if base is None or base.requires_grad else self.names.get(id(base))
+        if name is None:
+            return None
+        whole = leaf(base.shape) if x.numel() < base.numel() else self.fixed(base, line)
+        node = whole
+        for recipe in x._how:
+            node = instance(recipe.output, {recipe.inputs[0]: node})
+        return self.input(Notation({whole: name}).expression(node), x._a) if x.numel() < base.numel() else node
+
+    def written(self, x: Tensor, line: Line) -> Node | None:
+        """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
+        for expression in operands_at(line, self.source):
+            before = {*self.inputs}
+            node = node_of(expression, partial(self.named, line))
+            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):
+                return node
+            for name in {*self.inputs} - before:
+                self.forget(name)
+        return None
+
+    def named(self, line: Line, name: str, compared: bool = False) -> Node | None:
+        """Return the node of a tensor that has a name, of one that requires a gradient only to compare it."""
+        x = self.names.tensors.get(name)
+        if x is not None and x.requires_grad:
+            return self.nodes.get(edge_of(x)) if compared else None
+        return None if x is None else self.fixed(x, line)
+
+    def forget(self, name: str) -> None:
+        """Take an input back."""
+        node = self.inputs.pop(name)
+        del self.at[name]
+        self.nodes = {k: n for k, n in self.nodes.items() if n is not node}
