@@ -22,26 +22,43 @@ def read_path(path: str, limit: int) -> str:
 
 def read_stdin(limit: int) -> str:
     """Return the text of standard input, of at most `limit` bytes."""
+    return read_text(standard_input(), "standard input", limit)
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input.
+
+    Errors: `InputError` where it is closed.
+    """
     if sys.stdin is None:
-        raise InputError("standard input is closed", hint="give the system as an argument, or in a file: -F FILE")
-    return read_text(sys.stdin.buffer, "standard input", limit)
+        raise InputError("standard input is closed", hint="give the name of a file")
+    return sys.stdin.buffer
 
 
 def read_text(file: BinaryIO, name: str, limit: int) -> str:
-    """Return the whole text of a file, which may be endless: at most `limit` bytes are read.
+    """Return the whole text of a file, of at most `limit` bytes.
 
     Errors: `InputError` for a longer file, and for one that is not UTF-8 text.
     """
     data = file.read(min(4096, limit))
     if b"\0" in data:
         raise InputError(f"`{name}` is not a text: it has NUL bytes")
-    data += file.read(limit + 1 - len(data))
-    if len(data) > limit:
-        raise InputError(f"`{name}` is longer than {limit // 2**20} MiB")
+    data = read_bytes(file, name, limit, data)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"`{name}` is not UTF-8 text (byte {error.start})") from None
+
+
+def read_bytes(file: BinaryIO, name: str, limit: int, head: bytes = b"") -> bytes:
+    """Return all of a file, which may be endless, behind what is read already.
+
+    Errors: `InputError` for one that is longer than `limit` bytes.
+    """
+    data = head + file.read(limit + 1 - len(head))
+    if len(data) > limit:
+        raise InputError(f"`{name}` is longer than {limit // 2**20} MiB")
+    return data
 
 
 def reason(error: Exception) -> str:

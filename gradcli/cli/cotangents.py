@@ -36,7 +36,7 @@ def implicit(outputs: Outputs) -> Named:
         return {name: np.ones(first.shape)}
     what = f"`{name}` has {first.size} elements" if len(outputs) == 1 else f"there are {len(outputs)} outputs"
     raise InputError(
-        f'{what}, and no v: PyTorch says "{_IMPLICIT}"',
+        f'{what}, and no v: PyTorch says\n    "{_IMPLICIT}"',
         hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
         f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
         "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
@@ -242,7 +242,8 @@ def read_calls(
                     hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
                 )
             if len(lines) not in (1, points):
-                raise InputError(f"standard input has {len(lines)} lines of gradients for {points} points")
+                counted = "1 point" if points == 1 else f"{points} points"
+                raise InputError(f"standard input has {len(lines)} lines of gradients for {counted}")
             found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
         for mine, new in zip(calls, found, strict=True):
             mine.extend(new)

@@ -31,15 +31,16 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
 @click.command(epilog=EXAMPLES)
 @click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
-    """Answer a question about gradients, or explain an error message of PyTorch's.
+    """Answer a question, or explain an error message of PyTorch's.
 
     TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
     listed.
     """
+    from gradcli.files import standard_input
     from gradcli.guide.messages import find
     from gradcli.guide.topics import topic_named
 
-    asked = sys.stdin.read() if text == ("-",) else " ".join(text)
+    asked = standard_input().read().decode(errors="replace") if text == ("-",) else " ".join(text)
     if not text:
         _list()
     elif topic := topic_named(asked):

@@ -50,7 +50,7 @@ Examples:
     help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ) and .txt choose the format.",
 )
 def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | None, output: str | None) -> None:
-    """Draw the system as a graph: what is computed from what, with values and derivatives.
+    """Draw what is computed from what, with values and derivatives.
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its

@@ -8,7 +8,7 @@ from importlib import import_module
 import click
 
 from gradcli.cli.memory import watched
-from gradcli.cli.outcome import run
+from gradcli.cli.outcome import no_command, run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
 from gradcli.cli.streams import hold_closed, hold_every_character
@@ -25,10 +25,14 @@ class Commands(click.Group):
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name, or None where there is none; then all are at hand, to say which is meant."""
-        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:
-            if name not in self.commands:
-                self.add_command(getattr(import_module(f"gradcli.cli.{name}"), name))
+        """Return the command of a name.
+
+        Errors: `InputError` where there is none, with the one that may be meant.
+        """
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.add_command(getattr(import_module(f"gradcli.cli.{cmd_name}"), cmd_name))
+        if cmd_name not in COMMANDS and not ctx.resilient_parsing:
+            raise no_command(cmd_name, COMMANDS)
         return super().get_command(ctx, cmd_name)
 
 

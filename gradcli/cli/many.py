@@ -69,8 +69,7 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
         result = question.explained(points)
-        for line in json_lines(result):
-            click.echo(line)
+        click.echo("\n".join(json_lines(result)))
         rows = [row_of(row) for row in result.rows()]
         found = {name: np.stack([row[name] for row in rows], axis=-1) for name in rows[0]}
         checked.add(block, {name: found[name] for name in run.graph.outputs})

@@ -214,9 +214,11 @@ class SystemCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put a space before what looks like an expression; no option begins with one."""
-        known = {o for p in self.get_params(ctx) for o in p.opts if len(o) == _SHORT}
+        options = {o for p in self.get_params(ctx) for o in p.opts}
+        known = {o for o in options if len(o) == _SHORT}
         marked = []
         for before, arg in zip(["", *args], args, strict=False):
             expression = re.match(r"-\s*[\w.(\[|√‖]", arg) and (arg[:_SHORT] not in known or re.search(r"[()*/=]", arg))
-            marked.append(f" {arg}" if expression and before not in ("-F", "--file") else arg)
+            typo = f"-{arg}" in options or before in ("-F", "--file")  # `-v 1` is meant to be `--v 1`
+            marked.append(f" {arg}" if expression and not typo else arg)
         return super().parse_args(ctx, marked)

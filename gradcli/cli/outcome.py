@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from gradcli.report.data_lines import Data
     from gradcli.report.render import Look
 
+# What others call it, and what gradcli does.
+_MEANT = {
+    **dict.fromkeys(("forward", "jacfwd", "pushforward"), "jvp"),
+    **dict.fromkeys(("grad", "gradient", "vjp"), "backward"),
+    **dict.fromkeys(("derivative", "diff", "jacrev"), "jacobian"),
+    **dict.fromkeys(("draw", "plot"), "graph"),
+    **dict.fromkeys(("--cotangent", "--gradient"), "--v"),
+    "--tangent": "--u",
+    "hvp": "hessian",
+}
+
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
@@ -67,15 +78,26 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     unknown = isinstance(error, click.NoSuchOption)
     message = " ".join((error.message if unknown else error.format_message()).split())
     hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"
-    if path == "gradcli" and given[:1] and "=" in given[0]:
-        hint = "a system stands behind a command, such as `gradcli backward`"
     return InputError(message, typed(message, given), hint)
+
+
+def no_command(name: str, known: Sequence[str]) -> InputError:
+    """Return what to tell of a command that there is not: a formula without one, a name that others have for one."""
+    from shlex import quote
+
+    from gradcli.errors import InputError, did_you_mean
+
+    hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
+    if not name.replace("-", "_").isidentifier():
+        hint = f"a system stands behind a command: gradcli backward {quote(name)}"
+    return InputError(f"No such command '{name}'.", hint=hint)
 
 
 def _choice(error: click.ClickException, context: click.Context | None, message: str) -> tuple[str, list[str]]:
     """Return what was typed where a few words are known, and these."""
     if isinstance(error, click.NoSuchOption) and context:
-        return error.option_name, [name for p in context.command.params for name in p.opts]
+        options = [name for p in context.command.params for name in p.opts]
+        return _MEANT.get(error.option_name, error.option_name), options
     kind = getattr(getattr(error, "param", None), "type", None)
     typed = message.partition(" is not one of ")[0].rpartition(": ")[2].strip("'")
     return (typed, [*kind.choices]) if isinstance(kind, click.Choice) else ("", [])
@@ -109,8 +131,12 @@ def _mistake(error: Exception, given: Sequence[str]) -> int:
 
 def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
-    for line in [text.rstrip("\n")] if isinstance(text, str) else text:
-        click.echo(line)
+    try:
+        for line in [text.rstrip("\n")] if isinstance(text, str) else text:
+            click.echo(line)
+        flush()
+    except BrokenPipeError:
+        discard()  # the reader (`| head`) has seen enough
     tell_notes(notes)
 
 

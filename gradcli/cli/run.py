@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gradcli.script.shown import Printed
     from gradcli.script.teller import Teller
 
+MAX_SCRIPT_BYTES = 2**24
 EXAMPLES = """\b
 Examples:
   gradcli run samples/doubled.py
@@ -185,26 +187,34 @@ def _write(shown: Printed, output: str | None, told: bool) -> None:
 
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
-    import tokenize
-
     from gradcli.errors import InputError
+    from gradcli.files import reason, standard_input
     from gradcli.pytorch.session import Script
 
     if code is not None:
         given = arguments if name is None else (name, *arguments)
         return Script(code if code.endswith("\n") else code + "\n", "-c", None, given)
+    if name is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
     if name is None or name == "-":
-        if name is None and sys.stdin.isatty():
-            raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
-        return Script(sys.stdin.read(), "<stdin>", None, arguments)
-    path = Path(name)
+        return Script(_source("standard input", nullcontext(standard_input())), "<stdin>", None, arguments)
     try:
-        with tokenize.open(path) as file:
-            source = file.read()
-    except OSError as error:
-        from gradcli.files import reason
-
+        return Script(_source(name, open(name, "rb")), name, str(Path(name).resolve().parent), arguments)
+    except (OSError, ValueError) as error:
         raise InputError(f"`{name}` cannot be read: {reason(error)}") from None
+
+
+def _source(name: str, opened: AbstractContextManager[BinaryIO]) -> str:
+    """Return the text of a script, in the encoding that it declares."""
+    import tokenize
+
+    from gradcli.errors import InputError
+    from gradcli.files import read_bytes
+
+    with opened as file:
+        data = io.BytesIO(read_bytes(file, name, MAX_SCRIPT_BYTES))
+    try:
+        encoding, _ = tokenize.detect_encoding(data.readline)
+        return io.TextIOWrapper(io.BytesIO(data.getvalue()), encoding).read()
     except (SyntaxError, UnicodeDecodeError) as error:
         raise InputError(f"`{name}` is no text: {error}") from None
-    return Script(source, name, str(path.resolve().parent), arguments)

@@ -124,7 +124,7 @@ def hessian(
         if warn:
             warn_of_values(graph, at, value, notes)
             if not np.isfinite(whole).all():
-                notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole))
+                notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
         found.append(HessianPoint(at, value, gradient, mirrored(whole)))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(found), symbolic=symbolic)

@@ -93,8 +93,11 @@ def _first_not_finite(name: str, array: Array) -> str:
     return f"{element_names(name, array.shape)[bad[0]]} is {number_text(array.reshape(-1)[bad[0]])}"
 
 
-def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array) -> str:
-    """Return what to tell of the first entry of J that is not finite, with the operation where it arose."""
+def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, of: str = "") -> str:
+    """Return what to tell of the first entry of J that is not finite, with the operation where it arose.
+
+    `of` is what J's rows are derivatives of, where they are.
+    """
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))
@@ -102,5 +105,6 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array)
     v = np.zeros(y.size)
     v[k] = 1
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
+    rows = f"d2{of}/d{row}" if of else f"d{row}"
     found = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
-    return f"d{row}/d{column} is {number_text(matrix[i, j])}: {found}"
+    return f"{rows}/d{column} is {number_text(matrix[i, j])}: {found}"

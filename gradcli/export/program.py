@@ -20,6 +20,7 @@ from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
 from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
 from gradcli.graph.array import Named
+from gradcli.graph.construct import broadcast
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
@@ -174,13 +175,20 @@ def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
 
 
 def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Return for each node one in which functions of given numbers are numbers, as log(2) is."""
+    """Return for each node one in which functions of given numbers are numbers: log(2); where(1 < 2, x, z) is x."""
+    settled: dict[Node, bool] = {}  # the conditions on given numbers
 
     def number(node: Node) -> Node:
-        if not node.args or node.shape or node.dtype != "float64" or any(a.op != "const" for a in node.args):
+        if node.op == "where" and node.args[0] in settled:
+            return broadcast(node.args[1 if settled[node.args[0]] else 2], node.shape)
+        if not node.args or node.shape or any(a.op != "const" and a not in settled for a in node.args):
             return node
-        value = float(at_point(Graph.of({}, {}), {}, [node])[node])
-        return const(Decimal(repr(value)) if isfinite(value) else value)
+        value = at_point(Graph.of({}, {}), {}, [node])[node]
+        if node.dtype == "bool":
+            settled[node] = bool(value)
+        if node.dtype != "float64":
+            return node
+        return const(Decimal(repr(float(value))) if isfinite(value) else float(value))
 
     return rewritten(nodes, number)
 

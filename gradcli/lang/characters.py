@@ -28,6 +28,8 @@ _SIGNS = {
     **dict.fromkeys("×⋅∗·\u0387∙•⊙∘", "*"),
     **dict.fromkeys("−–—", "-"),
     **dict.fromkeys("÷∕⁄", "/"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("‘’‚", "'"),
     "≤": "<=",
     "≥": ">=",
     "≠": "!=",

@@ -113,12 +113,9 @@ def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
     if len(by) < order:
         ways = [found for way in product(*map(_readings, by)) if len(found := [q for own in way for q in own]) == order]
         by = ways[0] if len(ways) == 1 else by
-    if len(by) == 1 < order:
-        example = f"d{order}{match[2]}/d{by[0].name}{order}"
-        raise InputError(f"`{span.text}` is of order {order}: by what else?", span, f"write {example}, or d2f/dx/dz")
     if len(by) != order:
-        what = f"{order} variables are wanted below, and there are {len(by)}"
-        raise InputError(f"`{span.text}`: {what}", span, "for example d2f/dx2, d2f/dx/dz, or d3f/dx2/dz")
+        what = f"of order {order}, and by {', '.join(q.name for q in by)}"
+        raise InputError(f"`{span.text}` is {what}", span, "for example d2f/dx2, d2f/dx/dz, or d3f/dx2/dz")
     return by
 
 

@@ -275,9 +275,9 @@ def _too_early(name: str, user: Statement, definition: Statement, span: Span) ->
     if name == user.name:
         return InputError(f"an element of `{name}` is used before any is assigned", span)
     return InputError(
-        f"`{name}` is used before it is assigned ({definition.span.place})",
+        f"`{name}` is used before it is assigned{definition.span.place}",
         span,
-        "statements are read in order; an input is never assigned",
+        f"statements are read in order; an input has its value from a point: --at {name}=1",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.abc
 import io
 import linecache
@@ -163,7 +164,7 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
     main, finder = types.ModuleType("__main__"), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
     path, torch = list(sys.path), _taken_out()
-    sys.modules["__main__"], sys.argv = main, [script.name, *script.arguments]
+    sys.modules["__main__"], sys.argv = main, [script.name.replace("<stdin>", "-"), *script.arguments]
     shapes.MAX_ELEMENTS, threading.excepthook = _MAX_ELEMENTS, _in_a_thread
     sys.path.insert(0, script.folder or "")
     sys.meta_path.insert(0, finder)
@@ -218,16 +219,16 @@ def run(script: Script) -> Ending:
         main.__dict__.setdefault("__builtins__", __builtins__)
         try:
             loader.exec_module(main)
-            _joined()
+            ending = Ending(0)
         except SystemExit as error:
-            _joined()
-            return Ending(_status(error))
+            ending = Ending(_status(error))
         except (MissingError, KeyboardInterrupt, BrokenPipeError):
             raise
         except BaseException as error:
             _reworded(error)
-            return Ending(1, error, None if sys.excepthook is hook else sys.excepthook)
-    return Ending(0)
+            ending = Ending(1, error, None if sys.excepthook is hook else sys.excepthook)
+        _joined()
+    return ending
 
 
 def _in_a_thread(lost: Any) -> None:
@@ -238,9 +239,13 @@ def _in_a_thread(lost: Any) -> None:
 
 
 def _joined() -> None:
-    """Wait for the script's threads, as Python does at its end."""
+    """Wait for the script's threads, as Python does at its end; those of pools, which wait for work, end with ours."""
+    pools: Any = sys.modules.get("concurrent.futures.thread")
+    if pools is not None:
+        atexit.register(pools._python_exit)
+    others = {threading.main_thread(), *getattr(pools, "_threads_queues", ())}
     for thread in threading.enumerate():
-        if thread is not threading.main_thread() and not thread.daemon:
+        if thread not in others and not thread.daemon:
             thread.join()
 
 

@@ -274,8 +274,9 @@ MISTAKES = {
     "a loss of a vector": (["L=x**2", "dL/dx=2*x", "--shape", "x=3"], "is of shape (3, 3), and what you say"),
     "a condition": (["f=x", "df/dx=x>0"], "a condition is not a derivative"),
     "nothing": (["f=x", "df/dx="], "is followed by nothing"),
-    "an order without variables": (["f=x", "d2f/dx=1"], "is of order 2: by what else?"),
-    "variables without an order": (["f=x*z", "df/dx/dz=1"], "1 variables are wanted below, and there are 2"),
+    "an order without variables": (["f=x", "d2f/dx=1"], "is of order 2, and by x"),
+    "variables without an order": (["f=x*z", "df/dx/dz=1"], "is of order 1, and by x, z"),
+    "an order that is another below": (["f=x", "d2f/dx3=1"], "is of order 2, and by x3"),
     "by an intermediate twice": (["h=x;f=h**2", "d2f/dh2=2"], "higher derivatives are those by inputs"),
     "too large": (["f=x*2", "df/dx=1", "--shape", "x=2000"], "`df/dx` has 4,000,000 entries"),
     "a bracket": (["f=x", "df/dx=(1"], "`(` is never closed"),
@@ -325,3 +326,8 @@ def test_a_long_sum_of_missing_terms_is_told_in_fewer_words(cli):
     system = ("Z=X@W+b", "A=tanh(Z)", "L=sum((A-T)**2)/2")
     (found,) = cli("check", *system, "dL/dW=X.T@(A-T)", "--shape", shapes, "-f", "json").objects
     assert found["why"] == "the derivative of A is forgotten: A - T should be (A - T)*sech(Z)**2"
+
+
+def test_what_is_wrong_with_a_deep_system_is_told(cli):
+    done = cli("check", f"f = sin({'*'.join(['x'] * 400)})", "df/dx = cos(x**400)", "--trials", "3")
+    assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is forgotten" in done.out

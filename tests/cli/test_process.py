@@ -96,6 +96,19 @@ def test_a_closed_pipe_ends_quietly(forked, style, count):
         assert process.wait(HANG) == 0
 
 
+def test_a_closed_pipe_leaves_the_verdict(forked):
+    with start("check", "y=x", "dy/dx=2", command=[forked]) as process:
+        process.stdout.close()
+        assert process.wait(HANG) == 1
+
+
+def test_a_script_may_be_a_pipe(forked):
+    done = subprocess.run(
+        [forked, "run", "/dev/stdin"], input=b"print(1)\nprint(2)", stdout=subprocess.PIPE, timeout=HANG
+    )
+    assert done.stdout == b"1\n2\n"
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
 def test_an_interrupt_ends_with_130(tmp_path):
     path = tmp_path / "endless.grad"
@@ -110,8 +123,14 @@ def test_an_interrupt_ends_with_130(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "redirection"),
-    [(("jacobian", "y=x"), ">&-"), (("jacobian", "-F", "-"), "<&-"), (("backward", "y=x", "--v", "-"), "<&-")],
-    ids=["no stdout", "no stdin", "no stdin for v"],
+    [
+        (("jacobian", "y=x"), ">&-"),
+        (("jacobian", "-F", "-"), "<&-"),
+        (("backward", "y=x", "--v", "-"), "<&-"),
+        (("run",), "<&-"),
+        (("explain", "-"), "<&-"),
+    ],
+    ids=["no stdout", "no stdin", "no stdin for v", "no script", "no message"],
 )
 def test_a_stream_that_is_closed_is_no_fault_of_ours(arguments, redirection):
     script = f'exec "$@" {redirection}'

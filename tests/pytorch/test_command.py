@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import types
 
 import pytest
+from conftest import HANG
 
 GREETING = "import sys\nprint(__name__, sys.argv[1:])\n"
 
@@ -27,6 +29,8 @@ def test_a_script_is_the_main_module_with_its_own_arguments(cli, write):
     assert cli.done("run", "-c", GREETING, "b").out == "__main__ ['b']\n"
     assert cli.done("run", "-", "c", stdin=GREETING).out == "__main__ ['c']\n"
     assert cli.done("run", stdin=GREETING).out == "__main__ []\n"
+    assert cli.done("run", "-", "c", stdin=b"\xef\xbb\xbfimport sys\r\nprint(sys.argv)").out == "['-', 'c']\n"
+    assert "is longer than 16 MiB" in cli.refused("run", "/dev/zero")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +125,13 @@ def test_a_script_that_is_not_there_is_a_mistake(cli):
 def test_threads_are_waited_for(cli, write):
     text = "import threading, time\ndef work():\n    time.sleep(0.05)\n    print('done')\n"
     assert cli.done("run", write(text + "threading.Thread(target=work).start()\n")).out == "done\n"
+    assert cli("run", write(text + "threading.Thread(target=work).start(); 1/0\n")).out == "done\n"
+
+
+def test_a_pool_of_threads_may_stay_open(forked, write):
+    text = "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
+    text += "import time\npool.submit(time.sleep, 0.05).add_done_callback(lambda _: print('done'))\nprint('end')\n"
+    assert subprocess.check_output([forked, "run", write(text)], timeout=HANG) == b"end\ndone\n"
 
 
 def test_quiet_imports_no_formulas(process, write):

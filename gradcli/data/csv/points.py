@@ -17,6 +17,7 @@ from gradcli.data.csv.chunks import UTF8, Rows, chunks
 from gradcli.data.csv.parsers import Table, by_reference, parse, plain
 from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
+from gradcli.files import standard_input
 from gradcli.graph.shapes import Shape
 
 _SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
@@ -111,9 +112,7 @@ def _open(path: str, name: str) -> BinaryIO:
     if path != "-":
         with reading(name):
             return open(path, "rb")
-    if sys.stdin is None:
-        raise InputError("standard input is closed", hint="give the name of a file of points")
-    return sys.stdin.buffer
+    return standard_input()
 
 
 def _size(file: BinaryIO) -> int | None:
