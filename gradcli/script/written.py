@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
@@ -122,7 +122,7 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wante
         return False
     known = {name: n for name, n in inputs.items() if name in at}
     graph = Graph.of(known, {"": node})
-    found = values_of(graph, {name: at[name][..., None] for name in known}, [node])[node][..., 0]
+    found = at_point(graph, {name: at[name] for name in known}, [node])[node]
     return bool(np.allclose(found, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
 
 

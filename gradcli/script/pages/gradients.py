@@ -17,6 +17,7 @@ from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
 
 _MANY = 2  # leaves whose .grad is told one by one
+_LONG = 8  # numbers that are not told again
 ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
 SHOWN = 36  # elements of an array that is written out
 
@@ -53,8 +54,10 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
     first = all(b is None and a is not None for _, b, _, a, _ in leaves)
-    if explained and first and not call.changes and len(leaves) > _MANY and far < ROUNDING:
-        yield f"Each .grad was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
+    long = len(leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
+    if explained and first and not call.changes and long and far < ROUNDING:
+        whose = "Each .grad" if len(leaves) > 1 else f"{leaves[0][0]}.grad"
+        yield f"{whose} was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
     leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)
     for name, before, own, after, line in leaves:

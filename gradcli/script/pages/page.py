@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gradcli.engine.evaluate import values_of
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.backward import backward
 from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
@@ -121,15 +121,15 @@ def _body(code: str) -> str:
 
 def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
-    values = values_of(graph, {name: a[..., None] for name, a in recorded.at.items()}, list(graph.names.values()))
+    values = at_point(graph, recorded.at, list(graph.names.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
-    return folded_system(graph, found, at, {name: values[n][..., 0].astype(float) for name, n in graph.names.items()})
+    return folded_system(graph, found, at, {name: values[n] for name, n in graph.names.items()})
 
 
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
-    names = {*(result.symbolic.where if result.symbolic else ())}
+    names = set(result.symbolic.where) if result.symbolic else set()
     for section in sections:
         if section.name == "system":
             yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
