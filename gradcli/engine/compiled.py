@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -73,6 +72,7 @@ class Compiled:
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
         self._names = list(schedule.outputs)
         self._spare: dict[int, list[list[Array]]] = {}  # buffers for so many points, for each thread
+        self._pool: tuple[int, int, ThreadPoolExecutor | None] = (0, 0, None)  # its threads, and their process
 
     def __call__(self, points: Arrays, out: Arrays | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
@@ -114,7 +114,7 @@ class Compiled:
         if workers == 1:
             self._work(ranges, work, block, buffers[0])
         else:
-            pool = _helpers(workers - 1, os.getpid())
+            pool = self._helpers(workers - 1)
             others = [pool.submit(self._work, ranges, work, block, b) for b in buffers[1:workers]]
             try:
                 self._work(ranges, work, block, buffers[0])
@@ -125,19 +125,21 @@ class Compiled:
                     other.result()
         self._spare = {block: buffers}
 
+    def _helpers(self, count: int) -> ThreadPoolExecutor:
+        """Return so many threads or more, which wait for the next call: to start them takes longer than many a call.
+
+        After a fork they are new, since a process has only its own.
+        """
+        threads, process, pool = self._pool
+        if pool is None or threads < count or process != os.getpid():
+            pool = ThreadPoolExecutor(count)
+            self._pool = count, os.getpid(), pool
+        return pool
+
     def _work(self, ranges: Iterator[tuple[int, int]], work: Work, block: int, buffers: list[Array]) -> None:
         with np.errstate(all="ignore"):
             for start, stop in ranges:
                 work(buffers if stop - start == block else self.kernel.buffers(stop - start), start, stop)
-
-
-@cache
-def _helpers(count: int, process: int) -> ThreadPoolExecutor:
-    """Return so many threads, which wait for the next call: to start them takes longer than many a call.
-
-    After a fork they are new, since a process has only its own.
-    """
-    return ThreadPoolExecutor(count)
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

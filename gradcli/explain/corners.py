@@ -15,7 +15,7 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
-from gradcli.notation.nodes import Notation
+from gradcli.notation.nodes import Notation, readable_names
 from gradcli.notation.numbers import number_text
 
 _NODES = 5_000  # of a system that is looked into
@@ -91,7 +91,7 @@ def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> Non
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
-    notation = Notation(graph.labels)
+    notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
         if node.op not in CORNERS or node.args[0] not in active:

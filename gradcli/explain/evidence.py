@@ -14,8 +14,9 @@ from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
 from gradcli.graph.construct import index
 from gradcli.graph.node import Node
-from gradcli.notation.nodes import Notation
+from gradcli.notation.nodes import Notation, written_size
 
+_READABLE = 120  # operations of an expression that is written
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
 _FORMS = (
     (1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi"),
@@ -51,8 +52,9 @@ class Evidence:
         return numbers(self.case.graph, self.points, nodes)
 
     def write(self, node: Node) -> str:
-        """Return a node as the user might write it."""
-        return self.notation.name(node)
+        """Return a node as the user might write it; of what nobody would read, that there is something."""
+        names = self.notation.names
+        return self.notation.name(node) if node in names or written_size(node, names) <= _READABLE else "…"
 
     @cached_property
     def notation(self) -> Notation:

@@ -48,14 +48,14 @@ def readable_names(graph: Graph) -> dict[Node, str]:
 def written_size(node: Node, names: Mapping[Node, str]) -> int:
     """Return how many operations the text of a node has; shared ones are written out each time, spreading is not."""
     sizes: dict[Node, int] = {}
-
-    def measure(part: Node) -> int:
-        if part not in sizes:
-            own = int(spread_argument(part) is None)
-            sizes[part] = own + sum(1 if a in names else measure(a) for a in part.args)
-        return sizes[part]
-
-    return measure(node)
+    stack = [node]
+    while stack:
+        if waiting := [a for a in stack[-1].args if a not in names and a not in sizes]:
+            stack += waiting
+        else:
+            part = stack.pop()
+            sizes[part] = int(spread_argument(part) is None) + sum(1 if a in names else sizes[a] for a in part.args)
+    return sizes[node]
 
 
 class Notation(Writer):

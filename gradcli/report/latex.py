@@ -124,7 +124,7 @@ def _blocks(columns: Sequence[list[str]], room: float) -> Iterator[list[list[str
 
 
 def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
-    """Return an array with a line below its first row, behind its first columns, and above its last row; none that says nothing."""
+    """Return an array with lines below its first row, behind its first columns, above its last row; no row is empty."""
     head, *body = (" & ".join(row) for row in rows if any(row[lead:]))
     last = body.pop() if total else ""
     return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gradcli.graph.construct import matmul
+from gradcli.graph.construct import matmul, stack
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import Shape
+
+_FEW = 8  # elements of a vector of which one is given
 
 
 def instance(output: Node, new: dict[Node, Node]) -> Node:
@@ -32,6 +34,10 @@ def given_already(node: Node) -> Node | None:
             return first
         case "reshape", _ if first.op == "add":
             return _layer(first, node.shape)
+        case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
+            return stack([first if i == k else const(0) for i in range(size)])
+        case "add", _ if any(a.value == 0 for a in node.args):  # where sum begins
+            return next((a for a in node.args if a.value != 0 and a.shape == node.shape), None)
         case "mul", _ if other := next((a for a in node.args if a.value == 1), None):  # the seed of a gradient
             return next((a for a in node.args if a is not other and a.shape == node.shape), None)
         case "transpose", (order,) if first.op == "transpose":  # there and back

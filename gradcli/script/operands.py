@@ -27,6 +27,13 @@ def _place(a: Array) -> tuple[Any, ...]:
     return a.__array_interface__["data"][0], a.strides
 
 
+def literal(x: Tensor) -> Node:
+    """Return a tensor's numbers as a constant."""
+    values = tuple(exact(shortest(v)) for v in x._a.reshape(-1))
+    same = values[0] if len({*values}) == 1 else values
+    return const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+
+
 class Operands:
     """The inputs of a system, with their values and names, and the nodes of operands."""
 
@@ -72,12 +79,9 @@ class Operands:
     def constant(self, x: Tensor, name: str | None) -> Node:
         """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
         labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
-        values = tuple(exact(shortest(v)) for v in x._a.reshape(-1)) if labels or x._a.size <= _SMALL else ()
-        same = len({*values}) == 1
-        brief = name is None and (same or sum(len(str(v)) for v in values) <= _BRIEF)
-        if not values or not (labels or brief):
+        node = literal(x) if x._a.size and (labels or x._a.size <= _SMALL) else None
+        if node is None or not (labels or (name is None and sum(len(str(v)) for v in node.values) <= _BRIEF)):
             return self.input(name or self.unused("data", "constant"), x._a)
-        node = const(values[0] if same else values, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
         if name is not None:
             self.computed[self.fresh(name)] = node
         return node

@@ -13,15 +13,16 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import broadcast, index, stack
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
+from gradcli.graph.shapes import size_of
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.instances import given_already, instance
 from gradcli.script.naming import Names
-from gradcli.script.operands import Operands
+from gradcli.script.operands import Operands, literal
 from gradcli.script.written import CallOf, decimal, spans_of_calls
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ Array = np.ndarray[Any, Any]
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
 _LONG = 12  # operations of an expression that is not taken apart
-_SMALL = 16  # elements of an array that is assembled from the elements of another one
+_SMALL = 16  # elements of an array that is written as what it was and what was assigned
+_MANY = 1000  # of one that is assembled
 
 
 @dataclass
@@ -180,18 +182,21 @@ class _Maker(Operands, Recorded):
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
-        """Return a vector whose elements were assigned one by one as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or len(step.shape) != 1:
+        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or (count := size_of(step.shape)) > _MANY:
             return None
         places, shape = step.recipe.settings
         value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
-        flat = [value] if not shape else [index(value, key) for key in product(*map(range, shape))]
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
-        if not before and own[0].args and step.shape[0] <= _SMALL:
-            before = {i: index(own[0], (i,)) for i in range(step.shape[0])}
-        parts = {**before, **dict(zip(places.numbers.reshape(-1).tolist(), flat, strict=True))}
-        self.parts[step] = parts
-        return stack([parts[i] for i in range(step.shape[0])]) if len(parts) == step.shape[0] else None
+        if not before and count <= _SMALL:
+            first: Any = step.operands and step.operands[0]
+            start = own[0] if own[0].args else literal(first)
+            before = dict(enumerate(_elements(start)))
+        self.parts[step] = parts = {
+            **before,
+            **dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True)),
+        }
+        return _nested(parts, step.shape) if len(parts) == count else None
 
     def finish(self, call: Call, arguments: Sequence[Node]) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
@@ -199,9 +204,12 @@ class _Maker(Operands, Recorded):
         for n in arguments:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
-        given = {**{name: node for name, node in self.computed.items() if name not in outputs}, **outputs}
+        read = {*scheduled([*arguments, *outputs.values()])}
+        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in read}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
-        inputs = dict(sorted(self.inputs.items(), key=lambda own: place.get(own[0], len(place))))
+        used = ((name, n) for name, n in self.inputs.items() if n in read)
+        inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
+        self.at = {name: self.at[name] for name in inputs}
         self.graph = Graph.of(inputs, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
@@ -299,6 +307,20 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     """Tell whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
     return any(e in before for e in wanted)
+
+
+def _elements(node: Node) -> list[Node]:
+    return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
+
+
+def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
+    """Return elements as a list of lists, with a vector whose elements they are as it is."""
+    if not shape:
+        return parts[first]
+    rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
+    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
+    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
+    return whole if is_whole else stack(rows)
 
 
 def _stem(name: str) -> str:

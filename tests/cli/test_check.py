@@ -326,3 +326,8 @@ def test_a_long_sum_of_missing_terms_is_told_in_fewer_words(cli):
     system = ("Z=X@W+b", "A=tanh(Z)", "L=sum((A-T)**2)/2")
     (found,) = cli("check", *system, "dL/dW=X.T@(A-T)", "--shape", shapes, "-f", "json").objects
     assert found["why"] == "the derivative of A is forgotten: A - T should be (A - T)*sech(Z)**2"
+
+
+def test_what_is_wrong_with_a_deep_system_is_told(cli):
+    done = cli("check", f"f = sin({'*'.join(['x'] * 400)})", "df/dx = cos(x**400)", "--trials", "3")
+    assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is forgotten" in done.out

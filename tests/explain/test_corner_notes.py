@@ -70,3 +70,9 @@ def test_a_constant_has_no_corner(cli):
 def test_every_corner_is_tested():
     written = " ".join(c[0].replace("%", "mod") for c in CASES)
     assert set(CORNERS) <= set(re.findall(r"\w+", written))
+
+
+def test_a_corner_of_a_deep_expression_is_told(cli):
+    deep = f"y=abs({'*'.join(['x'] * 300)})"
+    told = cli.done("jvp", deep, "--at", "x=0", "--u", "x=1").err
+    assert "abs(t7*x*x*x*x*x*x*x*x*x*x*x*x) has no derivative: PyTorch takes 0, the middle of -1 and 1" in told

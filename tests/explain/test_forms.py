@@ -168,3 +168,8 @@ def test_a_network_has_its_adjoints(cli):
 def test_v_is_a_number_where_it_is_one(cli, v, form):
     (line,) = cli.done("backward", "y=x**2", "--shape", "x=3", "--v", v, "--only", "grad").out.splitlines()
     assert line.startswith(f"x.grad = {form} = ")
+
+
+def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
+    page = cli.done("backward", f"y = sum({'*'.join(['x'] * 400)})", "--at", "x=[1,0.5]", "--only", "grad")
+    assert page.out == "x.grad = [400, 3.09807e-118]\n"

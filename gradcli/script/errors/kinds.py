@@ -25,6 +25,10 @@ def second(at: Failure, step: Any) -> Answer:
         if changes := updates.into_the_loop(at.text, step.line):
             made = f"{reason} It is computed once, and each round goes back through it."
             return Answer(made, "compute it in each round, from the weights as they are then", changes)
+    recorded = Threads(at.text).gradient_recorded()
+    if any(change.first == int(step.freed) for change in recorded):
+        said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
+        return Answer(said, "record the gradient, of which another one is taken", recorded)
     mend = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
     return Answer(reason, mend, mends.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
 

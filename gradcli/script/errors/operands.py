@@ -72,13 +72,18 @@ def _is_long(x: Any) -> bool:
     return hasattr(x, "grad_fn") and x.numel() > 1
 
 
+def _is_whole(x: Any) -> bool:
+    return hasattr(x, "grad_fn") and not x.is_floating_point()
+
+
 def _loss(mend: str, which: int, words: str, at: Failure) -> Answer | None:
     """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
     for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
         given, own = call.args[which], at.text.of(call.args[0])
         reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
         own = own if edits.is_simple(call.args[0]) else f"({own})"
-        changed = edits.behind(given, words.format(own)) if which else edits.wrapped(given, words)
+        whole = ".float()" * (words.startswith(".reshape") and _is_whole(at.value(given)))
+        changed = edits.behind(given, words.format(own) + whole) if which else edits.wrapped(given, words)
         return Answer(reason, mend, at.text.edited(changed))
     return None
 

@@ -109,7 +109,18 @@ class Threads:
         bare = alone or edits.is_simple(inner)
         before, after = ("torch.stack(", ")") if self._is_list(inner) else ("", "") if bare else ("(", ")")
         yield start(node), start(inner), before
+        yield from self._stacked(inner)
         yield end(inner), end(node), after
+
+    def _stacked(self, inner: ast.expr) -> Iterator[Edit]:
+        """Yield what makes tensors of the numbers and the lists in a list."""
+        for part in inner.elts if isinstance(inner, ast.List | ast.Tuple) else ():
+            match part:
+                case ast.List() | ast.Tuple():
+                    yield from edits.wrapped(part, "torch.stack(")
+                    yield from self._stacked(part)
+                case ast.Constant(int() | float()) | ast.UnaryOp(ast.USub(), ast.Constant(int() | float())):
+                    yield from edits.instead(part, f"torch.tensor({float(ast.literal_eval(part))})")
 
     def _is_list(self, node: ast.expr) -> bool:
         """Tell whether something is a list: written as one, or given as one where its name is."""
