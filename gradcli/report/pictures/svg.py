@@ -20,7 +20,7 @@ _LETTERS, _SMALL_LETTERS = 40, 32  # of a line, before it is broken
 _PAD = 10.0
 _MARGIN = 16.0
 _LEAST_SCALE = 0.6  # of a wide picture in a narrow window
-_BARRED = re.compile("([\u0370-\U0010ffff])\u0304")  # Greek, say: many a font puts its bars beside such letters
+_BARRED = re.compile("([^\x00-\u036f])\u0304")  # Greek, say: many a font puts its bars beside such letters
 _ROUND = {LEAF: 14, INTERMEDIATE: 3, OUTPUT: 3}
 
 STYLE = """\
