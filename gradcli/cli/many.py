@@ -87,7 +87,7 @@ def _write(run: ManyPoints, columns: Columns) -> Tally:
     if files.engine == "dask":
         return _write_on_cluster(job, files)
     with (
-        create_result(files.output or "-", job.shapes, columns.names) as result,
+        create_result("-" if files.output is None else files.output, job.shapes, columns.names) as result,
         progress(lambda: run.points.fraction) as told,
     ):
         return job.run(run.points, result, run.notes, told)

@@ -172,6 +172,7 @@ OPTIONS = [
     mistake("jacobian", "y=a", "--at", "a=1", "-f", "json", says="`r.json` has no ending of a file", output="r.json"),
     options("backward", "y=a*b", says=("`r.json` has no ending", ".csv, .npz and .parquet"), output="r.json"),
     options("backward", "y=a*b", says="`r` has no ending of a file of results", output="r"),
+    options("backward", "y=a*b", "--output", "", says="`` has no ending of a file of results", output=None),
     options("jacobian", "y=a*b", says="`r.csv.gz` has no ending of a file of results", output="r.csv.gz"),
     options("jacobian", "y=a*b", says="`no/r.csv` cannot be written: its folder is not there", output="no/r.csv"),
     options("jacobian", "y=a*b", says="`p.csv/r.csv` cannot be written: its folder is not there", output="p.csv/r.csv"),
