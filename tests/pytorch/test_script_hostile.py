@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -17,7 +18,9 @@ def write(tmp_path):
         path.write_text(text, "utf-8")
         return str(path)
 
-    return made
+    limit = sys.getrecursionlimit()
+    yield made
+    sys.setrecursionlimit(limit)  # one of the scripts sets its own
 
 
 @pytest.mark.parametrize(
