@@ -36,11 +36,13 @@ def json_lines(result: Data) -> Iterator[str]:
 
 def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
     """Return arrays, and what they stand in, as JSON has them."""
-    if isinstance(value, Mapping):
-        return {name: plain(inner, formula) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
-        whole = value.dtype == float and np.isfinite(value).all()
-        return value.tolist() if whole else plain(value.tolist(), formula)
+        whole = value.shape and value.dtype == float and np.isfinite(value).all()
+        value = value.tolist()
+        if whole:
+            return value
+    if isinstance(value, dict):
+        return {name: plain(inner, formula) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner, formula) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
