@@ -28,7 +28,8 @@ from gradcli.pytorch.operations.joining import stack, unbind
 from gradcli.pytorch.record import Leaf, dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
+__all__ += ["vjp", "vmap"]
 
 
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
@@ -249,3 +250,10 @@ def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = 
     finally:
         for place, local, value in reversed(before):
             place[local] = value
+
+
+def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the parameters and the buffers of several modules of one form, stacked by their names."""
+    named = [[dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]]
+    params, buffers = ({k: stack([d[k].detach() for d in own]) for k in own[0]} for own in named)
+    return {k: p.requires_grad_() for k, p in params.items()}, buffers

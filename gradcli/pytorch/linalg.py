@@ -10,9 +10,9 @@ from gradcli.pytorch.calls import named
 from gradcli.pytorch.messages import missing_if, refuse_if, told
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, axis_of
 
-__all__ = ["LinAlgError", "cross", "det", "inv", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
@@ -50,9 +50,21 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     both = dim if dim is not None else (-2, -1) if A.dim() == 2 else ()
     if ord is not None and isinstance(both, tuple | list) and len(both) == 2:
-        missing_if(ord != "fro", f"torch.linalg.norm(ord={ord!r}) of a matrix")
+        return matrix_norm(A, ord, both, keepdim)
     return _norm(A, 2 if ord is None else ord, dim, keepdim)
 
 
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _norm(x, ord, dim, keepdim)
+
+
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    if ord == "fro":
+        return _norm(A, 2, dim, keepdim)
+    missing_if(ord in ("nuc", 2, -2), f"torch.linalg.matrix_norm(ord={ord!r})")
+    refuse_if(ord not in (1, -1, np.inf, -np.inf), "order of a norm", ord)
+    rows, columns = (axis_of(d, A.dim()) for d in dim)
+    along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(along, keepdim)
+    left = across - (along < across and not keepdim)
+    return sums.amax(left, keepdim) if ord > 0 else sums.amin(left, keepdim)  # type: ignore[no-any-return]

@@ -30,7 +30,7 @@ NN_HOMES = (
 
 _MODULES = (
     *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda", "func"),
-    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler"),
+    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "special"),
     *("testing", "torch", "utils", "utils.data", "version"),
 )
 # What is in a module of another name.

@@ -85,7 +85,7 @@ for made in (
     *(x.addcmul(x, x, value=2), x.addcdiv(x, x + 1), x.rsqrt(), x.exp2(), x.logit(), torch.sinc(x), torch.xlogy(x, x)),
     *(torch.deg2rad(x), x.clamp_min(0.2), x.clamp(max=x.detach()), torch.logaddexp2(x, x), torch.fmax(x, x - 1)),
     *(
-        torch.sigmoid(x),
+        torch.special.expit(x),
         x.nansum(),
         torch.dist(x, x * 2),
         torch.cdist(m, m),

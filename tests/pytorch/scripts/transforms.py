@@ -30,7 +30,7 @@ print(jvp(lambda x: x ** 2, (x,), (torch.tensor([1., 1.]),)))
 x = torch.arange(6.).view(3, 2)
 print(torch.vmap(lambda v: v.sum())(x), torch.func.vmap(torch.func.grad(lambda v: (v ** 2).sum()))(x), torch.vmap(torch.dot)(x, x))
 # --- parameters in dicts
-from torch.func import functional_call, vmap, grad, jacrev, vjp, jvp, hessian, grad_and_value
+from torch.func import functional_call, vmap, grad, jacrev, vjp, jvp, hessian, grad_and_value, stack_module_state
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 params = {k: v.detach() for k, v in net.named_parameters()}
@@ -52,7 +52,7 @@ print(vmap(lambda d: d['a'] * d['b'][0])({'a': torch.arange(3.), 'b': [torch.one
 print(grad(lambda w: (w['a'] * w['b'][0]).sum())({'a': torch.arange(3.), 'b': (torch.ones(3),)}))
 print(hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.])))
 models = [nn.Linear(2, 1) for _ in range(3)]
-p = {k: torch.stack([m.state_dict()[k] for m in models]) for k in models[0].state_dict()}
+p, bufs = stack_module_state(models); print(p, bufs)
 out = vmap(lambda p, x: functional_call(models[0], p, (x,)), in_dims=(0, None))(p, torch.ones(2)); print(out.shape)
 # --- vmap of a backward
 a = torch.arange(3.).requires_grad_()
@@ -95,7 +95,16 @@ torch.testing.assert_close(torch.tensor([1., 2.]), torch.tensor([1., 2.]))
 print("close")
 # --- linalg
 A = torch.tensor([[2., 1.], [1., 3.]])
-print(torch.linalg.norm(A), torch.linalg.det(A), torch.linalg.inv(A), torch.linalg.solve(A, torch.tensor([1., 2.])), torch.linalg.vector_norm(A), torch.linalg.norm(A, "fro"))
+print(torch.linalg.norm(A), torch.linalg.det(A), torch.linalg.inv(A), torch.linalg.solve(A, torch.tensor([1., 2.])), torch.linalg.vector_norm(A), torch.linalg.matrix_norm(A))
+# --- norms of matrices
+A = torch.tensor([[1.0, 2.0], [3.0, -4.0]], requires_grad=True)
+for order in (1, -1, float("inf"), -float("inf"), "fro"):
+    y = torch.linalg.norm(A, order)
+    print(y, torch.autograd.grad(y, A), torch.linalg.norm(A, ord=order, dim=(1, 0), keepdim=True))
+try:
+    torch.linalg.matrix_norm(A, 3)
+except RuntimeError as error:
+    print(error)
 # --- lanes of several results, and Jacobians of nothing
 x = torch.tensor([[1.0, 3.0], [4.0, 2.0]])
 print(*torch.vmap(lambda r: r.min(0))(x))
