@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import count
 from types import CodeType
@@ -189,6 +189,7 @@ class Step(Edge):
     kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
     # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
     checks: Any = ()
+    packed: Mapping[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
     freed: int | None = None  # the line of the backward that freed it
     whole: Any  # of one of several outputs: the step that scripts see
@@ -220,11 +221,16 @@ class Step(Edge):
         """Return what goes to each edge for a gradient `g`: tensors, which may be recorded themselves."""
         found: list[Any] = [None] * len(self.edges)
         kept = self.kept or [*found, None]
+        if self.packed:
+            from gradcli.pytorch.autograd.graph import unpacked
+
+            kept = unpacked(self, kept)
         if create:
             from gradcli.pytorch.twice import passed
 
+            is_own = not self.packed  # a leaf itself is what it keeps
             places = zip(kept, (*self.edges, self), strict=True)
-            own: Any = passed(self, [*(None if a is None else leading(a, e, True) for a, e in places), g])
+            own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
         else:
             own = map(Make.tensor, self.pull.program([*kept, g._a]))
         for i, p in zip(self.pull.active, own, strict=True):
@@ -235,7 +241,7 @@ class Step(Edge):
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.kept, self.checks = (), ()
+        self.kept, self.checks, self.packed = (), (), {}
 
 
 @cache
@@ -356,6 +362,10 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
         given = (x if isinstance(x, np.ndarray) else x._a for x in operands)
         step.arose = not finite(out._a) and all(map(finite, given))
+    if Mode.hooks is not None and step.keeps:
+        from gradcli.pytorch.autograd.graph import pack
+
+        pack(step, out)
 
 
 def finite(a: Array) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.dtypes import BY_NAME
-from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
@@ -86,6 +86,7 @@ class FunctionStep(Step):
             checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
             self._kept.append((x, number, checks))
         self.keeps = bool(self._kept)
+        missing_if(Mode.hooks is not None and self.keeps, "saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
             self.line = script_line()
         if Recorder.explains:

@@ -385,6 +385,43 @@ for step in (y.grad_fn, y.sum().grad_fn, y.grad_fn.next_functions[0][0]):
         step.absent
     except AttributeError as error:
         print(error)
+# --- hooks on what is kept
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+graph = torch.autograd.graph
+
+
+def pack(t):
+    print("pack", t, t is x, torch.is_grad_enabled())
+    return t.detach().clone()
+
+
+def unpack(t):
+    print("unpack", t, torch.is_grad_enabled())
+    return t
+
+
+with graph.saved_tensors_hooks(pack, unpack):
+    y = x * (x + 1) * 3
+    z = y.exp()
+    w = z.sum()
+print(z.grad_fn._saved_result)
+w.backward()
+print(x.grad)
+with graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+    y = x**3
+(g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+print(g, torch.autograd.grad(g.sum(), x))
+net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+with graph.saved_tensors_hooks(lambda t: (print("pack", tuple(t.shape)), t)[1], lambda t: t):
+    loss = F.mse_loss(net(torch.ones(4, 2)), torch.zeros(4, 1))
+loss.backward()
+for hooks in ((lambda t: t.mul_(2), unpack), (lambda t: 5, lambda t: t)):
+    try:
+        with graph.saved_tensors_hooks(*hooks):
+            y = x.detach().requires_grad_() ** 2
+        y.sum().backward()
+    except (RuntimeError, TypeError) as error:
+        print(error)
 # --- a graph that is walked by hand
 def walk(step, gradient):
     found, queue = {}, [(step, gradient)]
@@ -417,6 +454,17 @@ for arguments in ((torch.ones(2),), ()):
         y.grad_fn(*arguments)
     except (RuntimeError, TypeError) as e:
         print(e)
+# --- the order in which hooks pack
+x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), torch.tensor([[5.0, 6.0], [7.0, 8.0]], requires_grad=True)
+v = torch.tensor([9.0, 10.0], requires_grad=True)
+shown = lambda word: lambda t: (print(word, t.tolist()), t)[1]
+for f in (
+    lambda: x * y, lambda: x / y, lambda: x @ y, lambda: x @ v, lambda: v.dot(v * 2), lambda: torch.addmm(v, x, y),
+    lambda: x**y, lambda: F.mse_loss(x, y), lambda: torch.maximum(x, y), lambda: x.norm(), lambda: F.huber_loss(x, y),
+):  # fmt: skip
+    with torch.autograd.graph.saved_tensors_hooks(shown("pack"), shown("unpack")):
+        z = f()
+    z.sum().backward()
 # --- gradients of constant slopes that have a history
 import torch.nn.functional as F
 for f in (lambda x: x**1, F.hardshrink, F.softshrink, F.hardswish, lambda x: F.threshold(x, 0.0, 0.0), nn.PReLU()):
