@@ -52,8 +52,11 @@ def given_already(node: Node) -> Node | None:
 def _layer(added: Node, shape: Shape) -> Node | None:
     """Return a layer of a vector, or of batches of rows, which PyTorch reshapes to rows and back: x @ W.T + b."""
     product, bias = added.args
-    if product.op != "matmul" or product.args[0].op != "reshape":
+    own = bias.args[0] if bias.op == "broadcast" else bias
+    if product.op != "matmul" or not product.shape[1:] == own.shape == shape[-1:]:
         return None
-    (rows, weight), own = product.args, bias.args[0] if bias.op == "broadcast" else bias
-    x = rows.args[0]
-    return matmul(x, weight) + own if (*x.shape[:-1], *weight.shape[1:]) == shape else None
+    rows, weight = product.args
+    if rows.op == "const":  # which has been reshaped already
+        return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + own
+    x = rows.args[0] if rows.op == "reshape" else rows
+    return matmul(x, weight) + own if x.shape[:-1] == shape[:-1] else None
