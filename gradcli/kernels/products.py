@@ -23,7 +23,16 @@ _SMALL = 400  # products of a stack's matrices that are added term by term
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of matrices."""
+    """Return the product of two arrays of float32 or float64: of matrices, vectors, or stacks of matrices.
+
+    The terms are added to 0, so that there is no -0; where a matrix has one term an element, nothing is added.
+    """
+    found = _product(a, b)
+    is_outer = a.ndim == b.ndim == 2 and a.shape[1] == 1 and min(len(a), b.shape[1]) > 1
+    return found if is_outer else np.add(found, 0, out=found)
+
+
+def _product(a: Array, b: Array) -> Array:
     if a.ndim == b.ndim == 1:
         return np.asarray(_dot(a * b))
     if a.size * b.size and a.ndim == b.ndim == 3:
@@ -47,13 +56,13 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
     if not is_fused(a, b):
-        return product(a, b) + c
+        return _product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
     whole = rows - rows % _ROWS
     if a.dtype == np.float32:
         whole = whole if _has_edges(a, b) else rows
         return np.concatenate([_fused(a[:whole], b, first[:whole]), _rows_behind(whole, a, b) + first[whole:]])
-    found, columns = product(a, b) + first, columns - columns % _COLUMNS
+    found, columns = _product(a, b) + first, columns - columns % _COLUMNS
     if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
         terms = np.concatenate([first[:1], b])[:, :columns]
         found[:whole, :columns] = chain(np.insert(a[:whole], 0, 1, axis=1), terms)

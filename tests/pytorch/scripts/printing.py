@@ -263,3 +263,7 @@ one, two = Scaled.apply(b * 2, 2, c)
 print(one.grad_fn.name(), [f and f.name() for f, _ in one.grad_fn.next_functions], len(two.grad_fn.next_functions), one.grad_fn is two.grad_fn)
 one, two = Scaled.apply(b * 2, 2, b)
 print([(f and f.name(), i) for f, i in two.grad_fn.next_functions], [(f.name(), i) for f, i in (two + one).grad_fn.next_functions])
+# --- products are never -0, but of columns with rows
+for m, k, n in ((1, 1, 2), (2, 1, 1), (2, 1, 3), (1, 3, 2), (4, 2, 12)):
+    a, b = torch.full((m, k), -2.0), torch.zeros(k, n)
+    print(a @ b, a @ b[:, 0], a[0] @ b, a[0] @ b[:, 0], torch.nn.functional.linear(a, b.T), (a.double() @ b.double())[0, 0])
