@@ -37,3 +37,26 @@ OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "tor
 
 
 ELSEWHERE = {"OutOfMemoryError": "cuda"}
+
+
+class device:
+    """A device to work on in a block."""
+
+    def __init__(self, device: object) -> None:
+        """Take any."""
+
+    def __enter__(self) -> NoReturn:
+        raise RuntimeError("PyTorch was compiled without CUDA support")
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _no_type(name: str) -> type:
+    def refused(*_: object) -> NoReturn:
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+
+    return type(name, (), {"__new__": refused, "__module__": "torch.cuda"})
+
+
+FloatTensor, LongTensor, DoubleTensor = map(_no_type, ("FloatTensor", "LongTensor", "DoubleTensor"))
+device.__module__ = "torch.cuda"

@@ -15,6 +15,7 @@ from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.nn.table import given, parameters, rows
+from gradcli.pytorch.nn.utils.rnn import PackedSequence
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -283,41 +284,57 @@ class RNN(_Recurrent):
                 self._register(name, self.hidden_size * len(ends) if k else self.input_size)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         batched = input.dim() == 3
         refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         x = input if batched else input.unsqueeze(int(not self.batch_first))
         x = x.transpose(0, 1) if self.batch_first else x
-        wanted = (sum(map(len, self._names)), x.shape[1], self.hidden_size)
-        if hx is None:
-            hx = zeros(*wanted, dtype=x.dtype)
-        elif not batched:
-            hx = hx.unsqueeze(1)
-        refuse_if(tuple(hx.shape) != wanted, "size of a state", wanted, list(hx.shape))
-        out, last = self._layers(x, hx)
+        out, last = self._layers(x, hx if hx is None or batched else hx.unsqueeze(1), x.shape[1])
         out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
         return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
 
-    def _layers(self, x: Any, hx: Any) -> tuple[Any, Any]:
+    def _packed(self, input: Any, hx: Any) -> Any:
+        """Go through sequences of different lengths, the longest first."""
+        data, sizes, order, back = input
+        hx = hx if hx is None or order is None else hx.index_select(1, order)
+        out, last = self._layers(data, hx, *sizes.tolist())
+        return PackedSequence(out, sizes, order, back), last if back is None else last.index_select(1, back)
+
+    def _layers(self, x: Any, hx: Any, *sizes: int) -> tuple[Any, Any]:
+        """Return the outputs and the last states, where so many sequences go on to each step, or to all of them."""
+        wanted = (sum(map(len, self._names)), sizes[0], self.hidden_size)
+        hx = zeros(*wanted, dtype=x.dtype) if hx is None else hx
+        refuse_if(tuple(hx.shape) != wanted, "size of a state", wanted, list(hx.shape))
         last: list[Any] = []
         for names in self._names:
             if last and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
             sides = []
             for name in names:
-                states = self._states(x, hx[len(last)], name)
-                last.append(states[-1])
-                sides.append(stack(states[::-1] if name.endswith("_reverse") else states))
+                states, end = self._states(x, hx[len(last)], name, sizes)
+                last.append(end)
+                join = stack if x.dim() == 3 else cat
+                sides.append(join(states[::-1] if name.endswith("_reverse") else states))
             x = sides[0] if len(sides) == 1 else cat(sides, -1)
         return x, stack(last)
 
-    def _states(self, x: Any, h: Any, name: str) -> list[Any]:
-        """Return the states of one direction, in the order in which they arise."""
-        steps = self._linear(x, "ih", name).unbind(0)  # of all at once, as their last digits show
-        found = []
+    def _states(self, x: Any, first: Any, name: str, sizes: Sequence[int]) -> tuple[list[Any], Any]:
+        """Return the states of one direction in the order in which they arise, and the last of each sequence."""
+        steps = self._linear(x, "ih", name)  # of all at once, as their last digits show
+        steps = steps.unbind(0) if x.dim() == 3 else steps.split(sizes)
+        found, ended, h = [], [], first
         for step in reversed(steps) if name.endswith("_reverse") else steps:
+            if len(step) < len(h):  # some sequences have ended, or have not begun
+                h, rest = h[: len(step)], h[len(step) :]
+                ended.append(rest)
+            elif len(step) > len(h):
+                h = cat([h, first[len(h) : len(step)]])
             h = self._step(step, h, name)
             found.append(h)
-        return found
+        if name.endswith("_reverse") or not ended:
+            return found, h
+        return found, cat([h, *ended[::-1]])
 
 
 class RNNCell(_Recurrent):

@@ -627,6 +627,31 @@ print(table.weight.grad, layer.weight.grad, list(table.state_dict()))
 # --- a layer of nothing
 m = nn.Linear(0, 2)
 print(m(torch.zeros(0)), m.weight, m.bias, nn.Linear(2, 0)(torch.ones(2)))
+# --- packed sequences
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence
+rows = [torch.arange(4.0), torch.arange(3.0) + 10, torch.arange(2.0) + 20]
+padded = pad_sequence(rows, batch_first=True)
+packed = pack_padded_sequence(padded[[2, 0, 1]], torch.tensor([2, 4, 3]), batch_first=True, enforce_sorted=False)
+print(packed, pad_packed_sequence(packed, batch_first=True), pack_sequence(rows))
+print(pad_packed_sequence(pack_padded_sequence(padded, [4, 3, 2], True), True, -1, 5), type(packed))
+for wrong in (
+    lambda: pack_padded_sequence(padded, [2, 4, 3], batch_first=True), lambda: pack_padded_sequence(padded, [4], True),
+    lambda: pack_padded_sequence(padded, [4, 3, 0], True), lambda: pad_packed_sequence(packed, total_length=3),
+):
+    try:
+        wrong()
+    except Exception as e:
+        print(type(e).__name__, e)
+torch.manual_seed(0)
+x = torch.randn(3, 4, 2, requires_grad=True)
+for lengths, settings in (([4, 3, 1], {"bidirectional": True}), ([1, 4, 3], {"num_layers": 2, "batch_first": True})):
+    rnn = nn.RNN(2, 3, **settings)
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=lengths[0] == 4)
+    out, h = rnn(packed, torch.randn(2, 3, 3))
+    print(packed, out, h)
+    y, sizes = pad_packed_sequence(out, batch_first=True)
+    y.sum().backward()
+    print(sizes, y.shape, x.grad, rnn.weight_hh_l0.grad)
 # --- numbers around
 x = torch.arange(12.0, requires_grad=True)
 for mode in ("reflect", "replicate", "circular"):

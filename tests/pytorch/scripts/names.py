@@ -219,12 +219,20 @@ for ask in (m.parameters, m.named_parameters, m.buffers, m.named_buffers, m.chil
 import torch.nn.parallel
 import torch.utils.model_zoo as model_zoo
 from torch.autograd import grad_mode
+from torch.autograd.graph import save_on_cpu
 from torch.optim.adagrad import Adagrad
 
 w = torch.tensor([2.0], requires_grad=True)
 with grad_mode.no_grad():
     print((w * 2).requires_grad, w.get_device(), torch.set_grad_enabled(True))
-(w * w).exp().backward()
+with save_on_cpu():
+    y = (w * w).exp()
+y.backward()
 print(w.grad, torch.nn.parallel.DataParallel(torch.nn.Linear(1, 1)), Adagrad([w]).defaults["lr"])
-print(torch.cuda.OutOfMemoryError is torch.OutOfMemoryError, torch.OutOfMemoryError.__mro__)
+print(torch.cuda.OutOfMemoryError is torch.OutOfMemoryError, torch.OutOfMemoryError.__mro__, torch.cuda.FloatTensor)
 print(torch.nn.utils.clip_grad_norm([w], 1.0), w.grad)
+for wrong in (lambda: torch.cuda.device(0).__enter__(), lambda: torch.cuda.FloatTensor(2)):
+    try:
+        wrong()
+    except Exception as e:
+        print(type(e).__name__, e)
