@@ -71,7 +71,7 @@ def _csv(path: Path, file: BinaryIO) -> Array:
     for number, row in enumerate(csv.reader(io.StringIO(text, newline=None)), 1):
         if not any(cell.strip() for cell in row):
             continue
-        rows.append([_number(cell, f"`{path}`, line {number}, column {i}") for i, cell in enumerate(row, 1)])
+        rows.append([_number(cell, path, number, i) for i, cell in enumerate(row, 1)])
         if len(row) != len(rows[0]):
             raise InputError(f"`{path}`, line {number}: {len(row)} columns, where the first has {len(rows[0])}")
     if not rows:
@@ -81,11 +81,11 @@ def _csv(path: Path, file: BinaryIO) -> Array:
     return _finite_size(array.reshape(()) if array.size == 1 else array.ravel() if 1 in array.shape else array)
 
 
-def _number(cell: str, where: str) -> float:
+def _number(cell: str, path: Path, line: int, column: int) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise InputError(f"{where}: `{cell[:40]}` is not a number") from None
+        raise InputError(f"`{path}`, line {line}, column {column}: `{cell[:40]}` is not a number") from None
 
 
 def _finite_size(array: Array) -> Array:

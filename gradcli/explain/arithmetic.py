@@ -19,7 +19,6 @@ def products(result: BackwardResult, jacobian: Array | None, v: Named, name: str
     symbolic, leaf = result.symbolic, result.leaves[name]
     if symbolic is None or leaf.size > ELEMENTS:
         return
-    columns = _columns(result, name)
     columns, weights = _columns(result, name), flat(v)
     if jacobian is None or (len(symbolic.rows) == 1 and not leaf.shape):
         entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]

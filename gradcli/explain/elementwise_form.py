@@ -18,11 +18,11 @@ import sympy
 
 from gradcli.algebra.display import READABLE, length, tidy
 from gradcli.engine.evaluate import values_of
-from gradcli.explain.elementwise_rules import RULES, USUAL, Formula, bare, key
+from gradcli.explain.elementwise_rules import RULES, USUAL, Formula, key
 from gradcli.graph.construct import broadcast, reshape
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise
-from gradcli.graph.shapes import Shape
+from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.writer import spread_argument
 
 _LARGEST = 10_000  # elements of a constant that is worked out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from gradcli.graph.node import Node, const, elementwise
-from gradcli.graph.shapes import Shape
+from gradcli.graph.shapes import bare
 from gradcli.notation.writer import spread_argument
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ Rule = Callable[["ElementwiseForm", Node], Formula | None]
 def key(node: Node) -> Any:
     """Return what is the same for nodes that are alike."""
     return (node.op, node.args, node.shape, node.settings, repr(node.values)) if node.op != "input" else node
-
-
-def bare(shape: Shape) -> Shape:
-    """Return a shape without axes of size 1 in front."""
-    start = next((i for i, n in enumerate(shape) if n != 1), len(shape))
-    return shape[start:]
 
 
 def _arithmetic(compute: Callable[..., Formula]) -> Rule:

@@ -12,7 +12,7 @@ from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
 from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import all_elements, element_names
+from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.notation.numbers import number_text
@@ -101,7 +101,8 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array,
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))
-    row, column = all_elements(graph.outputs)[i], all_elements({n: graph.inputs[n] for n in wrt})[j]
+    row = element_names(name, y.shape)[k]
+    column = next(itertools.islice((e for n in wrt for e in element_names(n, graph.inputs[n].shape)), j, None))
     v = np.zeros(y.size)
     v[k] = 1
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)

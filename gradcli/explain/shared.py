@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named, Style
+from gradcli.graph.array import objects
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
@@ -86,9 +87,8 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
     found: Named = {}
     places = count()
     for name, node in nodes.items():
-        elements = np.empty(node.size, dtype=object)
-        elements[:] = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
-        found[name] = elements.reshape(node.shape)
+        elements = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
+        found[name] = objects(elements, node.shape)
     return found
 
 

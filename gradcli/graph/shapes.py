@@ -58,6 +58,15 @@ def check_size(shape: Shape) -> Shape:
     return shape
 
 
+def bare(shape: Shape) -> Shape:
+    """Return a shape without the axes of size 1 in front, which broadcasting adds.
+
+    >>> bare((1, 1, 3, 1)), bare((1,)), bare((0, 1))
+    ((3, 1), (), (0, 1))
+    """
+    return shape[next((i for i, n in enumerate(shape) if n != 1), len(shape)) :]
+
+
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     """Return the shape to which arrays of these shapes broadcast, by NumPy's rule.
 

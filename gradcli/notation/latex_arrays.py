@@ -73,10 +73,10 @@ def _slices(key: str) -> str:
 
 
 def _take(w: LatexNodeWriter, node: Node) -> Written:
-    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{_places(w, node)}]")
+    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{_places(node)}]")
 
 
-def _places(w: LatexNodeWriter, node: Node) -> str:
+def _places(node: Node) -> str:
     axis, places = node.settings[:2]
     key = places_key(axis, places)
     return _slices(key).replace("places", r"\text{ places}")
@@ -143,7 +143,7 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def _put(w: LatexNodeWriter, node: Node) -> Written:
-    return _into(node, [rf"[{_places(w, node)}] \mathrel{{+}}= {w.name(node.args[0])}"])
+    return _into(node, [rf"[{_places(node)}] \mathrel{{+}}= {w.name(node.args[0])}"])
 
 
 def _into(node: Node, parts: list[str]) -> Written:

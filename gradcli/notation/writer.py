@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import Shape, broadcast_shapes
+from gradcli.graph.shapes import bare, broadcast_shapes
 
 
 class Binds(IntEnum):
@@ -61,7 +61,7 @@ class Writer:
     def written(self, node: Node) -> Written:
         """Return what a node computes, and how tightly that binds."""
         inner = spread_argument(node) if self.implicit and node not in self.names else None
-        lines_up = inner is not None and (node.op == "broadcast" or _aligned(node.shape) == _aligned(inner.shape))
+        lines_up = inner is not None and (node.op == "broadcast" or bare(node.shape) == bare(inner.shape))
         if inner is not None and (lines_up or not self.typed):
             known = self.known(inner)
             return self.written(inner) if known is None else Written(known)
@@ -132,12 +132,6 @@ EXTREMA = ("max", "min", "median")
 def extremum(node: Node) -> str:
     """Return the name of an extremum: how it treats ties, which its gradient depends on, tells max from amax."""
     return f"a{node.op}" if node.settings[1] == "factors" else node.op
-
-
-def _aligned(shape: Shape) -> Shape:
-    """Return a shape without the axes of size 1 in front, which broadcasting adds."""
-    front = next((i for i, n in enumerate(shape) if n > 1), len(shape))
-    return shape[front:]
 
 
 def through(w: Writer, node: Node) -> Written:

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
+from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, in_order
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
@@ -201,8 +202,7 @@ def _set_part(part: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         fill(part, value)
         return
-    own = tuple(value.shape)
-    own = own[next((i for i, n in enumerate(own) if n != 1), len(own)) :]
+    own = bare(tuple(value.shape))
     check_repeated(value, own, part.shape)
     copy(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
 
