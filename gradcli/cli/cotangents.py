@@ -206,11 +206,18 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     return call
 
 
+def _json_number(value: Any) -> float:
+    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
+    if isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity"):
+        raise ValueError
+    return float(value)
+
+
 def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     try:
         array = np.array(value, dtype=object)
-        result = np.array([float(e) for e in array.flat]).reshape(array.shape)  # of "NaN" and "Infinity", too
-    except (ValueError, TypeError):
+        result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
+    except (ValueError, TypeError, OverflowError):
         raise InputError(
             f"the gradient of `{name}` on standard input is not a number", hint="give the first command a point: --at"
         ) from None

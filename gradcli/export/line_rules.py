@@ -57,7 +57,7 @@ class Line:
 def _seen(x: Place, axes: Sequence[int]) -> Place:
     """Return a place with these axes as its last one."""
     turned = np.moveaxis(x.index, axes, range(-len(axes), 0))
-    return x.seen(turned.reshape(*turned.shape[: -len(axes)], -1))
+    return x.seen(turned.reshape(*turned.shape[: turned.ndim - len(axes)], -1))
 
 
 @contextmanager

@@ -114,6 +114,8 @@ def test_what_is_no_mistake(cli, text):
         ('{"grad": {"y": null}}', "not a number"),
         ('{"grad": {"y": {"a": 1}}}', "not a number"),
         ('{"grad": {"y": "2*x"}}', "give the first command a point"),
+        ('{"grad": {"y": "1_0"}}', "not a number"),
+        ('{"grad": {"y": ' + "9" * 400 + "}}", "not a number"),
         ('{"grad": {"y": 1}}\n{"grad": {"y": 2}}', "2 lines of gradients for 1 point"),
         ('{"grad": {"y": ' + "9" * 5000 + "}}", "is not the JSON"),
         (b"\0", "NUL"),

@@ -79,6 +79,7 @@ FILES = [
     csv("A;b\n1;2\n", "`p.csv` has no values for the input `a`", "did you mean `A`?"),
     csv("r\n1\n", "`p.csv` has no values for the input `R`", "did you mean `r`?", system=("backward", "y=R**2")),
     csv("a\tb\n1,5\t2\n", "`p.csv`, line 2, column `a`: `1,5` is not a number", "a point, not a comma"),
+    csv('a,b\n"' + "1," * 3000 + '1",2\n', "is not a number"),
     csv("a,b\n1,\0\n", "`p.csv`, line 2: a NUL byte"),
     csv(b"\xff\xfea\0,\0b\0", "NUL byte"),
     csv('a,b\n"1,2\n', "`p.csv`, line 2: the quotes do not match"),

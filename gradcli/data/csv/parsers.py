@@ -179,9 +179,9 @@ def _number(cell: str) -> float:
 def _no_number(cell: str) -> InputError:
     """Return what is wrong with a cell, and what to write."""
     hint = None
-    if "," in cell:
+    if cell.count(",") == 1:
         with suppress(InputError):
-            _number(cell.replace(",", ".", 1))
+            _number(cell.replace(",", "."))
             hint = "write a point, not a comma, in a number: 1.5"
     return InputError(f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank", hint=hint)
 
