@@ -35,6 +35,19 @@ class Change:
     after: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a script asked for by name, and takes several calls of `grad`: a Jacobian, say; with its tangents."""
+
+    name: str
+    u: Sequence[Tensor] = ()
+
+
+def asking(name: str, u: Sequence[Tensor] = ()) -> _Switch:
+    """Let the calls in a block know what they are for, unless they know."""
+    return _Switch(asked=Mode.asked or Asked(name, u))
+
+
 @dataclass
 class Call:
     """One call of `backward` or `grad`: what it flows from, what comes of it, and what explanations need of both."""
@@ -45,6 +58,7 @@ class Call:
     freed: bool = True
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
+    asked: Asked | None = field(default_factory=lambda: Mode.asked)
     leaves: list[tuple[Tensor, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
     line: Line = field(default_factory=lambda: Line(0))
     wanted: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there

@@ -18,7 +18,9 @@ from gradcli.pytorch.autograd.functional import (
     pushed,
     unit,
     variable,
+    variables,
 )
+from gradcli.pytorch.backward import asking
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
@@ -100,12 +102,12 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    own = filled(primals, map(variable, leaves(primals)))
-    xs = leaves(own)
+    xs = variables(func, primals)
+    own = filled(primals, iter(xs))
     y, aux = _with_aux(_applied(func, own, {}), has_aux)
 
     def pull(*v: Any) -> tuple[Any, ...]:
-        with enable_grad():
+        with enable_grad(), asking("vjp"):
             grads = _grad(leaves(y), xs, leaves(v), True, True, materialize_grads=True)
         return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
@@ -114,9 +116,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 @enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
-    own = filled(tuple(primals), map(variable, leaves(primals)))
-    xs = tuple(leaves(own))
-    y, aux = _with_aux(_applied(func, own, {}), has_aux)
+    xs = variables(func, primals)
+    y, aux = _with_aux(_applied(func, filled(tuple(primals), iter(xs)), {}), has_aux)
     found = filled(y, (own[...] for own in leaves(y))), filled(y, (pushed(o, xs, leaves(tangents)) for o in leaves(y)))
     return _cut((*found, aux) if has_aux else found, xs)
 
@@ -138,20 +139,26 @@ def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]])
     return of
 
 
-def _columns(y: Tensor, xs: tuple[Tensor, ...]) -> Iterable[Tensor]:
+def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Tensor]:
     """Return the Jacobians of a tensor by others, a column at a time: zeros have the signs that they have forward."""
-    for x in xs:
+
+    def by(x: Tensor) -> Tensor:
         tangents = ([unit(o, i) if o is x else zeros_like(o.detach()) for o in xs] for i in range(x.numel()))
         found = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
-        yield found if x.dim() else called(found, "SqueezeBackward1")
+        return found if x.dim() else called(found, "SqueezeBackward1")
+
+    with asking(name):
+        return [by(x) for x in xs]
 
 
 jacrev = _jacobians(derivatives)
 jacfwd = _jacobians(_columns)
+_gradients_told = _jacobians(functools.partial(derivatives, name="hessian"))
+_columns_untold = _jacobians(functools.partial(_columns, name=""))
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return jacfwd(jacrev(func, argnums), argnums)  # type: ignore[no-any-return]
+    return _columns_untold(_gradients_told(func, argnums), argnums)  # type: ignore[no-any-return]
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:

@@ -88,13 +88,17 @@ class Operands:
 
     def shown(self, x: Tensor, line: Line) -> Node | None:
         """Return a tensor that has a name and shows the same memory: h, for h.detach(), or that beside h itself."""
-        named = self.names.tensors.items()
-        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _place(y._a) == _place(x._a))
-        name, own = next(same, ("", x))
+        name, own = self.alias(x)
         if not name or (cut := x._detached) is None:
             return self.fixed(own, line) if name and not own.requires_grad else None
         is_beside = name in self.computed and cut.hows[0].startswith(".")
         return self.input(f"{name}{cut.hows[0]}" if is_beside else name, x._a)
+
+    def alias(self, x: Tensor) -> tuple[str, Tensor]:
+        """Return a tensor that has a name and shows the same memory, with that name; "" where there is none."""
+        named = self.names.tensors.items()
+        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _place(y._a) == _place(x._a))
+        return next(same, ("", x))
 
     def view(self, x: Tensor, line: Line) -> Node | None:
         """Return a view of a tensor that has a name: a part of it under a name of its own, data[0:2]."""

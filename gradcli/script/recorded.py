@@ -118,7 +118,8 @@ class _Maker(Operands, Recorded):
         """Return the node of a leaf."""
         if edge not in self.nodes:
             x = edge.variable
-            self.enter(edge, self.names.get(id(x)) or x._called or self.unused("x", "leaf"), x._a)
+            known = self.names.get(id(x)) or x._called or self.alias(x)[0]
+            self.enter(edge, known or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
     def cut(self, step: Step, x: Tensor) -> None:
@@ -205,7 +206,8 @@ class _Maker(Operands, Recorded):
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
         read = {*scheduled([*arguments, *outputs.values()])}
-        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in read}, **outputs}
+        inner = read.difference(outputs.values())
+        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in inner}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
         used = ((name, n) for name, n in self.inputs.items() if n in read)
         inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
@@ -298,8 +300,11 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
         maker.step(step)
     maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
     maker.finish(call, [n for use in maker.functions.values() for n in use.arguments.values()])
-    asked_by = {n for e, n in maker.steps.items() if (e in wanted if wanted else isinstance(e, Leaf))}
-    maker.wrt = [n for n in maker.graph.inputs if n in asked_by]
+    if wanted:  # as the call has them
+        maker.wrt = [n for e in wanted if (n := maker.steps.get(e, "")) in maker.graph.inputs]
+    else:
+        leaves = {n for e, n in maker.steps.items() if isinstance(e, Leaf)}
+        maker.wrt = [n for n in maker.graph.inputs if n in leaves]
     return maker
 
 

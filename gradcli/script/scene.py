@@ -30,7 +30,8 @@ class Scene:
 
     def name(self, x: Any, otherwise: str = "x") -> str:
         """Return what the script calls a tensor, or the step that made one."""
-        return self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None))) or otherwise
+        known = self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None)))
+        return known or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:
         """Return the file of a line: that of the script, where the line knows none."""

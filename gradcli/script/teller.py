@@ -45,6 +45,7 @@ class Teller:
     sums: Sums = field(default_factory=Sums)
     warned: set[int] = field(default_factory=set)
     waiting: dict[int, Told] = field(default_factory=dict)  # by the identity of the call that is running
+    asked: Any = None  # what the last call was for, whose page tells of all calls for it
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -61,7 +62,7 @@ class Teller:
         """Take down what was recorded, before the call frees it."""
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame, line = self._place()
-        if not self._is_wanted(line):
+        if self._is_told_of(call) or not self._is_wanted(line):
             return
         told = self._told(frame, line)
         told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
@@ -84,6 +85,11 @@ class Teller:
     def _told(self, frame: Any, line: int) -> Told:
         return Told(self.script, line, names_of(frame), steps=self.steps)
 
+    def _is_told_of(self, call: Call) -> bool:
+        """Tell whether a call is one of several for what a script asked for by name, and not the first of them."""
+        before, self.asked = self.asked, call.asked
+        return self.style != "json" and call.asked is not None and (call.asked is before or not call.asked.name)
+
     def _is_wanted(self, line: int) -> bool:
         """Count a line, and tell whether it is to be explained this time."""
         self.seen[line] += 1
@@ -100,6 +106,8 @@ class Teller:
             self._warn(call)
             return
         self.sums.first(told, call)
+        if call.asked is not None and not _is_finite(call):
+            self.warned.add(told.line)  # its page tells of the calls that follow
         if self.style == "json":
             from gradcli.script.pages.rows import row
 
@@ -124,7 +132,7 @@ class Teller:
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
-        if all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves):
+        if _is_finite(call):
             return
         frame, line = self._place()
         if line not in self.warned:
@@ -172,6 +180,10 @@ class Teller:
                 sums = self.sums.words(line)
                 more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
                 self.note(f"{more}: {sums}" if sums else more)
+
+
+def _is_finite(call: Call) -> bool:
+    return all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
+from gradcli.pytorch.backward import asking
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
@@ -44,11 +45,15 @@ def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
     return found
 
 
-def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tuple[Tensor, ...]:
     """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
-    refuse_if(Mode.transforms, "requires_grad_ in a transform")
     names = chain(parameters_of(func), repeat(""))
-    return tuple(variable(x, name, create) for x, name in zip(leaves(inputs), names, strict=False))
+    return tuple(variable(x, name, outside) for x, name in zip(leaves(inputs), names, strict=False))
+
+
+def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
+    refuse_if(Mode.transforms, "requires_grad_ in a transform")
+    return variables(func, inputs, create)
 
 
 def _cut(found: Any, outside: bool) -> Any:
@@ -91,9 +96,10 @@ def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = Tru
     return grad(y, xs, v, retain_graph=True, create_graph=create, materialize_grads=True)
 
 
-def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True) -> tuple[Tensor, ...]:
+def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: str = "jacrev") -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
-    rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
+    with asking(name):
+        rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
     return tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
 
 
@@ -101,7 +107,7 @@ def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True) -> tuple
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    found = (filled(inputs, iter(derivatives(own, xs, create_graph))) for own in leaves(y))
+    found = (filled(inputs, iter(derivatives(own, xs, create_graph, "jacobian"))) for own in leaves(y))
     return _cut(filled(y, found), create_graph)
 
 
@@ -110,8 +116,9 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     refuse_if(y.numel() != 1, "result of a hessian")
-    found = (filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs))
-    return _cut(filled(inputs, found), create_graph)
+    with asking("hessian"):
+        found = [filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs)]
+    return _cut(filled(inputs, iter(found)), create_graph)
 
 
 @enable_grad()
@@ -119,7 +126,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     vs = _vectors(v, y, "user-provided function returns")
-    found = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
+    with asking("vjp"):
+        found = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
     return _cut((y, filled(inputs, iter(found))), create_graph)
 
 
@@ -135,7 +143,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
-    return _cut((y, filled(inputs, iter(_of_gradients(y, xs, vs, xs, None, create_graph)))), create_graph)
+    with asking("hvp", vs):
+        found = _of_gradients(y, xs, vs, xs, None, create_graph)
+    return _cut((y, filled(inputs, iter(found))), create_graph)
 
 
 hvp = vhp
@@ -144,7 +154,8 @@ hvp = vhp
 def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach(), requires_grad=True)
-    return _of_gradients(y, xs, tangents, (w,), w, True)[0]
+    with asking("jvp", tangents):
+        return _of_gradients(y, xs, tangents, (w,), w, True)[0]
 
 
 def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:
@@ -162,5 +173,5 @@ def parameters_of(function: Any) -> list[str]:
     >>> parameters_of(lambda a, b: a * b)
     ['a', 'b']
     """
-    code = getattr(function, "__code__", None)
-    return [] if code is None else list(code.co_varnames[: code.co_argcount])
+    code, bound = getattr(function, "__code__", None), hasattr(function, "__self__")
+    return [] if code is None else list(code.co_varnames[bound : code.co_argcount])

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
+from gradcli.pytorch.backward import asking
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.operations.creation import zeros_like
@@ -40,11 +41,12 @@ def gradcheck(
             warn("gradcheck of another dtype", i)
     with enable_grad():
         outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
-    xs = tuple(given[i] for i in wanted)
+    xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, given, i, k, eps) for i in wanted]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
-            found = derivatives(y, xs, False)
+            with told:
+                found = derivatives(y, xs, False)
         for j, numeric in enumerate(numerics):
             analytic = found[j]._a.reshape(y.numel(), -1).T
             if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
@@ -53,7 +55,8 @@ def gradcheck(
                 where = f"Jacobian mismatch for output {k} with respect to input {j}"
                 raise GradcheckError(f"{where},\nnumerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n")
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
-        grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
+        with told:
+            grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
     return True
 
 
@@ -84,7 +87,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]
-        with enable_grad():
+        with enable_grad(), asking(""):
             found = grad(func(*xs), [x for x in xs if x.requires_grad], list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 

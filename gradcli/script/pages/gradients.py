@@ -19,6 +19,18 @@ from gradcli.wrapping import in_words
 _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
 ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
+# What is said of what is returned, where a script asks for it by name.
+_ROWS = "returns J, a row at a time: a backward for each output, with a v that is 1 there and 0 elsewhere."
+RETURNED = {
+    "jacobian": f"jacobian {_ROWS}",
+    "jacrev": f"jacrev {_ROWS}",
+    "jacfwd": "jacfwd returns J, a column at a time: J·u for each input, with a u that is 1 there and 0 elsewhere.",
+    "hessian": "hessian returns H, which is the Jacobian of the gradient.",
+    "gradcheck": "gradcheck compares J with differences: how far the outputs move when an input moves a little.",
+    "vjp": "This, vᵀJ, is returned.",
+    "jvp": "This, J·u, is returned.",
+    "hvp": "This, H·u, is returned; it is uᵀH as well, as H is symmetric.",
+}
 SHOWN = 36  # elements of an array that is written out
 
 
@@ -66,7 +78,7 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
             held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
             held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
             yield f"{name}.grad: {held} → {array_words(after._a)}"
-        elif not explained or call.changes:
+        elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(own._a)}"
     listed = {name for name, *_ in leaves}  # also what is computed, where `inputs=` asks for it
     for name, g in {} if told.recorded is None else told.recorded.kept_gradients().items():
@@ -77,7 +89,9 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
         elif not call.returns:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
-    if call.returns and call.leaves:
+    if call.asked is not None:
+        yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
+    elif call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
 
 

@@ -13,11 +13,13 @@ from gradcli.errors import InputError
 from gradcli.explain.backward import backward
 from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
 from gradcli.explain.pages import Choice, backward_pages
-from gradcli.explain.results import BackwardResult, Wanted
+from gradcli.explain.results import BackwardResult, Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
+from gradcli.explain.shared import style_of
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
+from gradcli.script.pages.asked import asked_page, has_page
 from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
 from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
@@ -67,6 +69,10 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     graph = named(recorded.graph, found, lambda n: recorded.target(n) or "")
     if found and len(graph.nodes) > MOST:
         return Page((_long(recorded, graph, found),))
+    if call.asked is not None and has_page(call.asked.name):
+        u = {told.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
+        shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
+        return asked_page(call.asked.name, shown, recorded.at, u, found)
     wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     told.shown = result.points[0].grad

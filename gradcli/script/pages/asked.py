@@ -1,0 +1,78 @@
+"""The page of what a script asks for by name, of `torch.func` say: J, H, or their product with a tangent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gradcli.engine.evaluate import at_point
+from gradcli.errors import Notes
+from gradcli.explain.hessian import hessian, hvp
+from gradcli.explain.hessian_page import hessian_pages, hvp_pages
+from gradcli.explain.jacobian import jacobian
+from gradcli.explain.jvp import jvp
+from gradcli.explain.jvp_page import jvp_pages
+from gradcli.explain.loops import Loop, folded_system
+from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
+from gradcli.explain.results import Named, Shown, Wanted
+from gradcli.explain.sections import Math, Page, Section, Text
+from gradcli.explain.shared import dimensions, formulas_of
+from gradcli.explain.system import system_section
+
+_ENTRIES = 64  # of a matrix that is shown
+_FORMULAS = 5_000  # elements that are worked out as formulas for it
+_WANTED = Wanted(page=True, warn=False)
+
+
+def _jacobian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+    rows, columns = dimensions(shown.graph, shown.wrt)
+    if rows * columns > _ENTRIES or formulas_of(shown.graph) > _FORMULAS:
+        return _large((*heading(shown), f": {rows:,} × {columns:,}{zeros(shown, rows, columns)}"))
+    result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
+    return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.where))
+
+
+def _hessian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+    _, columns = dimensions(shown.graph, shown.wrt)
+    if columns**2 > _ENTRIES:
+        return _large((f"H, the second derivatives: {columns:,} × {columns:,}",))
+    result = hessian(shown.graph, shown.wrt, [at], Notes(), warn=False)
+    return hessian_pages(result, ("hessian", "curvature"))[0].sections
+
+
+def _large(said: tuple[Math, ...]) -> list[Section]:
+    return [Section("matrix", (Text(said),))]
+
+
+def _jvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+    result = jvp(shown.graph, shown.wrt, [at], [u], [], Notes(), _WANTED)
+    return jvp_pages(result, ("u", "jacobian", "jvp"))[0].sections
+
+
+def _hvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), warn=False)
+    return hvp_pages(result, ("hessian",))[0].sections
+
+
+# What makes the sections behind the system, by the function that was called.
+_SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
+    **dict.fromkeys(("jacobian", "jacrev", "jacfwd", "gradcheck"), _jacobian),
+    "hessian": _hessian,
+    "jvp": _jvp,
+    "hvp": _hvp,
+}
+
+
+def has_page(name: str) -> bool:
+    """Tell whether what is asked for by a name has a page of its own, other than that of vᵀJ."""
+    return name in _SECTIONS
+
+
+def asked_page(name: str, shown: Shown, at: Named, u: Named, found: Sequence[Loop]) -> Page:
+    """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
+
+    Errors: `InputError` where a Hessian is not that of one number.
+    """
+    values = at_point(shown.graph, at, [*shown.graph.names.values()])
+    named = {name: values[n] for name, n in shown.graph.names.items()}
+    system = folded_system(shown.graph, found, at, named) if found else system_section(shown, at, named)
+    return Page((system, *_SECTIONS[name](shown, at, u)), shown.style)

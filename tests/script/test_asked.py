@@ -1,0 +1,145 @@
+"""The pages of what scripts ask for by name: Jacobians, Hessians, and their products with a vector."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+F = """import torch
+from torch import func
+from torch.autograd import functional
+def f(x):
+    return torch.stack([x[0] ** 2 * x[1], 5 * x[1]])
+def g(x):
+    return x[0] ** 2 * x[1]
+x = torch.tensor([3., 2.])
+u = torch.tensor([1., 10.])
+"""
+
+
+@pytest.fixture
+def pages(cli, tmp_path):
+    """What is told of a script: its pages, and what stands on standard error."""
+
+    def pages(text, *options):
+        path = tmp_path / "script.py"
+        path.write_text(text, "utf-8")
+        outcome = cli("run", *options, str(path))
+        assert outcome.status == 0, outcome.err
+        assert "fault of gradcli" not in outcome.out
+        return [*re.split(r"^──.*──$\n", outcome.out, flags=re.M)[1::2], outcome.err]
+
+    return pages
+
+
+J = """
+Jacobian J[i, j] = ∂y[i]/∂x[j]
+  J      ∂/∂x[0]            ∂/∂x[1]
+  y[0]   2*x[0]*x[1] = 12   x[0]**2 = 9
+  y[1]   0                  5
+
+"""
+H = """
+H: the second derivatives of y; it is symmetric, and the lower half says it all
+  H         ∂/∂x[0]      ∂/∂x[1]
+  ∂/∂x[0]   2*x[1] = 4
+  ∂/∂x[1]   2*x[0] = 6   0
+"""
+
+
+@pytest.mark.parametrize("call", ["functional.jacobian(f, x)", "func.jacrev(f)(x)", "func.jacfwd(f)(x)"])
+def test_a_jacobian_has_one_page_that_shows_all_of_it(pages, call):
+    page, rest = pages(F + call)
+    assert J in page
+    assert "a column at a time" in page if "jacfwd" in call else "a row at a time" in page
+    assert not rest
+
+
+@pytest.mark.parametrize("call", ["functional.hessian(g, x)", "func.hessian(g)(x)"])
+def test_a_hessian_has_one_page_that_shows_all_of_it(pages, call):
+    page, rest = pages(F + call)
+    assert H in page
+    assert "hessian returns H" in page
+    assert not rest
+
+
+@pytest.mark.parametrize("call", ["functional.jvp(f, x, u)", "func.jvp(f, (x,), (u,))"])
+def test_a_product_with_a_tangent_shows_both(pages, call):
+    page, rest = pages(F + call)
+    assert J in page
+    assert "ẋ = [1, 10]" in page
+    assert "ẏ[0] = 12·1 + 9·10   = 102\nẏ[1] = 5·10          = 50\n" in page
+    assert not rest
+
+
+@pytest.mark.parametrize("name", ["hvp", "vhp"])
+def test_a_product_with_the_hessian_is_one_page(pages, name):
+    page, rest = pages(F + f"functional.{name}(g, x, u)")
+    assert "H·u for x = [64, 6]\n" in page  # 4·1 + 6·10 and 6·1
+    assert not rest
+
+
+@pytest.mark.parametrize("call", ["functional.vjp(f, x, u)", "func.vjp(f, x)[1](u)"])
+def test_a_product_with_a_cotangent_is_the_page_of_backward(pages, call):
+    page, rest = pages(F + call)
+    assert "∂L/∂x = [1·12, 1·9 + 10·5] = [12, 59]\n" in page
+    assert "This, vᵀJ, is returned." in page
+    assert not rest
+
+
+def test_several_inputs_are_the_columns_of_one_jacobian(pages):
+    page, _ = pages(F + "functional.jacobian(lambda a, b: a * b[0], (x, u))")
+    assert "∂/∂a[0]    ∂/∂a[1]    ∂/∂b[0]    ∂/∂b[1]" in page
+
+
+def test_each_call_is_told_where_all_is_asked_for(pages):
+    text = F + "for k in range(3):\n    functional.hessian(g, x + k)\n"
+    page, rest = pages(text)
+    assert H in page
+    assert "2 more times" in rest
+    *every, rest = pages(text, "--all")
+    assert [re.search(r"∂/∂x\[1\]   2\*x\[0\] = (\d+)", page)[1] for page in every] == ["6", "8", "10"]
+    assert not rest
+
+
+def test_a_large_matrix_is_its_shape_alone(pages):
+    whole = pages(F + "functional.jacobian(lambda a: a.flip(0), torch.ones(90))\n")
+    assert "J[i, j] = ∂y[i]/∂a[j]: 90 × 90" in whole[0]
+    (page, _) = pages(F + "functional.hessian(lambda a: (a**3).sum(), torch.ones(90))\n")
+    assert "H, the second derivatives: 90 × 90\n" in page
+
+
+def test_what_a_function_is_differentiated_by_has_the_script_s_name(pages):
+    page, _ = pages(F + "net = torch.nn.Linear(2, 1)\nfunctional.jacobian(net, u)\n")
+    assert "y = u @ net.weight.T + net.bias" in page
+
+
+def test_an_entry_that_is_not_finite_is_told_once(pages):
+    page, rest = pages(F + "functional.jacobian(torch.sqrt, torch.tensor([0., 4., 9.]))\n")
+    assert "= inf" in page
+    assert page.count("warning") == 1
+    assert not rest
+
+
+def test_gradcheck_shows_what_it_compares(pages):
+    page, rest = pages(F + "torch.autograd.gradcheck(f, x.double().requires_grad_())\n")
+    assert "J[i, j]" in page
+    assert "gradcheck compares J with differences" in page
+    assert not rest
+
+
+def test_a_gradient_inside_of_the_function_has_its_own_page(pages):
+    slope = "def slope(x):\n    return torch.autograd.grad(g(x), x, create_graph=True)[0]\n"
+    first, second, rest = pages(F + slope + "functional.jacobian(slope, x)\n")
+    assert "∂y/∂x = [12, 9]" in first
+    assert "jacobian returns J" in second
+    assert not rest
+
+
+def test_an_own_function_s_backward_is_in_what_grad_returns(pages):
+    own = "class Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        return 2 * a\n"
+    own += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
+    page, _ = pages(F + own + "x.requires_grad_()\ntorch.autograd.grad(Double.apply(x).sum(), x)\n")
+    assert "∂y/∂x" in page
+    assert "x.grad" not in page
