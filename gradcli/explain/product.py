@@ -31,7 +31,7 @@ def jacobian_sections(
     told = () if call is None else result.graph.names
     where = definitions({name: e for name, e in symbolic.where.items() if name.partition("[")[0] not in told})
     if brief and matrix is not None and (call is None or where or is_long(result)):
-        cells: Mapping[tuple[int, int], Math] = _numbers(matrix)
+        cells: Mapping[tuple[int, int], Math] = number_cells(matrix)
         where = []
     else:
         cells = entry_cells(result, matrix)
@@ -49,7 +49,8 @@ def jacobian_sections(
     return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
 
 
-def _numbers(matrix: Array) -> dict[tuple[int, int], Math]:
+def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
+    """Return the entries of a matrix that are not 0, by their places."""
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 

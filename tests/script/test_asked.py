@@ -110,6 +110,12 @@ def test_a_large_matrix_is_its_shape_alone(pages):
     assert "H, the second derivatives: 90 × 90\n" in page
 
 
+def test_a_network_s_jacobian_is_numbers(pages):
+    net = "net = torch.nn.Sequential(torch.nn.Linear(2, 99), torch.nn.Tanh(), torch.nn.Linear(99, 99))"
+    page, _ = pages(f"{F}{net}\nJ = functional.jacobian(lambda x: net(x)[:2], x)\nassert not (J == 0).any()\n")
+    assert re.search(r"\n  y\[1\]   -?\d\.\d+ +-?\d\.\d+\n", page)
+
+
 def test_what_a_function_is_differentiated_by_has_the_script_s_name(pages):
     page, _ = pages(F + "net = torch.nn.Linear(2, 1)\nfunctional.jacobian(net, u)\n")
     assert "y = u @ net.weight.T + net.bias" in page

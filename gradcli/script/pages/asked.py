@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gradcli.engine.evaluate import at_point
+from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.hessian import hessian, hvp
 from gradcli.explain.hessian_page import hessian_pages, hvp_pages
@@ -12,11 +13,12 @@ from gradcli.explain.jacobian import jacobian
 from gradcli.explain.jvp import jvp
 from gradcli.explain.jvp_page import jvp_pages
 from gradcli.explain.loops import Loop, folded_system
-from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
+from gradcli.explain.product import heading, is_long, jacobian_sections, number_cells, zeros
 from gradcli.explain.results import Named, Shown, Wanted
-from gradcli.explain.sections import Math, Page, Section, Text
+from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
 from gradcli.explain.shared import dimensions, formulas_of
 from gradcli.explain.system import system_section
+from gradcli.graph.names import all_elements
 
 _ENTRIES = 64  # of a matrix that is shown
 _FORMULAS = 5_000  # elements that are worked out as formulas for it
@@ -25,8 +27,12 @@ _WANTED = Wanted(page=True, warn=False)
 
 def _jacobian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
     rows, columns = dimensions(shown.graph, shown.wrt)
-    if rows * columns > _ENTRIES or formulas_of(shown.graph) > _FORMULAS:
+    if rows * columns > _ENTRIES:
         return _large((*heading(shown), f": {rows:,} × {columns:,}{zeros(shown, rows, columns)}"))
+    if formulas_of(shown.graph) > _FORMULAS:
+        cells = number_cells(NumericJacobian(shown.graph, shown.wrt)(at))
+        names, heads = all_elements(shown.graph.outputs), tuple(Partial("", c) for c in all_elements(shown.leaves))
+        return [Section("jacobian", (Matrix("J", tuple(map(Name, names)), heads, cells),), heading(shown))]
     result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
     return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.where))
 
