@@ -191,7 +191,7 @@ class _Maker(Operands, Recorded):
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
         if not before and count <= _SMALL:
             first: Any = step.operands and step.operands[0]
-            start = own[0] if own[0].args else literal(first)
+            start = own[0] if own[0].args or first is None else literal(first)
             before = dict(enumerate(_elements(start)))
         self.parts[step] = parts = {
             **before,
@@ -205,7 +205,8 @@ class _Maker(Operands, Recorded):
         for n in arguments:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
-        read = {*scheduled([*arguments, *outputs.values()])}
+        shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
+        read = {*scheduled([*shown, *outputs.values()])}
         inner = read.difference(outputs.values())
         given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in inner}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them

@@ -53,3 +53,10 @@ def test_a_sample_is_explained(name, cli):
     assert failed == ("why: " in outcome.err)
     assert "not explained" not in outcome.out or name == "own_function"
     assert failed or "── line " in outcome.out
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_is_explained(name, cli):
+    outcome = cli("run", "-c", SCRIPTS[name])
+    assert "fault of gradcli" not in outcome.out + outcome.err

@@ -21,6 +21,7 @@ from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.script.pages.asked import asked_page, has_page
 from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
+from gradcli.script.pages.slips import slips
 from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
 
@@ -41,6 +42,7 @@ def page(call: Call, told: Told) -> Page:
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
         notes.append(f"note: the numbers above are those of float64; in the script's {own} they come out as below")
     notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
+    notes += [f"note: {text}" for text in slips(call, told)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble, far)]
     lines += [*not_kept(call, told), *unreached(call, told)]

@@ -1,0 +1,121 @@
+"""What PyTorch computes without a word, and is hardly meant: told with the page, and what would be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gradcli.engine.evaluate import at_point
+from gradcli.graph.node import is_const
+from gradcli.pytorch.backward import Call
+from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
+from gradcli.script.pages.gradients import array_words
+from gradcli.script.recorded import Array, Recorded, reachable
+from gradcli.script.scene import Told
+from gradcli.wrapping import in_words
+
+# By a step, and by the step before it: what the loss does itself, and what it takes.
+_TWICE = {
+    ("log_softmax", "softmax"): "has the softmax in it, and was given a softmax: it takes scores",
+    ("binary_cross_entropy_with_logits", "sigmoid"): "has the sigmoid in it, and was given a sigmoid: it takes scores",
+    ("nll_loss", "softmax"): "takes logarithms, and was given a softmax: log_softmax gives them",
+}
+_SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
+_MOST = 2_000  # steps that are computed once more
+
+
+def slips(call: Call, told: Told) -> Iterator[str]:
+    """Yield what was hardly meant on the way to what a call flowed from."""
+    steps = reachable(edge_of(y) for y, _ in call.roots)
+    yield from _changed(steps, call, told)
+    steps = [s for s in steps if not s.is_own]
+    found = (_paired(s, told) or _twice(s, told) for s in steps)
+    yield from [text for text in found if text][:1]
+    zero = sorted(told.name(x) for x, _, g, _ in call.leaves if g._a.size and not g._a.any())
+    if zero and (stopped := _stopped(steps, told)):
+        yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
+
+
+def _changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
+    """Yield that a result is not what its operands give now: they were changed where autograd does not see it."""
+    if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
+        return
+    found: dict[Edge, Array] = {}
+    with np.errstate(all="ignore"):
+        for step in steps:
+            (found[step],) = step.recipe.program([_number(step, i, found) for i in range(len(step.edges))])
+    for y, _ in call.roots:
+        now = found.get(edge_of(y), y._a)
+        if not np.allclose(now, y._a, rtol=1e-3, atol=1e-6, equal_nan=True):
+            name = "the result" if told.recorded is None else told.recorded.roots[0]
+            yield (
+                f"{name} is {array_words(y._a)}, and its operations give {array_words(now)} with the numbers of now: "
+                "some were changed since they were used, as through .data, .detach() or NumPy, which autograd does not "
+                "see; the gradient is that at the new ones"
+            )
+            return
+
+
+def _number(step: Step, i: int, found: dict[Edge, Array]) -> Array:
+    """Return what an operand of a step is now."""
+    edge = step.edges[i]
+    if edge is not None:
+        return edge.variable._a if isinstance(edge, Leaf) else found[edge]
+    x = (step.operands or ())[i]
+    return x if isinstance(x, np.ndarray) else x._a
+
+
+def _op(edge: Edge | None) -> str:
+    return edge.recipe.op if isinstance(edge, Step) and not edge.is_own else ""
+
+
+def _paired(step: Step, told: Told) -> str | None:
+    """Return in words that each number of an operand was paired with each row of another: (n,) with (n, 1)."""
+    shapes = [n.shape for n in step.recipe.inputs]
+    if step.recipe.op != "sub" or len(shapes) < 2:
+        return None
+    row, column = sorted((0, 1), key=lambda i: len(shapes[i]))
+    size = shapes[row]
+    if len(size) != 1 or size[0] < 2 or shapes[column] != (*size, 1) or _op(step.edges[column]) in _SHAPED:
+        return None
+    n, one, other = size[0], _named(step, row, told), _named(step, column, told)
+    mend = f"; {one}.view(-1, 1) has a row for each" if one else ""
+    return (
+        f"{told.code(step.line)} pairs each of {n} numbers{f' of {one}' if one else ''} with each of {n} rows"
+        f"{f' of {other}' if other else ''}: {n} and {n}×1 make {n}×{n}{mend}"
+    )
+
+
+def _named(step: Step, i: int, told: Told) -> str:
+    """Return what an operand of a step is called; "" where it has no name."""
+    edge, x = step.edges[i], step.operands[i] if step.operands else None
+    steps = told.recorded.steps if told.recorded is not None else {}
+    return steps.get(edge, "") if edge is not None else told.names.get(id(x), "")
+
+
+def _twice(step: Step, told: Told) -> str | None:
+    """Return in words that something is done which the loss that follows does itself."""
+    for edge in step.edges:
+        if said := _TWICE.get((step.recipe.op, _op(edge))):
+            return f"the loss of {told.code(step.line)} {said}"
+    return None
+
+
+def _stopped(steps: Sequence[Step], told: Told) -> str | None:
+    """Return in words which step passes on nothing but 0."""
+    dead = _dead(told.recorded) if told.recorded is not None else set()
+    for step in reversed(steps):
+        passed, where = step.pull.passed, told.where(step.line)
+        if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
+            return f"{step.recipe.op} ({where}) is flat between its steps"
+        if step in dead:
+            return f"relu ({where}) passes on 0, as no number that it was given is above 0"
+    return None
+
+
+def _dead(recorded: Recorded) -> set[Step]:
+    """Return the steps of rectifiers that give nothing but 0."""
+    steps = {n: step for n, step in recorded.made_by.items() if n.op == "relu"}
+    values = at_point(recorded.graph, recorded.at, [*steps]) if steps else {}
+    return {steps[n] for n, a in values.items() if not a.any()}
