@@ -11,7 +11,7 @@ from gradcli.graph.node import Node, const, leaf
 from gradcli.notation.nodes import Notation
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Line, edge_of
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.instances import instance
 from gradcli.script.naming import Names, fresh
 from gradcli.script.written import decimal, gives, node_of, operands_at, shortest
@@ -69,7 +69,7 @@ class Operands:
         if not isinstance(x, np.ndarray | Tensor):
             return str(x) if isinstance(x, int | float | str) else "…"
         if isinstance(x, np.ndarray):
-            return const(exact(shortest(x.reshape(-1)[0])))
+            return const(exact(shortest(x.reshape(-1)[0]))) if x.size == 1 else self.constant(new(x), None)
         if id(x) not in self.nodes:
             name = self.names.get(id(x))
             found = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)

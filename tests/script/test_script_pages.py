@@ -433,6 +433,20 @@ def test_a_function_that_is_differentiated_names_its_arguments(run):
     assert "at a = [1, 2]" in run(text + "torch.func.grad(f)(x, x + 1)\n").out
 
 
+def test_an_own_function_s_argument_without_a_gradient_has_its_name(run):
+    text = "import torch\nclass Times(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a, b):\n"
+    text += "        ctx.b = b\n        return a * b\n    @staticmethod\n    def backward(ctx, g):\n"
+    text += "        return g * ctx.b, None\na = torch.ones(2, requires_grad=True)\ndata = torch.randn(2)\n"
+    out = run(text + "Times.apply(a, data).sum().backward()\n").out
+    assert "times = Times(a, data)" in out
+    assert "not explained" not in out
+
+
+def test_parts_of_a_leaf_that_were_assigned_over(run):
+    out = run(X + "y = x * 1\ny[y < 2] = 0\ny.sum().backward()\n").out
+    assert "y = [0, x[1]]" in out
+
+
 def test_v_of_a_function_s_own_output_goes_to_its_backward(run):
     text = "import torch\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
     text += "        return 2*x\n    @staticmethod\n    def backward(ctx, g):\n        return 2*g\n"

@@ -50,7 +50,58 @@ SILENT = {
         "import torch\nx = torch.tensor(2., requires_grad=True)\n(x ** 2).backward()\n(x ** 3).backward()\n",
         "x.grad: 4 (left by line 3) + 12 → 16",
     ),
+    "a softmax before one": (
+        "import torch\nw = torch.ones(2, 3, requires_grad=True)\np = torch.softmax(w, dim=1)\n"
+        "loss = torch.nn.CrossEntropyLoss()(p, torch.tensor([0, 1]))\nloss.backward()\n",
+        "note: the loss of line 4, `loss = torch.nn.CrossEntropyLoss()(p, torch.tensor([0, 1]))`, has the softmax in "
+        "it, and was given a softmax: it takes scores",
+    ),
+    "a sigmoid before one": (
+        "import torch\nw = torch.ones(2, requires_grad=True)\n"
+        "torch.nn.functional.binary_cross_entropy_with_logits(w.sigmoid(), torch.ones(2)).backward()\n",
+        "has the sigmoid in it, and was given a sigmoid: it takes scores",
+    ),
+    "a softmax for logarithms": (
+        "import torch\nw = torch.ones(2, 3, requires_grad=True)\n"
+        "torch.nn.functional.nll_loss(w.softmax(1), torch.tensor([0, 1])).backward()\n",
+        "takes logarithms, and was given a softmax: log_softmax gives them",
+    ),
+    "numbers and rows": (
+        "import torch\nnet = torch.nn.Linear(1, 1)\nx, y = torch.ones(4, 1), torch.arange(4.)\n"
+        "loss = ((net(x) - y) ** 2).mean()\nloss.backward()\n",
+        "note: line 4, `loss = ((net(x) - y) ** 2).mean()`, pairs each of 4 numbers of y with each of 4 rows of net: "
+        "4 and 4×1 make 4×4; y.view(-1, 1) has a row for each",
+    ),
+    "a flat function": (
+        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (3 * x).round()\ny.sum().backward()\n",
+        "note: x gets a gradient of 0: round (line 3) is flat between its steps",
+    ),
+    "units that are dead": (
+        "import torch\nw = torch.tensor([-1., -2.], requires_grad=True)\nb = w.detach().clone().requires_grad_()\n"
+        "h = torch.relu(w + b)\nh.sum().backward()\n",
+        "note: b and w get a gradient of 0: relu (line 4) passes on 0, as no number that it was given is above 0",
+    ),
+    "numbers that change unseen": (
+        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 2).sum()\nx.data.mul_(10)\n"
+        "y.backward()\n",
+        "note: y is 5, and its operations give 500 with the numbers of now: some were changed since they were used",
+    ),
 }
+
+
+MEANT = {
+    "rows that are made for it": "d = x.unsqueeze(1) - x\n(d ** 2).sum().backward()\n",
+    "rows that are views": "d = x.view(-1, 1) - x\n(d ** 2).sum().backward()\n",
+    "one softmax": "torch.nn.functional.cross_entropy(x.reshape(1, 2), torch.tensor([1])).backward()\n",
+    "a minimum": "(x - x.detach()).pow(2).sum().backward()\n",
+    "units of which one lives": "torch.relu(x - 1.5).sum().backward()\n",
+    "a change that is seen": "x.sum().backward()\nwith torch.no_grad():\n    x += 1\n(x ** 2).sum().backward()\n",
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_what_is_meant_is_not_told_of(name, run):
+    assert "note:" not in run("import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n" + MEANT[name]).out
 
 
 @pytest.mark.parametrize("name", SILENT)
