@@ -219,7 +219,7 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
 def _columns(node: Node, x: Exprs) -> Exprs:
     """Return for each place of a reduction the elements that are reduced to it."""
     axes = node.settings[0]
-    return np.moveaxis(x, axes, range(len(axes))).reshape(-1, node.size).T
+    return np.moveaxis(x, axes, range(len(axes))).reshape(x.size // (node.size or 1), node.size).T
 
 
 def symbols(name: str, shape: Shape) -> Exprs:

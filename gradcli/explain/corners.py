@@ -94,7 +94,7 @@ def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
-        if node.op not in CORNERS or node.args[0] not in active:
+        if node.op not in CORNERS or node.args[0] not in active or not values[node.args[0]].size:
             continue
         lies, taken = CORNERS[node.op]
         axes = node.settings[:1] if OPERATIONS[node.op].kind == "reduction" else ()

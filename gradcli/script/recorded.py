@@ -142,6 +142,8 @@ class _Maker(Operands, Recorded):
                 self.output_of(step, use, 0)
             return
         recipe = step.recipe
+        if any(n.shape != i.shape for n, i in zip(own, recipe.inputs, strict=True)):
+            raise InputError("the shape of a leaf was changed in place since it was used")
         name = self.names.get(id(step)) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembled(step, own) or instance(recipe.output, new)
@@ -184,7 +186,7 @@ class _Maker(Operands, Recorded):
 
     def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
         """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or (count := size_of(step.shape)) > _MANY:
+        if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
             return None
         places, shape = step.recipe.settings
         value = own[1] if own[1].shape == shape else broadcast(own[1], shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from random_programs import HEAD, recorded
 from test_scripts import outcome
 
@@ -33,3 +34,27 @@ def test_the_programs_do_much():
     for part in ("backward(", "autograd.grad(", "retain_grad", "create_graph", "+=", "no_grad", ".view(", "float64"):
         assert text.count(part) >= 5, part
     assert sum(bool(p["error"]) for p in recorded()) >= 10
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_random_programs_are_explained(cli):
+    shown = [cli("run", "-c", HEAD + program["program"]) for program in recorded()]
+    assert [i for i, o in enumerate(shown) if "fault of gradcli" in o.out + o.err] == []
+    assert [i for i, o in enumerate(shown) if "as below" in o.out] == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = torch.ones(2, 0, requires_grad=True)\na.logsumexp(0).sum().backward()\n",
+        "a = torch.randn(0, requires_grad=True)\na.std().backward()\n",
+        "a = torch.ones(3, 2, requires_grad=True)\nb = a - 10\nwith torch.no_grad():\n    a.t_()\nb.sum().backward()\n",
+        "a = torch.ones(2, 1, requires_grad=True)\nb = a - a\na.detach_()\nb.sum().backward()\n",
+        "a = torch.randn(0)\ntorch.func.hessian(lambda x, y: (x * y).sum(), argnums=(0, 1))(a, a)\n",
+    ],
+)
+def test_nothing_to_show_is_no_fault(cli, text):
+    outcome = cli("run", "-c", HEAD + text)
+    assert outcome.status == 0
+    assert "fault of gradcli" not in outcome.out

@@ -61,4 +61,4 @@ def test_a_script_is_explained(name, cli):
     outcome = cli("run", "-c", SCRIPTS[name])
     assert "fault of gradcli" not in outcome.out + outcome.err
     # What is explained has the script's own gradients, unless hooks change what is kept.
-    assert ("the numbers above" in outcome.out) == (name == "autograd: hooks on what is kept")
+    assert ("as below" in outcome.out) == (name == "autograd: hooks on what is kept")

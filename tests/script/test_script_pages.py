@@ -325,7 +325,7 @@ def test_what_the_hooks_of_a_module_put_in_between_is_not_shown(run):
 def test_what_only_float64_holds_is_told(run):
     text = "import torch\nw = torch.tensor([0., 1.], requires_grad=True)\np = torch.softmax(w*200, 0)\n"
     out = run(text + "(-(p*torch.log(p)).sum()).backward()\n").out
-    assert "note: the numbers above are those of float64; in the script's float32 they come out as below" in out
+    assert "note: the script's float32 rounds after each operation, and its gradients come out as below" in out
     assert "w.grad: None → [nan, nan]" in out
 
 

@@ -84,7 +84,8 @@ SILENT = {
     "numbers that change unseen": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 2).sum()\nx.data.mul_(10)\n"
         "y.backward()\n",
-        "note: y is 5, and its operations give 500 with the numbers of now: some were changed since they were used",
+        "note: y is 5, and its operations give 500 with the numbers of now: some were changed since they were used, as "
+        "through .data or under no_grad(). Where the backward needs them, it takes the new ones",
     ),
 }
 

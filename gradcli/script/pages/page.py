@@ -21,7 +21,7 @@ from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.script.pages.asked import asked_page, has_page
 from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
-from gradcli.script.pages.slips import slips
+from gradcli.script.pages.slips import changed, slips
 from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
 
@@ -38,13 +38,15 @@ def page(call: Call, told: Told) -> Page:
             told.trouble = error.message
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
     far = distance(call, told)
-    if told.shown and not call.changes and far >= ROUNDING:
+    notes += (since := [f"note: {text}" for text in changed(call, told)])
+    others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
+    if others and not (call.changes or since):
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
-        notes.append(f"note: the numbers above are those of float64; in the script's {own} they come out as below")
+        notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
     notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
     notes += [f"note: {text}" for text in slips(call, told)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble, far)]
+    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not (told.trouble or others), far)]
     lines += [*not_kept(call, told), *unreached(call, told)]
     if call.freed:
         another = "call" if call.returns else "backward"
@@ -58,6 +60,8 @@ def _text(name: str, lines: Sequence[str]) -> Section:
 
 def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, with the loops folded."""
+    if not any(recorded.at[name].size for name in recorded.wrt):
+        raise InputError("no input has an element")
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 

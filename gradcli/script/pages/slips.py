@@ -27,9 +27,7 @@ _MOST = 2_000  # steps that are computed once more
 
 def slips(call: Call, told: Told) -> Iterator[str]:
     """Yield what was hardly meant on the way to what a call flowed from."""
-    steps = reachable(edge_of(y) for y, _ in call.roots)
-    yield from _changed(steps, call, told)
-    steps = [s for s in steps if not s.is_own]
+    steps = [s for s in reachable(edge_of(y) for y, _ in call.roots) if not s.is_own]
     found = (_paired(s, told) or _twice(s, told) for s in steps)
     yield from [text for text in found if text][:1]
     zero = sorted(told.name(x) for x, _, g, _ in call.leaves if g._a.size and not g._a.any())
@@ -37,22 +35,26 @@ def slips(call: Call, told: Told) -> Iterator[str]:
         yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
 
 
-def _changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
-    """Yield that a result is not what its operands give now: they were changed where autograd does not see it."""
+def changed(call: Call, told: Told) -> Iterator[str]:
+    """Yield that a result is not what its operands give now: they were changed since they were used."""
+    steps = reachable(edge_of(y) for y, _ in call.roots)
     if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
         return
     found: dict[Edge, Array] = {}
     with np.errstate(all="ignore"):
         for step in steps:
-            (found[step],) = step.recipe.program([_number(step, i, found) for i in range(len(step.edges))])
+            given = [_number(step, i, found) for i in range(len(step.edges))]
+            if any(a.shape[:-1] != n.shape for a, n in zip(given, step.recipe.inputs, strict=True)):
+                return  # the shape was changed
+            (found[step],) = step.recipe.program(given)
     for y, _ in call.roots:
         now = found.get(edge_of(y), y._a)
-        if not np.allclose(now, y._a, rtol=1e-3, atol=1e-6, equal_nan=True):
+        if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
             name = "the result" if told.recorded is None else told.recorded.roots[0]
             yield (
                 f"{name} is {array_words(y._a)}, and its operations give {array_words(now)} with the numbers of now: "
-                "some were changed since they were used, as through .data, .detach() or NumPy, which autograd does not "
-                "see; the gradient is that at the new ones"
+                "some were changed since they were used, as through .data or under no_grad(). Where the backward needs "
+                "them, it takes the new ones"
             )
             return
 
