@@ -262,6 +262,21 @@ g.backward()
 """,
     "rows of a matrix": "import torch\nx = torch.ones(2, 2, requires_grad=True) * 1\nfor row in x:\n    row += 1\n",
     "a view of no_grad": X + "y = x * 1\nwith torch.no_grad():\n    first = y[:1]\nfirst += x[1:]\n",
+    "the whole behind one of its parts": X + "y = x * 1\na, b = y.chunk(2)\ny.mul_(2)\nprint(b.sum())\n",
+    "what a Function returns, changed without a gradient": X
+    + """\
+class Row(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x * 3).view(1, 2)
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2) * 3
+y = Row.apply(x)
+with torch.no_grad():
+    y.fill_(1)
+y.sum().backward()
+""",
     "out": X + "z = torch.zeros(2)\ntorch.add(x, 1, out=z)\nz.sum().backward()\n",
     "a computed tensor without a gradient": X + "y = 2 * x\ny.requires_grad = False\n",
     "a number as a gradient": X + "x.grad = 1.\n",
@@ -343,6 +358,13 @@ IN_WORDS = {
     + """\
 g, = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
 torch.autograd.grad(g.sum(), x)
+""",
+    "a part that was taken, and changed, in no_grad": X
+    + """\
+with torch.no_grad():
+    first = x[0]
+    first += 1
+print(first * 2)
 """,
     "a gradient inside of torch.func": """\
 import torch

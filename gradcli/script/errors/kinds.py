@@ -60,6 +60,19 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     return Answer(reason, mend, updates.moved(text, at.line))
 
 
+def left_behind(at: Failure, view: Any) -> Answer:
+    """Return what is said of a view whose numbers were changed in a way that its history does not follow."""
+    name, line, how = at.name(view, "it"), view._memory.changed[0], view._made.split()[-1]
+    kinds = {"no_grad": "made in a block of no_grad()", "own": "what a Function returns"}
+    what = kinds.get(how, f"one of several parts that {view._made.split()[-1].lower()} gives at once")
+    reason = f"{at.code(line)} changed the numbers of {name} in place, and {name} is {what}: its history cannot follow."
+    if how == "own":
+        return Answer(reason, "a tensor of its own, which may be changed", mends.of_its_own(at.text, name))
+    if how == "no_grad":
+        return Answer(reason, "take it anew behind the change, where gradients are recorded; or detach() it")
+    return Answer(reason, "the change out of place", updates.out_of_place(at.text_at(line)))
+
+
 def no_root(at: Failure, y: Any) -> Answer:
     """Return what is said of an output without a gradient."""
     name, threads = at.name(y, "the output"), Threads(at.text)

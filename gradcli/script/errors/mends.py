@@ -87,6 +87,13 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
     return []
 
 
+def of_its_own(text: Text, name: str) -> list[Change]:
+    """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
+    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
+    calls = [c for n in named for value in Flow(text).back(n) for c in parts(value, ast.Call)]
+    return next((text.edited(edits.behind(c, ".clone()")) for c in calls if called(c) == "apply"), [])
+
+
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, in the place of out=."""
     for call in [c for c in parts(at.text.statement, ast.Call) if getattr(at.text.statement, "value", None) is c]:
