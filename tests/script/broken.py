@@ -366,6 +366,23 @@ with torch.no_grad():
     first += 1
 print(first * 2)
 """,
+    "rows of a weight that an optimizer changes": """\
+import torch
+w = torch.nn.Parameter(torch.ones(2, 2))
+opt = torch.optim.SGD([w], lr=0.1)
+rows = w.unbind()
+w.sum().backward()
+opt.step()
+print(rows[0].detach())
+print(rows[0] * 2)
+""",
+    "rows that are changed by another name of theirs": """\
+import torch
+w = torch.nn.Parameter(torch.ones(2, 2))
+rows = w.unbind()
+w.detach().add_(1)
+print(rows[0] * 2)
+""",
     "a gradient inside of torch.func": """\
 import torch
 def f(x):

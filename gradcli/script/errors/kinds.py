@@ -62,15 +62,17 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
 
 def left_behind(at: Failure, view: Any) -> Answer:
     """Return what is said of a view whose numbers were changed in a way that its history does not follow."""
-    name, line, how = at.name(view, "it"), view._memory.changed[0], view._made.split()[-1]
+    name, how = at.name(view, "it"), view._made.split()[-1]
     kinds = {"no_grad": "made in a block of no_grad()", "own": "what a Function returns"}
-    what = kinds.get(how, f"one of several parts that {view._made.split()[-1].lower()} gives at once")
-    reason = f"{at.code(line)} changed the numbers of {name} in place, and {name} is {what}: its history cannot follow."
+    line, by = view._memory.changed or (0, "")
+    changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
+    what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
+    reason = f"{changed}, and it is {what}: its history cannot follow."
     if how == "own":
         return Answer(reason, "a tensor of its own, which may be changed", mends.of_its_own(at.text, name))
-    if how == "no_grad":
-        return Answer(reason, "take it anew behind the change, where gradients are recorded; or detach() it")
-    return Answer(reason, "the change out of place", updates.out_of_place(at.text_at(line)))
+    if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
+        return Answer(reason, "the change out of place", changes)
+    return Answer(reason, f"take {name} anew behind the change, where gradients are recorded; or detach() it")
 
 
 def no_root(at: Failure, y: Any) -> Answer:
