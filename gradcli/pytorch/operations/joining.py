@@ -34,7 +34,7 @@ def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tu
     parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
     hooks: list[Any] = []
     for i, x in enumerate(parts):
-        x._made = f"{i} {name}" if Mode.grad else "no_grad"
+        x._made = f"{i} {name}" if Mode.grad else x._made
         if x._fn is not None:
             x._fn.whole, x._fn.number, x._fn._posts = parts[0]._fn, i, hooks
     return parts

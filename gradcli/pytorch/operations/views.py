@@ -46,11 +46,13 @@ def unfollowed(view: Tensor, how: str) -> Exception:
     if view._fn is not None and of[:1] in ([], ["of"]):
         place = f"0 of {view._fn.name().partition('Backward')[0]}"
     head = f"Output {place} is a view and {how} modified inplace."
-    if view._fn is None or name == "no_grad":
+    in_mode = name in ("no_grad", "inference")
+    if view._fn is None or in_mode:
         which = f"Output {place} is a view of a view which was" if view._fn is not None else "A view was"
-        head = f"{which} created in no_grad mode and {how} modified inplace with grad mode enabled."
-    if name == "no_grad":
-        return refusal("view of no_grad changed in place", head)
+        mode, now = (name, "in normal mode") if name == "inference" else ("no_grad", "with grad mode enabled")
+        head = f"{which} created in {mode} mode and {how} modified inplace {now}."
+    if in_mode:
+        return refusal("view of no_grad changed in place", head, name.replace("inference", "inference_mode"))
     if view._made.endswith(" own"):
         return refusal("view of a function changed in place", head)
     return refusal("one of several views changed in place", head)

@@ -67,7 +67,8 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
 def left_behind(at: Failure, view: Any) -> Answer:
     """Return what is said of a view whose numbers were changed in a way that its history does not follow."""
     name, how = at.name(view, "it"), view._made.split()[-1]
-    kinds = {"no_grad": "made in a block of no_grad()", "own": "what a Function returns"}
+    kinds = {"no_grad": "made in a block of no_grad()", "inference": "made in a block of inference_mode()"}
+    kinds["own"] = "what a Function returns"
     line, by = view._memory.changed or (0, "")
     changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
     what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")

@@ -59,7 +59,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
 
         told.shown = {told.name(x): own._a[..., 0].astype(float) for x, _, own, _ in call.leaves}
         page = functions_page(call, recorded, told.notes)
-        return replace(page, sections=_returned(page.sections, recorded)) if call.returns else page
+        return replace(page, sections=tuple(_returned(page.sections, recorded))) if call.returns else page
     keep = {recorded.graph.names[name] for name in recorded.retained}
     found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])

@@ -338,3 +338,19 @@ told("places of it", lambda: row.__setitem__(torch.tensor([0]), w))
 told("a part", lambda: base[1].mul_(w))
 print(kept.requires_grad, row.requires_grad)
 told("left behind", lambda: row.sum())
+# --- views of inference_mode
+def told(name, change):
+    try:
+        print(name, change())
+    except RuntimeError as error:
+        print(name, error)
+w = torch.tensor(2., requires_grad=True)
+x, y, base = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)*1, torch.ones(4)
+with torch.inference_mode():
+    a, b, c, made = x[:2], y[:2], base[:2], torch.ones(2)
+print(a.requires_grad, a.is_inference(), made.is_inference())
+told("of a leaf", lambda: a.mul_(2))
+told("of numbers", lambda: c.mul_(w))
+y.mul_(2)
+told("left behind", lambda: b*2)
+print(b, c*2)
