@@ -466,6 +466,7 @@ class Root(torch.autograd.Function):
 with torch.autograd.detect_anomaly():
     Root.apply(x).sum().backward()
 """,
+    "what has no derivative": X + "x.unique().sum().backward()\n",
     "a gradient inside of torch.func": """\
 import torch
 def f(x):
